@@ -7,8 +7,10 @@ run. So are settings that make no sense, before a file is read.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from helm.common.hierarchical_logger import hwarn
@@ -33,7 +35,7 @@ def check_settings() -> None:
 def warn_without() -> None:
     """Warn, once a process, of HELM_EXT_WORKERS where `helm-run` uses HELM's own runner, which knows no workers."""
     workers = os.environ.get(WORKERS_ENV, "")
-    if not workers or WORKERS_ENV in _warned or Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv):
+    if not workers or WORKERS_ENV in _warned or Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv[1:]):
         return
     _warned.add(WORKERS_ENV)
     hwarn(
@@ -42,10 +44,8 @@ def warn_without() -> None:
     )
 
 
-def _names_own_runner(arguments: list[str]) -> bool:
-    """Whether the command names a runner that is not HELM's. argparse takes the beginning of an option for it too."""
-    for option, value in zip(arguments, [*arguments[1:], ""], strict=True):
-        name, equals, given = option.partition("=")
-        if name.startswith("--ru") and not name.startswith("--run-") and _OPTION.startswith(name):
-            return not (given if equals else value).startswith("helm.")
-    return False
+def _names_own_runner(arguments: Sequence[str]) -> bool:
+    """Whether the command names a runner that is not HELM's."""
+    parser = argparse.ArgumentParser(add_help=False)  # helm-run's is one, too: it takes the beginning of an option
+    parser.add_argument(_OPTION, default="helm.")
+    return not parser.parse_known_args(arguments)[0].runner_class_name.startswith("helm.")

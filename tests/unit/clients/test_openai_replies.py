@@ -56,38 +56,33 @@ def test_choices_are_in_the_order_of_their_index():
     assert [completion.text for completion in result.completions] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls"])
+@pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls", None])
 def test_the_reason_of_the_end_is_kept(reason):
-    assert read(chat(message(reason=reason))).completions[0].finish_reason == {"reason": reason}
-    assert read(chat(text(reason=reason)), "completions").completions[0].finish_reason == {"reason": reason}
+    for body, endpoint in ((chat(message(reason=reason)), "chat"), (chat(text(reason=reason)), "completions")):
+        assert read(body, endpoint).completions[0].finish_reason == (reason and {"reason": reason})
 
 
-def test_no_reason_is_none():
-    assert read(chat(message(reason=None))).completions[0].finish_reason is None
+PARTS = [{"type": "text", "text": "Pa"}, {"type": "text", "text": "ris"}]
 
 
-def test_a_refusal_in_words_is_the_answer():
-    parsed = parse_reply(chat(message(None, refusal="I will not.")), "chat")
-    assert parsed.choices[0].is_refusal
-    assert parsed.choices[0].text == "I will not."
-
-
-@pytest.mark.parametrize("content", [None, ""])
-def test_an_empty_content_is_an_empty_answer(content):
-    result = read(chat(message(content, reason="length", refusal=None)))
-    assert [completion.text for completion in result.completions] == [""]
-
-
-def test_parts_of_a_content_are_joined():
-    parts = [{"type": "text", "text": "Pa"}, {"type": "text", "text": "ris"}]
-    assert read(chat(message(parts))).completions[0].text == "Paris"
-
-
-@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
-def test_reasoning_is_kept_apart(key):
-    completion = read(chat(message(**{key: "Let me see."}))).completions[0]
-    assert completion.thinking == Thinking("Let me see.")
-    assert completion.text == "Paris"
+@pytest.mark.parametrize(
+    ("content", "more", "said", "thinking"),
+    [
+        (None, {"refusal": "I will not."}, "I will not.", None),
+        ("", {"reason": "length", "refusal": None}, "", None),
+        (PARTS, {}, "Paris", None),
+        ("Paris", {"reasoning_content": "Let me see."}, "Paris", Thinking("Let me see.")),
+        ("Paris", {"reasoning": "Let me see."}, "Paris", Thinking("Let me see.")),
+        (None, {"reason": "length"}, "", None),  # null is an empty answer where something says why
+        (None, {"reason": "tool_calls"}, "", None),
+        (None, {"reason": "content_filter"}, "", None),
+    ],
+)
+def test_what_a_message_says(content, more, said, thinking):
+    body = chat(message(content, **more))
+    [completion] = read(body).completions
+    assert (completion.text, completion.thinking) == (said, thinking)
+    assert parse_reply(body, "chat").choices[0].is_refusal == bool(more.get("refusal"))
 
 
 def test_tokens_of_a_chat_reply():
@@ -117,20 +112,19 @@ def test_a_prompt_is_scored():
     assert completion.text == "1 2 3"
 
 
-def test_an_extra_token_is_cut_off():
-    tokens = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])
-    body = chat(text("1 2 3 4", logprobs=tokens), usage={"completion_tokens": 1})
+@pytest.mark.parametrize(
+    ("came", "tokens"),
+    [
+        ("1 2 3 4", logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])),
+        # Servers list the end-of-text token and do not write it.
+        ("1 2 3", logprobs(["<s>", "1", " 2", " 3", "</s>"], [None, 0.0, -0.5, -1.5, -9], [0, 3, 4, 6, 8])),
+    ],
+)
+def test_an_extra_token_is_dropped(came, tokens):
+    body = chat(text(came, logprobs=tokens), usage={"completion_tokens": 1})
     [completion] = read(body, "completions", SCORED, extra_token=True).completions
-    assert completion.text == "1 2 3"
-    assert completion.logprob == -2
-
-
-def test_an_extra_token_that_ends_the_text_is_cut_off_too():
-    """Servers list the end-of-text token and do not write it."""
-    tokens = logprobs(["<s>", "1", " 2", " 3", "</s>"], [None, -0.1, -0.5, -1.5, -9], [0, 3, 4, 6, 8])
-    body = chat(text("1 2 3", logprobs=tokens), usage={"completion_tokens": 1})
-    [completion] = read(body, "completions", SCORED, extra_token=True).completions
-    assert [token.text for token in completion.tokens] == ["<s>", "1", " 2", " 3"]
+    assert (completion.text, completion.logprob) == ("1 2 3", -2)
+    assert [token.text for token in completion.tokens] == tokens["tokens"][:-1]
 
 
 def test_usage_does_not_tell_of_tokens_where_none_was_asked_for():
@@ -276,11 +270,6 @@ def test_prompt_logprobs_that_are_none(found, said):
 def test_null_content_without_a_reason_is_no_answer(reason):
     with pytest.raises(ReplyError, match="content is null, and nothing says why"):
         read(chat(message(None, reason=reason)))
-
-
-@pytest.mark.parametrize("reason", ["length", "tool_calls", "content_filter"])
-def test_null_content_with_a_reason_is_an_empty_answer(reason):
-    assert read(chat(message(None, reason=reason))).completions[0].text == ""
 
 
 def test_vllm_adds_its_own_to_echo():
