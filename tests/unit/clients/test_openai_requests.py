@@ -61,21 +61,15 @@ def test_an_echo_with_an_answer_is_sampled_as_any_other():
     assert SAMPLING.items() <= body.items()
 
 
-@pytest.mark.parametrize("temperature", [0, 0.5])
-def test_helms_default_of_top_k_is_never_sent(temperature):
-    """A top_k of 1 would make every run greedy."""
-    body = to_body(replace(REQUEST, temperature=temperature), replace(CHAT, send_top_k=True))
-    assert "top_k" not in body
-
-
-def test_top_k_at_temperature_0_says_nothing():
-    """HELM's joint multiple choice sets it to num_outputs, and means candidates to be shown."""
-    assert "top_k" not in to_body(replace(REQUEST, temperature=0, top_k_per_token=5), CHAT)
-
-
-def test_top_k_is_sent_where_the_server_knows_it_and_refused_elsewhere():
+def test_top_k_is_sent_where_it_says_something_and_the_server_knows_it():
+    """HELM's default of 1 would make every run greedy; at temperature 0 any number says the same."""
+    knows = replace(CHAT, send_top_k=True)
+    for temperature, top_k in ((0, 1), (0.5, 1), (0, 5)):
+        request = replace(REQUEST, temperature=temperature, top_k_per_token=top_k)
+        assert "top_k" not in to_body(request, knows)
+        assert "top_k" not in to_body(request, CHAT)
     request = replace(REQUEST, top_k_per_token=40)
-    assert to_body(request, replace(CHAT, send_top_k=True))["top_k"] == 40
+    assert to_body(request, knows)["top_k"] == 40
     with pytest.raises(UnsendableError, match="top_k=40"):
         to_body(request, CHAT)
 

@@ -46,15 +46,14 @@ def test_one_run_for_each_task(config):
     assert gen == direct
 
 
-def test_one_method_of_the_file(config):
-    (only,) = expand(config, {"method": "ppl"})
-    assert only.adapter_spec.method == "multiple_choice_separate_original"
-    assert "task=" not in only.name
-
-
-def test_one_task_of_the_file(config):
-    (only,) = expand(config, {"task": "sums_sums_gen"})
-    assert only.adapter_spec.method == "generation"
+@pytest.mark.parametrize(
+    ("chosen", "method"),
+    [({"method": "ppl"}, "multiple_choice_separate_original"), ({"task": "sums_sums_gen"}, "generation")],
+)
+def test_one_task_of_the_file(config, chosen, method):
+    (only,) = expand(config, chosen)
+    assert only.adapter_spec.method == method
+    assert ("task=" in only.name) == ("task" in chosen)
 
 
 CODE = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
@@ -158,14 +157,6 @@ def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, 
     (direct,) = expander.expand(expand(config)[0])
     assert getattr(run.adapter_spec, name) == value
     assert run.adapter_spec == direct.adapter_spec
-
-
-def test_what_nobody_set_is_the_tasks(config):
-    (only,) = expand(config, {"task": "sums_sums_gen"})
-    assert (
-        only.adapter_spec
-        == run_specs.get_run_spec("ultraeval", {"config": str(config), "task": "sums_sums_gen"}).adapter_spec
-    )
 
 
 def test_another_run_entry_is_told(config):
