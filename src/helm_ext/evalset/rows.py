@@ -101,11 +101,11 @@ class StoredRows(Sequence[Instance]):
     def count_splits(self, kind: Literal["recorded", "live"]) -> Counter[str]:
         """Return how many instances of each split take part in runs of this kind."""
         takes_part = self.split[self.only != (LIVE if kind == "recorded" else RECORDED)]
-        return Counter({self.splits[code]: int((takes_part == code).sum()) for code in np.unique(takes_part).tolist()})
+        return Counter({self.splits[code]: rows for code, rows in enumerate(np.bincount(takes_part).tolist()) if rows})
 
     def find_splits(self) -> set[str]:
         """Return the splits that occur."""
-        return {self.splits[code] for code in np.unique(self.split).tolist()}
+        return {self.splits[code] for code in np.flatnonzero(np.bincount(self.split)).tolist()}
 
     def find_lacks(self, places: NDArray[Any]) -> int:
         """Return what at least one of these rows does not hold; those that have no recording do not count."""
