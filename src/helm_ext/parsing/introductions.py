@@ -31,11 +31,11 @@ _FOREIGN_NOUN = (
     r"(?:respuestas?|respostas?|rispost[ae]|réponses?|antwort(?:en)?|lösung|antwoord|odpowied[źz]i?|cevap(?:lar)?|yanıt"
     r"|jawaban(?:nya)?|svaret|svar|opci[óo]n|opção|alternativa|corre[c]?ta|richtig|odpověď|vastaus|válasz"
     r"|răspuns(?:ul)?"
-    r"|letter[ae]|letra|đáp án|ответ(?:ом)?|вариант|απάντηση|उत्तर|คำตอบ|الإجابة|پاسخ)"
+    r"|letter[ae]|letra|đáp án|ответ(?:ом)?|вариант|відповідь|απάντηση|उत्तर|जवाब|คำตอบ|الإجابة|الجواب|پاسخ|ה?תשובה)"
 )
 _FOREIGN_IS = (
     r"(?: (?:es|son|é|são|è|sono|e'|está|je|este|on|est|sont|ist|sind|lautet|is|zijn|to|adalah|är|là|είναι|هي"
-    r"|это|הוא)\b"
+    r"|это|является|היא|הוא)\b"
     r"| ?คือ| {0,2}[:=—–]| -(?= ))"
 )
 _BARE_NOUN = r"(?:(?:верн|правильн)\w{1,3} (?:вариант|ответ)\w{0,2}|cevap(?:lar)?|yanıt|उत्तर|ответ|вариант|đáp án)(?= )"
@@ -49,7 +49,9 @@ _VERB = (
     r"|believe|answer"
     r"|mark|(?:go|going|went) (?:with|for)|opt(?:ing)? for|vote for|settle on|stick with)\b"
 )
-_FOREIGN_VERB = r"(?:elijo|choisis|wähle|выбираю|chọn|väljer)\b"
+_FOREIGN_VERB = (
+    r"(?:elijo|escojo|escolho|choisis|wähle|nehme|выбираю|scelgo|kies|wybieram|seçiyorum|chọn|pilih|väljer)\b"
+)
 _PRONOUN = rf"(?:(?:it|that|this|which)(?:'s| {_BE}| can only be)\b|c'est\b|(?:es|è) (?=l[ae]\b)|(?:es|das) ist\b)"
 _ELLIPSIS = (
     r"(?:(?:so|thus|therefore|hence|definitely|probably|clearly|certainly|obviously|surely|likely|finally"
@@ -60,7 +62,8 @@ _CORRECTING = (
     r"(?:i (?:meant?|wanted|intended)(?: to (?:say|write|answer|put|choose|pick|type))?|ich meinte"
     r"|je voulais dire|ik bedoelde"
     r"|quer[ií]a decir|volevo dire|intendevo|quis dizer|я имела? в виду|я хотела? сказать|make (?:it|that)"
-    r"|(?:scratch|strike|cancel|forget) that|never mind|correction|on second thought|wait|actually|no|nope"
+    r"|(?:scratch|strike|cancel|forget) that|never mind|correction|corrección|correção|correzione|korrektur"
+    r"|on second thought|wait|actually|no|nope"
     r"|rather|sorry|oops"
     r"|edit|to change my answer to)\b"
     r"(?:[,:;.!…–—-]{0,3} {1,2}(?:no|wait|sorry|actually|rather|i meant?)\b){0,3}[,:;.!…–—-]{0,3} {0,2}"
@@ -103,17 +106,18 @@ ANCHOR = compile_words(
     + any_of(
         r"ans opt cho sol sel resp con lett pick guess verd deci corr right best true prop appr accu suit "
         r"like fin key outp "
-        r"resu pred labe mark gaba rich ant lös svar risp rép odp cev yan jaw opç alte đáp отв вар απά say "
+        r"resu pred labe mark gaba rich ant lös svar risp rép odp cev yan jaw opç alte đáp отв вар від απά say "
         r"take thin beli go "
-        r"went vote sett stic eli wäh выб верн прав chọn it['\s] that['\s] this_ whic c' es_ è_ so\b thus "
+        r"went vote sett stic eli esco wäh neh sce kies wyb seç pili välj выб верн прав chọn it['\s] "
+        r"that['\s] this_ whic c' es_ è_ so\b thus "
         r"ther henc defi "
         r"prob clea cert obvi sure also donc quin logo i_m i_w i_i make scra on_s wait actu no strik canc "
         r"forg never rath "
         r"sorr oops edit to_c but sino sond mais lean letr vas vál răsp das_ ich_ je_ quer quis vole inte я_ "
         r"ik_ val leav last "
-        r"one_ rema il_ ne_ übri blei qued rima rest ост blij còn not nich nie не"
+        r"one_ rema il_ ne_ übri blei qued rima rest ост blij còn not nich nie не corre korr"
     )
-    + r"|[答正回选選→⇒∴只剩残]|정답|답|उत्तर|คำตอบ|ال|پاسخ|所以|因此|而是|남",
+    + r"|[答正回选選→⇒∴只剩残]|정답|답|उत्तर|जवाब|คำตอบ|ال|پاسخ|ה?תשובה|所以|因此|而是|남",
     re.RegexFlag(0),
 )
 
@@ -148,7 +152,8 @@ VERDICT = compile_words(
     rf"(?: (?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})"
     rf"|(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
     rf"|[选選][项項])?{_END}"
-    rf"|(?:[选選]?[项項])?[是为]答案{_END}|(?:だけ)? ?[がは](?:正解|正しい|残)|を[选選]| ?[가이] ?정답",
+    rf"|(?:[选選]?[项項])?[是为]答案{_END}|(?:だけ)? ?[がは](?:正解|正しい|残)|を[选選]"
+    rf"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)",
     re.RegexFlag(0),
 )
 

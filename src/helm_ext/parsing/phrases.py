@@ -136,7 +136,8 @@ CORRECTION = compile_words(
     + r"|\b(?:wait|actually|correction|correcting|mistaken?|reconsider|recheck|rethink|re-?examine|second thought"
     r"|on reflection|re-?reading|misread|(?:looking|thinking|check) again|(?:scratch|strike|cancel"
     r"|forget) that|never mind"
-    r"|i meant?|i was wrong|was incorrect|changed? my|hold on|no(?=,)|edit|update|revised|исправл\w{1,4}|düzeltme)\b"
+    r"|i meant?|i was wrong|was incorrect|changed? my|hold on|no(?=,)|edit|update|revised"
+    r"|corrección|correção|correzione|korrektur|исправл\w{1,4}|düzeltme)\b"
     r"|不对|아니"
 )
 """Between two statements: the second one corrects the first."""
@@ -185,7 +186,7 @@ FILLER = compile_words(
     r"|most likely|likely|simply|actually|rather|of course|in fact|instead|now|just|only|either|both|options?|choice"
     r"|answers?|statement|letters?|number|label|the|that|to|nur|donc|also|quindi|dus|it is|it's|it must be|à"
     r"|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
-    rf"|la|le|las|les|el|los|die|der|das|den|{_OPTION})\b|100 ?%|选项|選項|选择|選擇)){{0,5}}(?:, )?"
+    rf"|la|le|las|les|el|los|die|der|das|den|é|è|est|ist|{_OPTION})\b|100 ?%|选项|選項|选择|選擇)){{0,5}}(?:, )?"
 )
 """Between an introduction and the label. May be empty."""
 
