@@ -21,7 +21,7 @@ except SystemExit as stopped:
 print(json.dumps(sorted(sys.modules)))
 """
 
-HEAVY = {"datasets", "datasketch", "nltk", "pandas", "pyarrow", "rich", "sacrebleu", "scipy", "torch"}
+HEAVY = {"datasets", "nltk", "pandas", "pyarrow", "rich", "sacrebleu", "scipy", "torch"}
 OTHERS = {
     "helm.benchmark.metrics.metric",
     "helm_ext.analysis.runs",
@@ -66,4 +66,4 @@ def test_a_small_file_needs_little(make, tmp_path):
 
 def test_a_larger_one_is_compared_by_minhash(tmp_path):
     write(tmp_path / "rows.jsonl", questions(301))
-    assert {"datasketch", "numpy"} <= modules_of(tmp_path, tmp_path / "rows.jsonl")
+    assert "numpy" in modules_of(tmp_path, tmp_path / "rows.jsonl")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from operator import itemgetter
@@ -15,7 +15,7 @@ __all__ = ["LEAST_ALIKE", "NEAREST", "AllPairs", "Views", "to_shingles"]
 LEAST_ALIKE = {True: 0.3, False: 0.45}
 """Of the shares of common words and pairs of words: pairs below are not proposed. The second where the gold is not
 rare, and only questions that are nearly equal count."""
-NEAREST = 2
+NEAREST = 4
 """Of a row's pairs those are proposed that are most alike."""
 
 Views = tuple[str, str]
@@ -32,12 +32,7 @@ class AllPairs:
         """Look at a row."""
         self._views.append(views)
 
-    def find(
-        self,
-        classes: Sequence[int],
-        rare: Sequence[int],
-        again: object,  # noqa: ARG002 - all are kept
-    ) -> list[tuple[int, int]]:
+    def find(self, classes: Sequence[int], rare: Sequence[int]) -> list[tuple[int, int]]:
         """Return the pairs of one class that are alike, of each row the nearest ones, in order of the second."""
         by_class: defaultdict[int, list[int]] = defaultdict(list)
         for place, of in enumerate(classes):
@@ -52,14 +47,11 @@ class AllPairs:
                     share = common / (len(one) + len(two) - common)
                     if share >= LEAST_ALIKE[bool(rare[pair[0]])]:
                         shares[pair] = max(share, shares.get(pair, 0))
-        kept = set()
-        nearest_first = sorted(shares, key=lambda pair: (-shares[pair], pair))
-        for side in range(2):
-            often: defaultdict[int, int] = defaultdict(int)
-            for pair in nearest_first:
-                often[pair[side]] += 1
-                if often[pair[side]] <= NEAREST:
-                    kept.add(pair)
+        kept, often = [], Counter[int]()
+        for pair in sorted(shares, key=lambda pair: (-shares[pair], pair)):
+            if any(often[place] < NEAREST for place in pair):
+                kept.append(pair)
+            often.update(pair)
         return sorted(kept, key=itemgetter(1, 0))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.analysis.lint.hashes import SeenHashes, find_frequent
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
@@ -35,7 +35,7 @@ class EqualRows:
     def __init__(self) -> None:
         self._keys = array("q")
         self._is_first = bytearray()
-        self._seen: set[int] = set()
+        self._seen = SeenHashes()
         self._repeated: Collection[int] = frozenset()
         self._again = 0
         self._group_keys, self._numbers = array("q"), array("q")
@@ -47,15 +47,14 @@ class EqualRows:
     def see(self, row: Row) -> bool:
         """Look at a row; return whether no row before it asked the same."""
         key = hash(row.key())
-        is_first = key not in self._seen
-        self._seen.add(key)
+        is_first = self._seen.add(key)
         self._keys.append(key)
         self._is_first.append(is_first)
         return is_first
 
     def settle(self) -> None:
         """Begin to look at the rows a second time, in the same order."""
-        self._seen = set()
+        self._seen = SeenHashes()
         self._repeated = find_frequent(self._keys, 2)
 
     def see_again(self, row: Row) -> bool:

@@ -6,7 +6,7 @@ In small files all pairs are compared (`all_pairs`). In others MinHash proposes 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from helm_ext.analysis.lint.all_pairs import AllPairs, Views
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["ALL_PAIRS", "Candidates"]
 
 ALL_PAIRS = 300
-"""Of up to this many rows all pairs are compared: that takes less time than the import of what MinHash needs
-(datasketch, and numpy and scipy with it: 0.4 s)."""
+"""Of up to this many rows all pairs are compared: none is missed, and numpy, which MinHash needs, is not
+imported."""
 MOST_CONTEXT = 6
 """A row is compared as a whole if it is at most this many times as long as its own sentences."""
 SHORT = 300
@@ -52,9 +52,9 @@ class Candidates:
         self._classes.append(hash((gold, find_figures("\n".join(row.parts)))))
         self._proposer.see(_views(row, self._context))
 
-    def find(self, again: Callable[[], Iterable[Row]]) -> Sequence[tuple[int, int]]:
-        """Return pairs of numbers, the lower first, in order of the second. `again` reads the rows once more."""
-        return self._proposer.find(self._classes, self._rare, lambda: (_views(row, self._context) for row in again()))
+    def find(self) -> Sequence[tuple[int, int]]:
+        """Return pairs of numbers, the lower first, in order of the second."""
+        return self._proposer.find(self._classes, self._rare)
 
 
 def _views(row: Row, context: Collection[int]) -> Views:

@@ -12,7 +12,7 @@ from helm_ext.analysis.lint.alike import compare
 from helm_ext.analysis.lint.equal import Member, say_duplicate
 from helm_ext.analysis.lint.hashes import find_frequent
 from helm_ext.analysis.lint.likeness import Candidates
-from helm_ext.analysis.lint.rows import Row, Rows, pick
+from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.analysis.lint.templates import Pair, drop_templates
 from helm_ext.analysis.lint.texts import fold
 from helm_ext.errors import Problems
@@ -87,7 +87,7 @@ class NearRows:
 
     def _find_pairs(self, rows: Rows) -> list[Pair]:
         """Return the pairs of rows that differ in little. Rows are read again as they are compared."""
-        places = self._candidates.find(lambda: pick(rows, self._numbers))
+        places = self._candidates.find()
         numbers = ((self._numbers[one], self._numbers[two]) for one, two in places)
         pairs: list[Pair] = []
         for (place, _), (other, row) in zip(places, rows.take_pairs(numbers), strict=True):
