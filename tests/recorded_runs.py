@@ -20,7 +20,7 @@ ENTRY = "adapter_spec:path=many.jsonl,model=recorded/m"
 WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
 _SMALL = """
 import importlib.abc, importlib.util, sys
-SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, RANGE_BYTES=9000),
+SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, PART_BYTES=9000),
          'helm_ext.formats.ultraeval.log_rows': dict(KEPT_ROWS=20),
          'helm_ext.formats.innodata.loading': dict(UNREAD=20),
          'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}

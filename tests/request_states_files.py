@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetError, Problem
+from helm_ext.errors import DatasetError, Problem, Problems
 from helm_ext.formats import request_states
-from helm_ext.formats.request_states.drawing import Draw
+from helm_ext.formats.request_states.columns import Columns
+from helm_ext.formats.request_states.header import Options, read_settings
 
 CORRECT = ["correct"]
 
@@ -81,7 +82,7 @@ def raised(path: Path, **options: Any) -> tuple[Problem, ...]:
 
 def draw_order(rows, seed):
     """Return rows in the order in which demonstrations are drawn."""
-    draw = Draw(seed)
+    columns = Columns(read_settings({}, Options(), Problems()), seed)
     for row in rows:
-        draw.see(row)
-    return [rows[ordinal] for ordinal in draw.order(lambda ordinals: [rows[ordinal] for ordinal in ordinals])]
+        columns.see_content(row)
+    return [rows[ordinal] for ordinal in columns.order(lambda ordinals: [rows[ordinal] for ordinal in ordinals])]

@@ -22,16 +22,16 @@ from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading, parts
 
 def main():
-    loading.KEPT_ROWS, loading.LEAST_BYTES, loading.RANGE_BYTES = 20, 1, 3000
+    loading.KEPT_ROWS, loading.LEAST_BYTES, loading.PART_BYTES = 20, 1, 3000
     merge, merged, killed = parts.Part.merge, [], []
 
-    def merge_and_kill(self, other, rows=0):
-        merged.append(rows)
+    def merge_and_kill(self, other):
+        merged.append(other)
         workers = multiprocessing.active_children()
         if len(merged) == 3 and workers and "kill" in sys.argv:
             os.kill(workers[0].pid, signal.SIGKILL)
             killed.append(workers[0].pid)
-        merge(self, other, rows)
+        merge(self, other)
 
     parts.Part.merge = merge_and_kill
     try:

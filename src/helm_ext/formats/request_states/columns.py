@@ -4,23 +4,30 @@ While a file is read, nothing is known of later rows: which ids are taken, how m
 draw demonstrations from. So a few numbers of each row are kept, and when all rows were seen they decide what each
 becomes (`choose`): its id, its split, the runs that it takes part in.
 
+Which rows become demonstrations, and which a cap leaves, their contents alone decide: rows are ordered by a keyed hash,
+never by their order in the file or by a library's random numbers. Another row more changes little.
+
     Row ──see──▶ Columns ──choose──▶ Chosen: the instances, as numbers ──store──▶ Instances, some at a time
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, find_lacks
-from helm_ext.formats.request_states.drawing import Draw, Fetch
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.ids import hash_content
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +35,13 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.ids import Ids
     from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["Chosen", "Columns"]
+__all__ = ["Chosen", "Columns", "Fetch"]
+
+Fetch = Callable[[Sequence[int]], "Iterable[Row]"]
+"""Returns the rows of these ordinals: their places among the rows of the file."""
+
+Group = tuple[str | None, Mapping[str, str]]
+"""A sub-split and attributes of rows."""
 
 SPLITS = (None, "train", "valid", "test")
 TRAIN, TEST = SPLITS.index("train"), SPLITS.index("test")
@@ -57,7 +70,7 @@ class Chosen:
     """The ids of rows that cannot have the one that the file gives, or `id<position>`, by ordinal."""
     moves: bool
     """Whether some rows take part in recorded runs only, so that `row_order` needs each one's position."""
-    groups: list[tuple[str | None, Mapping[str, str]]]
+    groups: list[Group]
     """Sub-split and attributes that occur among the rows that are evaluated."""
     places: Sequence[int]
     """Of each: its line, or its position (`Place.number`)."""
@@ -70,23 +83,21 @@ class Chosen:
         return ({"sub_split": sub_splits} if sub_splits else {}) | named
 
 
-@dataclass
-class Columns:
-    """Collects the columns. `settings`, `seed`: what demonstrations and caps depend on."""
+class Columns(Tally):
+    """Collects the columns."""
 
-    settings: Settings
-    seed: int
-    splits: bytearray = field(default_factory=bytearray)
-    statuses: bytearray = field(default_factory=bytearray)
-    lacks: bytearray = field(default_factory=bytearray)
-    _labelled: bytearray = field(default_factory=bytearray)
-    _groups: array[int] = field(default_factory=lambda: array("I"))
-    _group_codes: dict[Any, int] = field(default_factory=dict)
-    _group_values: list[tuple[str | None, Mapping[str, str]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        may_draw = self.settings.max_train_instances or self.settings.max_eval_instances is not None
-        self._draw = Draw(self.seed) if may_draw else None
+    def __init__(self, settings: Settings, seed: int) -> None:
+        """`settings`, `seed`: what demonstrations and caps depend on."""
+        self.splits, self.statuses, self.lacks, self.labelled = bytearray(), bytearray(), bytearray(), bytearray()
+        self.groups = array("q")
+        """Hashes of the rows' sub-splits and attributes; 0 for none."""
+        self.group_values: dict[int, Group] = {}
+        self.seed = str(seed)
+        self.draws = bool(settings.max_train_instances or settings.max_eval_instances is not None)
+        self.drawn = bytearray()
+        """16 bytes a row: the places of rows in the random order, where some are drawn."""
+        self.empty = bytearray()
+        """Whether one of the row's right answers is empty."""
 
     def see(self, row: Row) -> None:
         """Keep what must be known of a row. Written for speed: this runs once a row."""
@@ -95,34 +106,26 @@ class Columns:
         status, state = row.found[0]
         self.statuses.append(_STATUS_CODES[status])
         self.lacks.append(0 if state is None else find_lacks(state))
-        self._labelled.append(row.labels is not None)
+        self.labelled.append(row.labels is not None)
         sub_split = instance.get("sub_split")
+        group = 0
         if sub_split or row.attributes:
-            key = (sub_split, *(row.attributes or {}).items())
-            self._groups.append(self._find_code(key, (sub_split, row.attributes or {})))
-        else:
-            self._groups.append(0)
-        if self._draw is not None:
-            self._draw.see(row)
+            attributes = row.attributes or {}
+            group = hash_content(canonical_json([sub_split, attributes]))
+            self.group_values.setdefault(group, (sub_split, attributes))
+        self.groups.append(group)
+        if self.draws:
+            self.see_content(row)
 
-    def _find_code(self, key: Any, value: tuple[str | None, Mapping[str, str]]) -> int:
-        """Return the number of a group, from 1 in the order in which groups were seen."""
-        code = self._group_codes.setdefault(key, len(self._group_codes) + 1)
-        if code > len(self._group_values):
-            self._group_values.append(value)
-        return code
-
-    def merge(self, other: Columns) -> None:
-        """Add the rows that follow."""
-        self.splits += other.splits
-        self.statuses += other.statuses
-        self.lacks += other.lacks
-        self._labelled += other._labelled
-        codes = [0, *(self._find_code(key, other._group_values[code - 1]) for key, code in other._group_codes.items())]
-        is_same = codes == list(range(len(codes)))
-        self._groups.extend(other._groups if is_same else array("I", map(codes.__getitem__, other._groups)))
-        if self._draw is not None and other._draw is not None:
-            self._draw.merge(other._draw)
+    def see_content(self, row: Row) -> None:
+        """Note the row's place in the random order."""
+        given, name = row.instance["input"], row.instance.get("id")
+        text = given.get("text")
+        content = f"{name}\0{text}" if text is not None else f"{name}\0\0{_in_order(given.get('messages') or ())}"
+        digest = _keyed(self.seed).copy()
+        digest.update(content.encode("utf-8", "surrogatepass"))
+        self.drawn += digest.digest()
+        self.empty.append("" in row.golds)
 
     def choose(self, plan: Plan, survey: Survey, ids: Ids, fetch: Fetch, *, is_labelled: bool) -> Chosen:
         """Return the instances, when all rows were seen. `is_labelled`: whether the method reads labels."""
@@ -132,8 +135,8 @@ class Columns:
             splits[splits == TRAIN] = TEST
         evaluated = np.isin(splits, [_SPLIT_CODES[split] for split in survey.eval_splits])
         drawn, beyond = (np.zeros(0, np.intp),) * 2
-        if self._draw is not None and (plan.demonstrations or plan.cap is not None):
-            drawn, beyond = self._draw.choose(plan, evaluated, fetch)
+        if self.draws and (plan.demonstrations or plan.cap is not None):
+            drawn, beyond = self._draw(plan, evaluated, fetch)
         kept = evaluated | (splits == TRAIN)
         if not survey.is_recorded:
             splits[drawn] = TRAIN
@@ -150,9 +153,7 @@ class Columns:
             recorded_only[drawn] = recorded_only[beyond] = True
             only = np.where(recorded_only[ordinals] & (chosen_splits != TRAIN), RECORDED, 0).astype(np.uint8)
             chosen_splits[is_copy], only[is_copy] = TRAIN, LIVE
-        codes = np.frombuffer(self._groups, np.uint32)[ordinals] if self._group_values else np.zeros(0, np.uint32)
-        of_evaluated = np.unique(codes[chosen_splits != TRAIN] if len(codes) else codes)
-        labelled = np.frombuffer(bytes(self._labelled), np.uint8)[ordinals] if is_labelled else np.zeros(0)
+        of_evaluated = np.unique(np.frombuffer(self.groups, np.int64)[ordinals][chosen_splits != TRAIN]).tolist()
         return Chosen(
             ordinals=ordinals.astype(np.uint32),
             indexes=np.frombuffer(ids.indexes, np.uint32)[ordinals],
@@ -161,9 +162,54 @@ class Columns:
             status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
             lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
             has_perturbations=ids.has_perturbations,
-            has_labels=bool(labelled.any()),
+            has_labels=is_labelled and bool(np.frombuffer(bytes(self.labelled), np.uint8)[ordinals].any()),
             renamed=ids.rename(fetch),
             moves=bool((only == RECORDED).any()),
-            groups=[self._group_values[code - 1] for code in of_evaluated.tolist() if code],
+            groups=[self.group_values[group] for group in of_evaluated if group],
             places=array("I", np.frombuffer(ids.numbers, np.uint32)[ordinals].tobytes()),
         )
+
+    def _draw(
+        self, plan: Plan, evaluated: NDArray[np.bool_], fetch: Fetch
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the ordinals of rows that are drawn as demonstrations, and of those beyond the cap.
+
+        `evaluated`: which rows are of a split that is evaluated. Rows that are not are drawn first; those with an empty
+        answer last, for HELM cannot show them.
+        """
+        order = self.order(fetch)
+        rank = np.empty(len(order), np.intp)
+        rank[order] = np.arange(len(order))
+        order = np.lexsort((rank, evaluated, np.frombuffer(bytes(self.empty), np.uint8)))
+        drawn = order[: plan.demonstrations]
+        rest = order[plan.demonstrations :]
+        rest = rest[evaluated[rest]]
+        return np.sort(drawn), rest[:0] if plan.cap is None else rest[plan.cap :]
+
+    def order(self, fetch: Fetch) -> NDArray[np.intp]:
+        """Return the ordinals of the rows in their random order.
+
+        Where id and input of two rows are the same, the rest of the row decides: those are fetched.
+        """
+        halves = np.frombuffer(bytes(self.drawn), ">u8").reshape(-1, 2)
+        order = np.lexsort((halves[:, 1], halves[:, 0]))
+        same = (halves[order][1:] == halves[order][:-1]).all(axis=1)
+        for start, last in np.flatnonzero(np.diff(np.r_[False, same, False])).reshape(-1, 2).tolist():
+            ordinals = sorted(order[start : last + 1].tolist())
+            rest = zip(map(_rest, fetch(ordinals)), ordinals, strict=True)
+            order[start : last + 1] = [ordinal for _, ordinal in sorted(rest)]
+        return order
+
+
+@cache
+def _keyed(seed: str) -> Any:
+    return blake2b(digest_size=16, key=seed.encode()[:64])
+
+
+def _rest(row: Row) -> bytes:
+    return canonical_json([row.references, row.instance.get("perturbation"), row.instance])
+
+
+def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with their keys in one order, in whichever they were read."""
+    return [{"role": message["role"], "content": message["content"], **message} for message in messages]

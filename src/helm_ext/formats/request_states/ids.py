@@ -8,22 +8,22 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from io import BytesIO
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import xxhash
 
 from helm_ext.files import canonical_json
+from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from helm_ext.formats.request_states.drawing import Fetch
+    from helm_ext.formats.request_states.columns import Fetch
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["Ids", "Repeated", "hash_content"]
-
+__all__ = ["Ids", "hash_content"]
 
 _MANY = 100_000
 """Rows from which on numpy is worth its import: it takes a tenth of a second, and sets take 70 bytes a row."""
@@ -35,37 +35,22 @@ def hash_content(content: str | bytes) -> int:
     return (xxhash.xxh3_64_intdigest(data) >> 1) or 1
 
 
-class Repeated(NamedTuple):
-    """A row that cannot have the id that the file gives."""
-
-    place: Place
-    given: Any
-    twin: int | None
-    """Line or position of the first row with its id; None: the file gives it none."""
-
-
-class Ids:
+class Ids(Tally):
     """What is kept of the ids of some rows that follow one another, and where the rows stand."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_texts: bool) -> None:
+        """`keeps_texts`: whether nobody else keeps the rows, so that the ids themselves must be remembered."""
         self.hashes = array("q")
         """Of what must be unique, id and perturbation; 0 for rows without an id."""
         self.indexes = array("I")
         """`Place.index`."""
         self.numbers = array("I")
         """`Place.number`."""
-        self.absent = 0
-        """How many rows have no id."""
-        self.first: Repeated | None = None
-        """The first row whose id is missing or taken, once the rows were merged."""
         self._names: dict[int, int] = {}
         """The hashes of the ids alone, of rows with a perturbation, by ordinal."""
-        self._given: list[Any] = []
-        """The ids, until they were compared with those of earlier rows."""
+        self._texts = bytearray() if keeps_texts else None
         self._place: Place | None = None
         """Of the first row."""
-        self._sorted: list[NDArray[np.int64]] = []
-        """All hashes but those that were added last, sorted, each list more than twice as long as the next."""
 
     @property
     def has_perturbations(self) -> bool:
@@ -80,9 +65,9 @@ class Ids:
         self.indexes.append(place.index)
         self.numbers.append(place.number)
         given = row.instance.get("id")
-        self._given.append(given)
+        if self._texts is not None:
+            self._texts += msgspec.json.encode(given) + b"\n"
         if given is None or given == "":
-            self.absent += 1
             self.hashes.append(0)
             return
         hashed = hash_content(str(given))
@@ -92,66 +77,38 @@ class Ids:
             hashed = hash_content(canonical_json([str(given), perturbation]))
         self.hashes.append(hashed)
 
-    def merge(self, other: Ids, rows: int) -> None:
-        """Add the rows that follow, which were merged with no others. `rows`: how many lines of rows come before."""
-        if self.first is None:
-            self.first = self._find_repeated(other)
-        ordinals = len(self.hashes)
-        self._names.update({ordinal + ordinals: hashed for ordinal, hashed in other._names.items()})
-        self.hashes.extend(other.hashes)
-        self.numbers.extend(other.numbers)
-        self.indexes.extend(other.indexes if not rows else array("I", [index + rows for index in other.indexes]))
-        self.absent += other.absent
+    def merge(self, other: Ids) -> None:
+        """Add the rows that follow: of a file without errors, whose positions go on."""
+        rows = len(self.hashes)
+        other.indexes = array("I", range(rows, rows + len(other.indexes)))
+        other._names = {ordinal + rows: hashed for ordinal, hashed in other._names.items()}
+        super().merge(other)
 
-    def _find_repeated(self, other: Ids) -> Repeated | None:
-        """Return the first of the rows that follow whose id is missing or taken."""
-        taken = self._find_taken(other.hashes) if self.hashes else set()
-        if not taken and not other.absent and len({*other.hashes}) == len(other.hashes):
-            return None
-        met: set[int] = set()
-        for position, hashed in enumerate(other.hashes):
-            if not hashed or hashed in met or hashed in taken:
-                return self._describe(other, position)
-            met.add(hashed)
-        return None
-
-    def _find_taken(self, hashes: Sequence[int]) -> set[int]:
-        """Return those of the hashes that a row here has."""
-        import numpy as np  # a small file needs none
-
-        runs = self._sorted
-        if late := len(self.hashes) - sum(map(len, runs)):
-            runs.append(np.sort(np.frombuffer(self.hashes, np.int64)[-late:]))
-        while len(runs) > 1 and len(runs[-2]) <= 2 * len(runs[-1]):
-            runs[-2:] = [np.sort(np.concatenate(runs[-2:]), kind="stable")]  # which finds that both are sorted
-        wanted = np.sort(np.array(hashes, np.int64))  # neighbours are looked for among neighbours: five times as fast
-        taken: set[int] = set()
-        for run in runs:
-            places = np.minimum(run.searchsorted(wanted), len(run) - 1)
-            taken.update(wanted[run[places] == wanted].tolist())
-        return taken
-
-    def _describe(self, other: Ids, position: int) -> Repeated:
-        assert other._place is not None
-        number, index, hashed = other.numbers[position], other.indexes[position], other.hashes[position]
-        path = tuple(index if isinstance(step, int) else step for step in other._place.path)
-        place = replace(other._place, index=index, line=None if other._place.line is None else number, path=path)
-        twin = None
-        if hashed:
-            ids = self if hashed in self.hashes else other
-            twin = ids.numbers[ids.hashes.index(hashed)]
-        return Repeated(place, other._given[position], twin)
-
-    def count_repeated(self) -> int:
-        """Return how many rows cannot have the id that the file gives."""
-        if self.first is None:
-            return 0
+    def find_repeated(self) -> Sequence[int]:
+        """Return the ordinals of rows whose id is missing, or taken by an earlier row."""
         if len(self.hashes) < _MANY:
-            return len(self.hashes) - len({*self.hashes} - {0})
+            seen = {0}
+            return [n for n, one in enumerate(self.hashes) if one in seen or seen.add(one)]  # type: ignore[func-returns-value]
         import numpy as np
 
         hashes = np.frombuffer(self.hashes, np.int64)
-        return len(hashes) - len(np.unique(hashes[hashes != 0]))
+        is_first = np.zeros(len(hashes), bool)
+        is_first[np.unique(hashes, return_index=True)[1]] = True
+        found: list[int] = np.flatnonzero(~is_first | (hashes == 0)).tolist()
+        return found
+
+    def locate(self, ordinal: int) -> Place:
+        """Return where a row stands."""
+        assert self._place is not None
+        index, first = self.indexes[ordinal], self._place
+        path = tuple(index if isinstance(step, int) else step for step in first.path)
+        return replace(first, index=index, line=None if first.line is None else self.numbers[ordinal], path=path)
+
+    def read_id(self, ordinal: int, fetch: Fetch | None) -> Any:
+        """Return the id of a row as the file has it. `fetch`: where rows are kept."""
+        if fetch is not None:
+            return next(iter(fetch([ordinal]))).instance["id"]
+        return msgspec.json.decode(next(islice(BytesIO(self._texts or b""), ordinal, None)))
 
     def rename(self, fetch: Fetch) -> Mapping[int, str]:
         """Return the ids of rows that HELM could not tell apart, by ordinal: unique but for perturbations of one row.
@@ -159,21 +116,16 @@ class Ids:
         The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
         numbers them.
         """
+        waiting = self.find_repeated()
+        if not waiting:
+            return {}
         import numpy as np
 
-        ids = np.frombuffer(self.hashes, np.int64)
-        _, firsts = np.unique(ids, return_index=True)
-        is_first = np.zeros(len(ids), bool)
-        is_first[firsts] = True
-        is_first &= ids != 0
-        if is_first.all():
-            return {}
-        names = ids.copy()
+        names = np.frombuffer(self.hashes, np.int64).copy()
         for ordinal, hashed in self._names.items():
             names[ordinal] = hashed
-        taken = np.unique(names[is_first])
-        waiting = np.flatnonzero(~is_first).tolist()
-        repeated = np.flatnonzero(~is_first & (ids != 0)).tolist()
+        taken = np.unique(np.delete(names, waiting))
+        repeated = [ordinal for ordinal in waiting if self.hashes[ordinal]]
         given = {ordinal: str(row.instance["id"]) for ordinal, row in zip(repeated, fetch(repeated), strict=True)}
         new: set[int] = set()
         last: dict[str, int] = {}
@@ -182,7 +134,7 @@ class Ids:
             base = given.get(ordinal) or f"id{self.indexes[ordinal]}"
             number = last.get(base, 1)
             name = base
-            while (hashed := hash_content(name)) in new or _holds(taken, hashed):
+            while (hashed := hash_content(name)) in new or hashed in taken[taken.searchsorted(hashed) :][:1]:
                 number += 1
                 name = f"{base}-{number}"
             if name != base:
@@ -190,9 +142,3 @@ class Ids:
                 last[base] = number
                 new.add(hashed)
         return renamed
-
-
-def _holds(values: NDArray[Any], value: int) -> bool:
-    """Whether a sorted array holds a value."""
-    place = int(values.searchsorted(value))
-    return place < len(values) and int(values[place]) == value

@@ -5,13 +5,15 @@ Imported where instances are made, not where files are only checked: HELM's clas
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset.rows import LIVE, RECORDED, StoredRows
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.recorded import combine
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
     from helm_ext.evalset import Decoding, Recorded, RowExtra
+    from helm_ext.files.store import RowStore
+    from helm_ext.formats.request_states.columns import Chosen
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["Builder"]
+__all__ = ["Builder", "make_instances"]
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
@@ -184,4 +188,46 @@ def _input(given: dict[str, Any]) -> Input:
     return Input(
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
+    )
+
+
+@dataclass(kw_only=True)
+class Maker:
+    """Makes the instances of a file out of its rows. Can be sent to another process."""
+
+    builder: Builder
+    chosen: Chosen
+
+    def make(self, row: Row, place: int) -> Instance:
+        """Return the instance of a row, which stands at a place among those of the file."""
+        chosen = self.chosen
+        given = row.instance.get("id")
+        name = chosen.renamed.get(int(chosen.ordinals[place])) if chosen.renamed else None
+        if name is None:
+            name = f"id{chosen.indexes[place]}" if given is None or given == "" else str(given)
+        only = chosen.only[place]
+        if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
+            row, name = copy.copy(row), f"{name}-demo"
+        row.helm_id = name
+        row.split = chosen.splits[chosen.split[place]]
+        row.only = "live" if only == LIVE else "recorded" if only == RECORDED else None
+        return self.builder.build(row, place if chosen.moves else None)
+
+
+def make_instances(chosen: Chosen, store: RowStore[Row], builder: Builder) -> Sequence[Instance]:
+    """Return the instances of a file: made of the rows in memory, or of those on disk when somebody looks at them."""
+    make = Maker(builder=builder, chosen=chosen).make
+    if store.kept is not None:
+        return [make(row, place) for place, row in enumerate(store.release(chosen.ordinals.tolist()))]
+    return StoredRows(
+        store=store,
+        make=make,
+        numbers=chosen.ordinals,
+        splits=chosen.splits,
+        split=chosen.split,
+        only=chosen.only,
+        status=chosen.status,
+        lacks=chosen.lacks,
+        has_perturbations=chosen.has_perturbations,
+        has_labels=chosen.has_labels,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -20,16 +21,15 @@ from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.header_models import CLOSED, FileModel
 from helm_ext.formats.request_states.models import OPEN
-from helm_ext.formats.request_states.parts import Part, RangeWork, Reading, read_ranges
+from helm_ext.formats.request_states.parts import OnePieceError, Part, PartWork, read_parts
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_plan, request_decoding
 from helm_ext.formats.request_states.questions import digest_questions
-from helm_ext.formats.request_states.reading import Reader, open_file
-from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.stored import make_instances, pack, unpack
-from helm_ext.formats.watching import show_ranges, show_reading
+from helm_ext.formats.request_states.reading import FileReader, Reader, open_file
+from helm_ext.formats.request_states.rows import Row, unpack
+from helm_ext.formats.watching import show_reading
 
 if TYPE_CHECKING:
-    from helm_ext.files.store import RowStore
+    from helm_ext.files.store import RowStore, Segment
     from helm_ext.formats.request_states.survey import Survey
 
 __all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
@@ -44,7 +44,7 @@ KEPT_ROWS = 5_000
 row."""
 LEAST_BYTES = 1 << 27
 """Of a file that several processes read, if there are several: what their start costs must be worth it."""
-RANGE_BYTES = 1 << 24
+PART_BYTES = 1 << 22
 """That a process reads at a time: little to be done again, and what is known of them is little."""
 _OUTPUT_FORMATS = (None, "string", "list")
 
@@ -151,7 +151,8 @@ class _Content:
 def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None) -> _Content:
     """Read every state. `kept`: how many rows are kept in memory, if there are no more; None: the file is only checked.
 
-    Raises DatasetError when nothing can be read at all.
+    Raises DatasetError when nothing can be read at all, HelmExtError where it is not clear how many processes are
+    wanted.
     """
     problems = Problems(str(path))
     if options.output_format not in _OUTPUT_FORMATS:
@@ -161,58 +162,54 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
     with show_reading(path):  # some are gone through to be opened, and documents are read whole
         reader = open_(problems)
     header = read_header(reader.header, options, problems)
+    part, store = Part(header, options.seed, is_checked=kept is None), None
     if kept is not None:
-        content = None if problems.errors else _read_ranges(reader, header, options, problems)
-        if content is not None:
-            return content
-        if not reader.is_streamed:
-            kept = math.inf
-    store = None if kept is None else _make_store(kept)
-    keep, keep_all = (None, None) if store is None else (store.add, store.keep_all)
-    reading = Reading(reader=reader, header=header, seed=options.seed, keep=keep, keep_all=keep_all)
-    whole = Part.begin(header, options.seed, is_checked=kept is None)
-    with show_reading(path):
-        for part in reading.parts():
-            whole.merge(part)
+        from helm_ext.files.store import RowStore
+
+        store = RowStore(Row.pack, unpack, kept if reader.is_streamed else math.inf)
+    try:
+        if kept in (None, math.inf) or not _read_in_parts(reader, header, options, part, store):
+            with show_reading(path):
+                may_group = kept in (None, math.inf) or not reader.is_streamed
+                part.read(reader, header, None if store is None else store.add, may_group=may_group)
+    except OnePieceError:
+        reader.close()
+        return _read(open_, path, options, kept=math.inf)
     if store is not None:
         store.finish()
-    return _Content(reader, header, whole, problems, reader.digest, store)
+    return _Content(reader, header, part, problems, reader.digest, store)
 
 
-def _make_store(kept: float) -> RowStore[Row]:
-    from helm_ext.files.store import RowStore
+def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part, store: RowStore[Row] | None) -> bool:
+    """Let several processes read the states, if there are several and it pays. False: this one must do it.
 
-    return RowStore(pack, unpack, kept)
-
-
-def _read_ranges(reader: Reader, header: Header, options: Options, problems: Problems) -> _Content | None:
-    """Let several processes read the states, if there are several and it pays; None: this one must do it.
-
-    Raises DatasetError; HelmExtError where it is not clear how many processes are wanted.
+    Raises OnePieceError, DatasetError, HelmExtError.
     """
-    header_line = reader.find_header()
-    if header_line is None or Path(reader.path).stat().st_size < LEAST_BYTES:
-        return None
+    if not isinstance(reader, FileReader) or reader.problems.errors or Path(reader.path).stat().st_size < LEAST_BYTES:
+        return False
     from helm_ext.engines.engine import ThisProcess
     from helm_ext.engines.processes import find_engine
-    from helm_ext.files.cutting import LineRanges
     from helm_ext.files.store import Folder
 
     engine = find_engine()
     if isinstance(engine, ThisProcess):
-        return None
+        return False
     folder = Folder()
-    work = RangeWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
-    ranges = LineRanges(reader.path, header_line, RANGE_BYTES)
-    with show_ranges(ranges, engine.states):
-        found = read_ranges(work, ranges, engine, problems)
-    ranges.require_same()
-    if found is None:
-        return None
-    reader.close()
-    store = _make_store(0)
-    store.take(found.segments, folder)
-    return _Content(reader, header, found.part, problems, ranges.digest, store)
+    work = PartWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
+    segments: list[Segment] = []
+    with (
+        show_reading(reader.path, engine.states),
+        closing(read_parts(work, reader.lines(), PART_BYTES, engine)) as parts,
+    ):
+        for following, problems, segment in parts:
+            part.merge(following)
+            reader.problems.merge(problems)
+            segments.append(segment)
+    if not part.survey.rows:
+        raise OnePieceError
+    assert store is not None
+    store.take(segments, folder)
+    return True
 
 
 def _plan(content: _Content, options: Options) -> File | None:
@@ -226,7 +223,8 @@ def _plan(content: _Content, options: Options) -> File | None:
     source, is_measured = reader.source or settings.source, reader.is_measured and settings.is_measured
     plan = make_plan(content.header, options, survey, problems, source, is_measured=is_measured)
     counts = _count(plan, survey)
-    file = File(plan, survey, content.part.ids, problems, options.seed, counts, content.reader.is_imported)
+    fetch = None if content.store is None else content.store.read
+    file = File(plan, survey, content.part.ids, problems, options.seed, counts, content.reader.is_imported, fetch)
     content.part.checks.report(file)
     return file
 
@@ -251,7 +249,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
     from helm_ext.evalset.rows import RECORDED
     from helm_ext.formats.request_states.columns import TRAIN
-    from helm_ext.formats.request_states.instances import Builder
+    from helm_ext.formats.request_states.instances import Builder, make_instances
 
     plan, survey, header = file.plan, file.survey, content.header.keys
     part, store = content.part, content.store

@@ -1,78 +1,99 @@
-"""The reading of a file: a fold over parts of it, rows that follow one another, read and checked by any process.
+"""The reading of a file: a fold over its rows, by this process, or by several that are given some lines each.
 
-    states ──Reading──▶ Parts, some rows each ──merge, in the order of the file──▶ one Part: what is known of all rows
+    states ──Part.read──▶ Part: what is known of these rows ──merge, in the order of the file──▶ what is known of all
 
 What is known of a part depends on its rows and the header alone. So it does not matter where a file is cut, nor who
-reads: this process reads all parts, or several processes a range of the file each (`read_ranges`).
+reads; the rows of each are in a store of their own.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
-from helm_ext.files.cutting import LineRange
-from helm_ext.files.opening import open_raw
 from helm_ext.formats.request_states.checks import Checks
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.questions import digest_question
-from helm_ext.formats.request_states.ranges import RangeReader, split_range
-from helm_ext.formats.request_states.reading import Reader
+from helm_ext.formats.request_states.reading import LineReader, Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
-from helm_ext.formats.request_states.stored import pack
 from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
     from helm_ext.engines.engine import Engine
     from helm_ext.files.store import Segment, SpillWriter
-    from helm_ext.formats.request_states.columns import Columns
 
-__all__ = ["Part", "RangeWork", "Reading", "read_ranges"]
-
-PART_ROWS = 10_000
-"""Rows that become a part where one process reads all: ids are kept as texts until they are merged."""
+__all__ = ["OnePieceError", "Part", "PartWork", "read_parts"]
 
 
-@dataclass(kw_only=True)
-class Part:
+class OnePieceError(Exception):
+    """The rows of a file must be together, in one process and in memory."""
+
+
+class Part(Tally):
     """What is known of some rows that follow one another. Its size does not depend on theirs."""
 
-    survey: Survey
-    checks: Checks
-    ids: Ids
-    columns: Columns | None
-    """None where a file is only checked."""
-    questions: int = 0
-    """Sum of the rows' digests: their order does not count."""
-
-    @classmethod
-    def begin(cls, header: Header, seed: int, *, is_checked: bool) -> Part:
-        """Return what is known of no rows. `is_checked`: nothing is done with the file but that."""
-        columns = None
+    def __init__(self, header: Header, seed: int, *, is_checked: bool) -> None:
+        """Know of no rows. `is_checked`: nothing is done with the file but that."""
+        self.survey = Survey(header.settings)
+        self.checks = Checks(header, reads_completions=is_checked)
+        self.ids = Ids(keeps_texts=is_checked)
+        self.columns = None
         if not is_checked:
             from helm_ext.formats.request_states.columns import Columns
 
-            columns = Columns(header.settings, seed)
-        checks = Checks(header, reads_completions=is_checked)
-        return cls(survey=Survey(header.settings), checks=checks, ids=Ids(), columns=columns)
+            self.columns = Columns(header.settings, seed)
+        self.questions = 0
+        """Sum of the rows' digests: their order does not count."""
 
-    def see(self, row: Row) -> None:
-        """Note a row that is right."""
-        self.survey.see(row)
-        self.ids.see(row)
-        if self.columns is not None:
-            self.columns.see(row)
-            self.questions += digest_question(row)
+    def read(self, reader: Reader, header: Header, keep: Callable[[Row], object] | None, *, may_group: bool) -> None:
+        """Read the states of a reader. Written for speed: this goes through all rows.
 
-    def see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
+        `keep`: what takes the rows. `may_group`: whether rows are in memory, all of them: HELM's states of one row may
+        stand anywhere. Raises OnePieceError where they must be, and are not.
+        """
+        settings, problems = header.settings, reader.problems
+        method = settings.method or ""
+        rows = RowReader(settings.context, problems)
+        groups: dict[bytes, Row] = {}
+        try:
+            for state in reader.states():
+                row = rows.read(state)
+                if row is None:
+                    continue
+                is_new = row.is_right
+                if is_new and row.is_helm:
+                    if not may_group:
+                        raise OnePieceError
+                    first = groups.setdefault(canonical_json(row.instance), row)
+                    is_new = first is row
+                    if not is_new:
+                        first.found.extend(row.found)
+                self.checks.see(row, state, is_new=is_new)
+                if not is_new:
+                    continue
+                if keep is not None:
+                    keep(row)
+                self.survey.see(row)
+                self.ids.see(row)
+                if self.columns is not None:
+                    self.columns.see(row)
+                    self.questions += digest_question(row)
+                if not row.is_helm:
+                    self._see_recorded(row, method, 1)
+        except DatasetError as error:  # what ends reading half-way: limits, truncated compression
+            problems.extend(error.problems)
+        for row in groups.values():
+            self._see_recorded(row, method, settings.num_train_trials)
+
+    def _see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
         """Count what is recorded for a row, when all its states are known."""
         if not row.is_helm and not method.startswith("multiple_choice_separate"):
             self.survey.see_status(row, row.found[0][0])
@@ -83,92 +104,27 @@ class Part:
             self.survey.has_incomplete = True
             self.checks.see_incomplete(row, found["requests"])
 
-    def merge(self, other: Part, rows: int = 0) -> None:
-        """Add what is known of the rows that follow. `rows`: where their positions begin to count."""
-        self.survey.merge(other.survey)
-        self.checks.merge(other.checks)
-        self.ids.merge(other.ids, rows)
-        if self.columns is not None and other.columns is not None:
-            self.columns.merge(other.columns)
-        self.questions += other.questions
 
+class Lines(list[tuple[int, bytes]]):
+    """Some lines of a file, with their numbers: what a process reads at a time."""
 
-@dataclass(kw_only=True)
-class Reading:
-    """Reads the states of a reader as parts."""
+    @property
+    def number(self) -> int:
+        """How many they are."""
+        return len(self)
 
-    reader: Reader
-    header: Header
-    seed: int
-    keep: Callable[[Row], object] | None
-    """What takes the rows; None where the file is only checked."""
-    keep_all: Callable[[], object] | None = None
-    """Lets what takes the rows hold them all in memory: HELM's states of one row may stand anywhere. None: it cannot,
-    and reading ends at such a row."""
-    wants_all: bool = False
-    """Whether it has ended so."""
-    _groups: dict[bytes, Row] = field(default_factory=dict)
+    def __str__(self) -> str:
+        return f"lines {self[0][0]} to {self[-1][0]}"
 
-    def parts(self, most: float = PART_ROWS) -> Iterator[Part]:
-        """Yield parts of at most so many rows. Written for speed: this goes through all rows."""
-        settings, problems = self.header.settings, self.reader.problems
-        method, keep = settings.method or "", self.keep
-        begin = partial(Part.begin, self.header, self.seed, is_checked=keep is None)
-        rows = RowReader(settings.context, problems)
-        part = begin()
-        try:
-            for state in self.reader.states():
-                row = rows.read(state)
-                if row is None:
-                    continue
-                is_new = row.is_right and not (row.is_helm and self._is_known(row))
-                part.checks.see(row, state, is_new=is_new)
-                if not is_new:
-                    continue
-                if keep is not None:
-                    if row.is_helm:
-                        if self.keep_all is None:
-                            self.wants_all = True
-                            return
-                        self.keep_all()
-                    keep(row)
-                part.see(row)
-                if not row.is_helm:
-                    part.see_recorded(row, method, 1)
-                if part.survey.rows >= most:
-                    yield part
-                    part = begin()
-        except DatasetError as error:  # what ends reading half-way: limits, truncated compression
-            problems.extend(error.problems)
-        for row in self._groups.values():
-            part.see_recorded(row, method, settings.num_train_trials)
-        yield part
-
-    def _is_known(self, row: Row) -> bool:
-        """Whether there was a state of HELM's for the same instance; the first of them is given all recordings."""
-        first = self._groups.setdefault(canonical_json(row.instance), row)
-        if first is not row:
-            first.found.extend(row.found)
-        return first is not row
-
-
-class RangeResult(NamedTuple):
-    """What is known of a range of a file."""
-
-    part: Part
-    problems: Problems
-    """Found in its rows."""
-    rows: int
-    """`Reader.rows`."""
-    segments: list[Segment]
-    """Where its rows are stored."""
-    wants_all: bool
-    """`Reading.wants_all`."""
+    def split(self) -> list[Lines]:
+        """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
+        size = max(1, len(self) // 10)
+        return [Lines(self[start : start + size]) for start in range(0, len(self), size)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RangeWork:
-    """How ranges of a file are read: what every process must know. Can be pickled."""
+class PartWork:
+    """How parts of a file are read: what every process must know. Can be pickled."""
 
     path: str
     header: Header
@@ -176,42 +132,47 @@ class RangeWork:
     folder: str
     """Where rows are stored."""
 
-    def begin(self) -> Callable[[LineRange], RangeResult]:
-        """Return what reads ranges, in this process."""
+    def begin(self) -> Callable[[Lines], tuple[Part, Problems, Segment] | None]:
+        """Return what reads lines, in this process."""
         from helm_ext.files.store import SpillWriter
 
         return partial(self.read, SpillWriter(self.folder))
 
-    def read(self, writer: SpillWriter, lines: LineRange) -> RangeResult:
-        """Read a range. Raises DatasetNotFoundError, HelmExtError."""
-        problems = Problems(self.path)
-        with garbage.paused(), open_raw(self.path) as file:
-            reader = RangeReader(self.path, problems, file, lines)
-            reading = Reading(reader=reader, header=self.header, seed=self.seed, keep=lambda row: writer.add(pack(row)))
-            parts = list(reading.parts(math.inf))
-        part = parts[0] if parts else Part.begin(self.header, self.seed, is_checked=False)
-        return RangeResult(part, problems, reader.rows, [writer.end()], reading.wants_all)
+    def read(self, writer: SpillWriter, lines: Lines) -> tuple[Part, Problems, Segment] | None:
+        """Return what is known of lines, what was found in them, and where their rows are stored.
+
+        None where the file must be read in one piece: where there are errors, so that one reading says them all.
+        """
+        problems, part = Problems(self.path), Part(self.header, self.seed, is_checked=False)
+        with garbage.paused():
+            reader = LineReader(self.path, problems, lines)
+            try:
+                part.read(reader, self.header, lambda row: writer.add(row.pack()), may_group=False)
+            except OnePieceError:
+                return None
+        return None if problems.errors else (part, problems, writer.end())
 
 
-def read_ranges(work: RangeWork, ranges: Iterable[LineRange], engine: Engine, problems: Problems) -> RangeResult | None:
-    """Return what is known of all ranges, read by the processes of `engine`; what they find goes to the problems.
+def read_parts(
+    work: PartWork, lines: Iterable[tuple[int, bytes]], size: int, engine: Engine
+) -> Generator[tuple[Part, Problems, Segment], None, None]:
+    """Yield what the processes of `engine` know of the lines of a file, some at a time: of `size` bytes or more.
 
-    None: the file must be read in one piece, and nothing was added to the problems. So must those with an error in a
-    row, of which what is said is then said by one reading, and those with HELM's own states. May raise DatasetError,
-    BatchLostError.
+    Raises OnePieceError where the file must be read in one piece, DatasetError, BatchLostError.
     """
-    whole, rows = Part.begin(work.header, work.seed, is_checked=False), 0
-    segments: list[Segment] = []
-    of_ranges: list[Problems] = []
-    for found in engine.map(work.begin, ranges, split=partial(split_range, work.path)):
-        if found.problems.errors or found.wants_all:
-            return None
-        of_ranges.append(found.problems)
-        whole.merge(found.part, rows)
-        rows += found.rows
-        segments += found.segments
-    if not rows:
-        return None
-    for following in of_ranges:
-        problems.merge(following)
-    return RangeResult(whole, problems, rows, segments, wants_all=False)
+    for found in engine.map(work.begin, _cut(lines, size), split=Lines.split):
+        if found is None:
+            raise OnePieceError
+        yield found
+
+
+def _cut(lines: Iterable[tuple[int, bytes]], size: int) -> Iterator[Lines]:
+    some, length = Lines(), 0
+    for line in lines:
+        some.append(line)
+        length += len(line[1]) + 1
+        if length >= size:
+            yield some
+            some, length = Lines(), 0
+    if some:
+        yield some

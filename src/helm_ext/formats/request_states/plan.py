@@ -101,19 +101,20 @@ def _has_overrides(options: Options) -> bool:
 
 def _find_earlier_run(options: Options, survey: Survey) -> EarlierRun | None:
     """Return how the run of ours that wrote the file scored its rows; what is wrong with that is reported."""
-    if survey.told is None:
+    if not survey.told:
         return None
-    row = survey.told_otherwise.row
-    if row is not None:
-        row.place.error(
+    first, *others = survey.told.values()
+    if others:
+        others[0].place.error(
             "instance", "extra_data", "helm_ext", "scoring",
             message="this row and those behind it are of another run, which scored otherwise than the first",
             hint="score the output of each run by itself",
             code="two-runs",
             is_integrity=True,
         )  # fmt: skip
-    told, place = survey.told
-    earlier = read_earlier_run(told, place, overridden=options.scoring.get("metrics") is not None)
+    assert first.earlier is not None
+    overridden = options.scoring.get("metrics") is not None
+    earlier = read_earlier_run(first.earlier["scoring"], first.place, overridden=overridden)
     return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
 
 

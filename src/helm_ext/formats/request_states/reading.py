@@ -25,7 +25,7 @@ from helm_ext.errors import (
 from helm_ext.evalset import Source
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
-__all__ = ["LineReader", "Place", "Reader", "State", "open_file"]
+__all__ = ["FileReader", "LineReader", "Place", "Reader", "State", "open_file"]
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
@@ -108,13 +108,6 @@ class Reader(ABC):
     def states(self) -> Iterator[State]:
         """Yield the states. What cannot be parsed goes to the problems."""
 
-    def find_header(self) -> int | None:
-        """Return the number of the header's line where all lines behind it are rows, on disk as they are.
-
-        Else None: then nobody but this reader can read them.
-        """
-        return None
-
     def close(self) -> None:  # noqa: B027 - most are closed when they were read
         """Close a file whose states are not wanted."""
 
@@ -181,14 +174,17 @@ class _Document(Reader):
 
 
 class LineReader(Reader):
-    """Reads lines that hold a state each."""
+    """Reads lines that hold a state each; blank lines hold none."""
 
     is_streamed = True
 
-    def read_states(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[State]:
-        """Yield the states of lines; blank lines hold none."""
+    def __init__(self, path: str | FilePath, problems: Problems, lines: Iterable[tuple[int, bytes]]) -> None:
+        super().__init__(path, problems)
+        self._lines = lines
+
+    def states(self) -> Iterator[State]:
         patience = _PATIENCE
-        for line, data in lines:
+        for line, data in self._lines:
             if not data.strip():
                 continue
             place = Place(self.problems, self.rows, line, ())
@@ -205,18 +201,17 @@ class LineReader(Reader):
         return {}  # problems of rows know their line
 
 
-class _Lines(LineReader):
+class FileReader(LineReader):
+    """Reads a file of JSON Lines: the header, then a state on each line."""
+
     def __init__(self, path: str | FilePath, problems: Problems) -> None:
-        super().__init__(path, problems)
         self._source = files.LineSource(path)
-        self._lines = self._read_lines()
+        lines = self._read_lines()
+        super().__init__(path, problems, lines)
         unreadable: list[Problem] = []
-        first = next(files.iter_json_lines(self._lines, self.path, unreadable, allow_nan=True), None)
+        first = next(files.iter_json_lines(lines, self.path, unreadable, allow_nan=True), None)
         problems.extend(unreadable)
         self._header_line, value = first or (1, None)
-        self._first_state: list[tuple[int, bytes]] = []
-        self._is_other = False
-        """Whether the file is of another kind, so that there is nothing to say of its further lines."""
         if first is None:
             return
         if isinstance(value, dict) and "instance" in value and "adapter_spec" not in value:
@@ -228,11 +223,12 @@ class _Lines(LineReader):
                     code="missing-key",
                     line=self._header_line,
                 )
-            self._first_state.append((self._header_line, files.canonical_json(value)))
+            self._lines = itertools.chain([(self._header_line, files.canonical_json(value))], lines)
         elif not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'
             problems.add((), message, _header_hint(value), code="wrong-type", line=self._header_line)
-            self._is_other = isinstance(value, dict)
+            if isinstance(value, dict):  # a file of another kind: there is nothing to say of its further lines
+                self._lines = ()
         else:
             self.header = value
             # An empty list of rows is as good as none: the rows are the lines that follow.
@@ -251,15 +247,16 @@ class _Lines(LineReader):
 
     def states(self) -> Iterator[State]:
         with self._source:
-            if not self._is_other:
-                yield from self.read_states(itertools.chain(self._first_state, self._lines))
+            yield from super().states()
             self.digest = self._source.digest
         if not self.rows and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
 
-    def find_header(self) -> int | None:
-        is_plain = self._source.compression is None and self.header is not None
-        return self._header_line if is_plain else None
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines behind the header, for other readers: then this one has no states."""
+        with self._source:
+            yield from self._lines
+            self.digest = self._source.digest
 
     def close(self) -> None:
         with self._source:
@@ -320,7 +317,7 @@ def _header_hint(value: Any) -> str:
 
 def open_file(path: str | FilePath, problems: Problems) -> Reader:
     """Open a file of either spelling. Raises DatasetError when nothing of it can be read."""
-    return _Lines(path, problems) if _is_json_lines(path) else _Document(path, problems)
+    return FileReader(path, problems) if _is_json_lines(path) else _Document(path, problems)
 
 
 def _is_json_lines(path: str | FilePath) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from pydantic import ValidationError
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
-from helm_ext.evalset import EXTRA_KEY, Likelihood, RecordedState
+from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
 from helm_ext.formats.request_states.earlier import EarlierRow, read_earlier_row
@@ -31,7 +31,7 @@ from helm_ext.formats.request_states.wording import describe, near_key
 from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
-__all__ = ["CORRECT", "Lack", "Row", "RowReader"]
+__all__ = ["CORRECT", "Lack", "Row", "RowReader", "unpack"]
 
 CORRECT = "correct"
 
@@ -54,50 +54,67 @@ class Lack(NamedTuple):
     hint: str
 
 
-@dataclass(slots=True)
-class Row:
+_NOWHERE = Place(Problems(), 0, None, ())
+"""What is wrong with a stored row was said when it was read."""
+
+
+class Row(msgspec.Struct, array_like=True, eq=False):
     """A state of the right shape."""
 
-    place: Place
+    # What is stored of it.
     instance: dict[str, Any]
     """The instance as the file has it, checked."""
-    references: list[Any]
-    split: str | None
-    """HELM's name of the split; None where the file gives none."""
     is_helm: bool
     """Whether HELM wrote it: then several states may be about one instance."""
-    is_choice: bool
+    is_untagged: bool
+    """Whether its single reference has no tag and is taken as correct."""
     labels: dict[str, int] | None
     """Label to position in the references; None where completions are not read as labels."""
     labels_from: LabelsFrom
-    found: list[tuple[Status, RecordedState | None]]
+    found: list[Any]
+    """Status and recording (`RecordedState`, or None), of each state."""
     has_unknown: bool
     """Whether the instance, its input or a reference has keys that the format does not know."""
-    nonfinite: int
+    extra: dict[str, Any] | None
+    """Keys of the state that the format does not know, if there are any."""
+    likelihoods: list[Any] | None
+    """What is recorded instead of a text (`Likelihood`), in the order of the references."""
+    attributes: dict[str, str] | None
+    """Its values of the keys that `by` names."""
+    cluster: str | None
+    """Its value of the key that `cluster` names."""
+    earlier: EarlierRow | None
+    """What a run of ours wrote about it, if it is of the output of one."""
+    source_scores: dict[str, Any] | None
+    """`RowExtra.source_scores`."""
+    source_unscored: list[str] | None
+    judgements: list[Judgement] | None
+    """What was said of what is recorded."""
+
+    # What is known of it besides while its file is read, and decided when all of it was.
+    place: Place = _NOWHERE
+    split: str | None = None
+    """HELM's name of the split; None where the file gives none."""
+    is_choice: bool = False
+    nonfinite: int = 0
     """How many of its numbers are NaN or infinite; they were made None."""
     lack: Lack | None = None
     """Why no reference is correct, if none is."""
-    is_untagged: bool = False
-    """Whether its single reference has no tag and is taken as correct."""
-    extra: dict[str, Any] | None = None
-    """Keys of the state that the format does not know, if there are any."""
     is_right: bool = True
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
-    likelihoods: list[Likelihood] | None = None
-    """What is recorded instead of a text, in the order of the references."""
     only: Literal["live", "recorded"] | None = None
     helm_id: str = ""
-    attributes: dict[str, str] | None = None
-    """Its values of the keys that `by` names."""
-    cluster: str | None = None
-    """Its value of the key that `cluster` names."""
-    earlier: EarlierRow | None = None
-    """What a run of ours wrote about it, if it is of the output of one."""
-    source_scores: dict[str, float] | None = None
-    """`RowExtra.source_scores`."""
-    source_unscored: list[str] | None = None
-    judgements: list[Judgement] | None = None
-    """What was said of what is recorded."""
+
+    def pack(self) -> tuple[Any, ...]:
+        """Return what is stored of it."""
+        stored = msgspec.structs.astuple(self)[: _FIELDS.index("place")]
+        return stored if self.judgements is None else (*stored[:-1], [one.to_json() for one in self.judgements])
+
+    @property
+    def references(self) -> list[Any]:
+        """Its references, the single one of a row without tags as correct."""
+        given = self.instance.get("references") or []
+        return [{**given[0], "tags": [CORRECT]}] if self.is_untagged else given
 
     @property
     def compares_wholes(self) -> bool:
@@ -129,6 +146,14 @@ class Row:
             },
         }
         return {where: found for where, found in data.items() if found}
+
+
+_FIELDS = Row.__struct_fields__
+
+
+def unpack(record: Sequence[Any]) -> Row:
+    """Return the row of what `Row.pack` has returned."""
+    return msgspec.convert(record, Row)
 
 
 class RowReader:
@@ -195,11 +220,10 @@ class RowReader:
             cluster = earlier.get("cluster") if cluster is None else cluster
             left_out = earlier.get("left_out")
         return Row(
-            place,
             instance,
-            references,
-            split,
-            is_helm=is_helm,
+            is_helm,
+            place=place,
+            split=split,
             is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
             labels_from=labels_from,

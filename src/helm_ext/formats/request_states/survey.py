@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from helm_ext.evalset import EXTRA_KEY
+from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
 from helm_ext.formats.request_states.recorded import Status
+from helm_ext.formats.request_states.tally import First, Tally
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Judged, RunScoring
-    from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["First", "Survey"]
+__all__ = ["Survey"]
 
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
@@ -27,33 +27,11 @@ _EVAL_SPLITS = ("valid", "test")
 _STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored", "too_long")
 
 
-class First:
-    """How often something was seen, and where first."""
-
-    __slots__ = ("count", "row")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.row: Row | None = None
-
-    def add(self, row: Row) -> None:
-        """Count a row."""
-        if self.row is None:
-            self.row = row
-        self.count += 1
-
-    def merge(self, other: First) -> None:
-        """Add what another one has counted."""
-        self.count += other.count
-        rows = [row for row in (self.row, other.row) if row is not None]
-        self.row = min(rows, key=lambda row: row.place.number, default=None)
-
-
-class Survey:
+class Survey(Tally):
     """Adds up rows: what a plan is made of. Small however many rows there are."""
 
     def __init__(self, settings: Settings) -> None:
-        self.eval_splits: Sequence[str] = settings.eval_splits or _EVAL_SPLITS
+        self.eval_splits = tuple(settings.eval_splits or _EVAL_SPLITS)
         self._is_method_open = settings.method is None
         self._input_prefix = settings.text("input_prefix").strip()
         self._output_prefix = settings.text("output_prefix").strip()
@@ -70,10 +48,8 @@ class Survey:
         self.helm = First()
         self.ours = First()
         """Rows of the output of a run of ours."""
-        self.told: tuple[RunScoring, Place] | None = None
-        """How the run of ours that wrote the file scored it, and where it says so."""
-        self.told_otherwise = First()
-        """Rows that say so of another run which scored otherwise."""
+        self.told: dict[bytes, Row] = {}
+        """Ways in which the run of ours scored that wrote the file, and the first row that says so: one, or several."""
         self.earlier_left_out = False
         """Whether there is a row that a run of ours left out."""
         self.likelihoods = First()
@@ -86,12 +62,9 @@ class Survey:
         """Those of them with one option alone."""
         self.judges: dict[str, set[str]] = {}
         """By criterion, the models that judged rows."""
-        self.scales: dict[str, tuple[Any, Row]] = {}
-        """By criterion, the scale of its first judgement, and its row."""
-        self.other_scale = First()
-        """Rows with a judgement on another scale than others of its criterion."""
+        self.scales: dict[str, dict[bytes, Row]] = {}
+        """By criterion, the scales of its judgements, as JSON, and the first row of each."""
         self._thoughts, self._train_thoughts = First(), First()
-        self._last_labels: dict[str, int] | None = None
         self.label_sets: dict[tuple[str, ...], Row] = {}
         self.unlabelled_option = First()
         self.statuses: dict[Status, First] = {status: First() for status in _STATUSES}
@@ -141,25 +114,19 @@ class Survey:
             judges = self.judges.setdefault(judgement.criterion, set())
             if judgement.kind == "model":
                 judges.add(judgement.by)
-            if self.scales.setdefault(judgement.criterion, (judgement.scale, row))[0] != judgement.scale:
-                self.other_scale.add(row)
+            scale = msgspec.json.encode(judgement.scale)
+            self.scales.setdefault(judgement.criterion, {}).setdefault(scale, row)
         if row.is_helm:
             self.helm.add(row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
                 self.ours.add(row)
                 self.earlier_left_out |= row.earlier is not None and "left_out" in row.earlier
                 if row.earlier is not None and "scoring" in row.earlier:
-                    self._see_scoring(row, row.earlier["scoring"], row.place)
+                    self.told.setdefault(_without_facts(row.earlier["scoring"]), row)
         if instance.get("chain_of_thought"):
             self._thoughts.add(row)
             if row.split == "train":
                 self._train_thoughts.add(row)
-
-    def _see_scoring(self, row: Row, told: RunScoring, place: Place) -> None:
-        if self.told is None:
-            self.told = told, place
-        elif _without_facts(told) != _without_facts(self.told[0]):
-            self.told_otherwise.add(row)
 
     def see_status(self, row: Row, status: Status) -> None:
         """Count what is recorded for a row (for HELM's files, for all its states together)."""
@@ -167,31 +134,6 @@ class Survey:
             self.train_statuses[status].add(row)
         elif (row.split or "test") in self.eval_splits:
             self.statuses[status].add(row)
-
-    def merge(self, other: Survey) -> None:
-        """Add the rows that follow."""
-        self.rows += other.rows
-        self.splits.update(other.splits)
-        self.has_incomplete |= other.has_incomplete
-        self.earlier_left_out |= other.earlier_left_out
-        for labels, row in other.label_sets.items():
-            self.label_sets.setdefault(labels, row)
-        for criterion, judges in other.judges.items():
-            self.judges.setdefault(criterion, set()).update(judges)
-        for criterion, (scale, row) in other.scales.items():
-            if self.scales.setdefault(criterion, (scale, row))[0] != scale:
-                self.other_scale.add(row)
-        if self.told is None:
-            self.told = other.told
-        elif other.told is not None and _without_facts(other.told[0]) != _without_facts(self.told[0]):
-            assert other.ours.row is not None
-            self.told_otherwise.add(other.ours.row)
-        for name, counted in vars(self).items():
-            if isinstance(counted, First | StopCensus):
-                counted.merge(getattr(other, name))
-        for mine, theirs in ((self.statuses, other.statuses), (self.train_statuses, other.train_statuses)):
-            for status, first in mine.items():
-                first.merge(theirs[status])
 
     def settle(self) -> None:
         """Finish counting: what train rows are is known only when all rows are."""
@@ -205,11 +147,9 @@ class Survey:
 
     def _see_labels(self, row: Row, text: str | None) -> None:
         assert row.labels is not None
-        if row.labels is not self._last_labels:  # rows without a mapping share one dict
-            self._last_labels = row.labels
-            self.label_sets.setdefault(tuple(row.labels), row)
-            if len(set(row.labels.values())) < len(row.references):
-                self.unlabelled_option.add(row)
+        self.label_sets.setdefault(tuple(row.labels), row)
+        if row.labels_from != "prefix" and len({*row.labels.values()}) < len(row.references):
+            self.unlabelled_option.add(row)
         if text is not None and self._is_method_open and _has_options(text, row):
             self.options_in_text.add(row)
 
@@ -217,7 +157,7 @@ class Survey:
     def judged(self) -> dict[str, Judged]:
         """By criterion, who judged: criteria that no model judged by are none."""
         return {
-            criterion: {"judges": sorted(judges), "scale": msgspec.to_builtins(self.scales[criterion][0])}
+            criterion: {"judges": sorted(judges), "scale": msgspec.json.decode(next(iter(self.scales[criterion])))}
             for criterion, judges in sorted(self.judges.items())
             if judges
         }
@@ -253,10 +193,10 @@ class Survey:
         return sum(numbers[split] for split in self.eval_splits)
 
 
-def _without_facts(told: RunScoring) -> tuple[Any, ...]:
+def _without_facts(told: RunScoring) -> bytes:
     """Return how rows are scored, without what is of the rows of a run rather than of the way of scoring."""
     args = {key: value for key, value in told["args"].items() if key not in ("attributes", "judged", "source")}
-    return told["class_name"], args, told["main_metric"]
+    return canonical_json([told["class_name"], args, told["main_metric"]])
 
 
 def _has_options(text: str, row: Row) -> bool:

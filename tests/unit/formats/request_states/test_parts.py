@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import pickle
@@ -13,12 +12,11 @@ import pytest
 from request_states_files import answered, choice, reference, state
 
 from helm_ext.engines import processes
-from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
+from helm_ext.errors import DatasetError, HelmExtError
 from helm_ext.evalset.rows import Lacks
-from helm_ext.files.cutting import LineRange, cut_lines
 from helm_ext.formats import request_states
-from helm_ext.formats.request_states import loading, parts
-from helm_ext.formats.request_states.ranges import split_range
+from helm_ext.formats.request_states import loading
+from helm_ext.formats.request_states.parts import Lines
 
 
 def compared(text, **likelihoods):
@@ -185,6 +183,7 @@ OPTIONS = {
 }
 SPECS = {
     "texts": {"stop_sequences": ["\n"], "max_train_instances": 2},
+    "groups": {"eval_splits": ["test"]},
     "drawn": {"max_train_instances": 3, "max_eval_instances": 6},
     "splits": {"max_train_instances": 2},
     "messages": {"method": "chat"},
@@ -237,7 +236,7 @@ FOUND = {
 
 
 class Here:
-    """Does ranges in this process, some of a line as one; all that is sent is sent as bytes, as to another process."""
+    """Does parts in this process, some of a line as one; all that is sent is sent as bytes, as to another process."""
 
     def __init__(self, cuts=None):
         self.cuts = cuts
@@ -250,7 +249,7 @@ class Here:
         for start, end in itertools.pairwise(edges):
             some = tasks[start:end]
             if some:
-                whole = LineRange(some[0].start, some[-1].stop, some[0].first, sum(one.lines for one in some))
+                whole = Lines(itertools.chain(*some))
                 self.done.append(whole)
                 work, task = pickle.loads(pickle.dumps((make_worker, whole)))
                 yield pickle.loads(pickle.dumps(work()(task)))
@@ -274,7 +273,7 @@ def in_parts(monkeypatch):
     def read(engine, path, **options):
         with monkeypatch.context() as patch:
             patch.setattr(loading, "LEAST_BYTES", 0)
-            patch.setattr(loading, "RANGE_BYTES", 1)
+            patch.setattr(loading, "PART_BYTES", 1)
             patch.setattr(processes, "find_engine", lambda: engine)
             return see(path, **options)
 
@@ -304,16 +303,14 @@ def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_found_is_what_was_found_before_there_were_parts(tmp_path, monkeypatch, name):
+def test_what_is_found_is_what_was_found_before_there_were_parts(tmp_path, name):
     path = write(tmp_path / "f.jsonl", FILES[name], SPECS.get(name))
-    for most in (1, 3, 10_000):
-        monkeypatch.setattr(parts.Reading.parts, "__defaults__", (most,))
-        found, _ = request_states.check(path, **OPTIONS.get(name, {}))
-        assert [
-            " ".join([one.code, str(one.location.line), *re.findall(r"\d+", one.message)[:2]])
-            for one in found
-            if one.code not in ("not-differentiated", "few-rows")
-        ] == FOUND[name]
+    found, _ = request_states.check(path, **OPTIONS.get(name, {}))
+    assert [
+        " ".join([one.code, str(one.location.line), *re.findall(r"\d+", one.message)[:2]])
+        for one in found
+        if one.code not in ("not-differentiated", "few-rows")
+    ] == FOUND[name]
 
 
 def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
@@ -325,7 +322,6 @@ def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
 
 def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "KEPT_ROWS", 1)
-    monkeypatch.setattr(parts.Reading.parts, "__defaults__", (2,))
     rows = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances
     assert rows.status.tolist() == [0, 1, 2, 0, 0, 2, 0]
     all_four, all_but_numbers = 15, Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
@@ -369,15 +365,6 @@ def test_of_many_errors_as_many_are_named(tmp_path, in_parts):
     assert in_parts(Here([700, 1_900]), path) == whole
 
 
-def test_one_process_reads_in_parts_too(tmp_path, monkeypatch):
-    for name, rows in (FILES | WRONG).items():
-        path = write(tmp_path / "f.jsonl", rows, SPECS.get(name))
-        whole = see(path), request_states.check(path)
-        with monkeypatch.context() as patch:
-            patch.setattr(parts.Reading.parts, "__defaults__", (1,))
-            assert (see(path), request_states.check(path)) == whole
-
-
 def test_states_of_helms_are_read_in_one_piece(tmp_path, in_parts):
     """States of one row may stand anywhere: here, at both ends."""
     helms = [{**answered(choice("Which?", ["tin", "gold"], id="1"), " tin"), "train_trial_index": 0,
@@ -397,23 +384,6 @@ def test_files_without_rows_that_can_be_cut_are_read_in_one_piece(tmp_path, in_p
         assert in_parts(Here(), tmp_path / name) == see(tmp_path / name)
 
 
-@pytest.mark.parametrize("cut", [[3], []])
-def test_a_file_that_changes_meanwhile_is_refused(tmp_path, in_parts, cut):
-    """While it is read, or when the last process is done with it."""
-    path = write(tmp_path / "f.jsonl", FILES["ids"])
-
-    class Changing(Here):
-        def map(self, *arguments, **more):
-            for result in super().map(*arguments, **more):
-                yield result
-                with path.open("ab") as file:
-                    file.write(b"\n")
-
-    kind, problems = in_parts(Changing(cut), path)
-    assert kind is DatasetChangedError
-    assert problems == []
-
-
 def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_path, monkeypatch):
     path = write(tmp_path / "f.jsonl", [*FILES["ids"], b"no row"])
     monkeypatch.setattr(loading, "LEAST_BYTES", 0)
@@ -422,18 +392,11 @@ def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_
         request_states.load(path)
 
 
-def test_a_range_can_be_split_down_to_a_line(tmp_path):
-    data = b"head\n" + b"".join(b"%d\n" % number * (1 + number % 3) for number in range(30)) + b"end"
-    (tmp_path / "f").write_bytes(data)
-    whole, _ = cut_lines(io.BytesIO(data), 1, 1 << 20)
-    last = len(data.split(b"\n"))
-    assert str(whole) == f"lines 2 to {last}"
-    waiting, found = [whole], []
+def test_lines_can_be_split_down_to_one():
+    waiting, found = [Lines((number, b"x") for number in range(2, 80))], []
+    assert str(waiting[0]) == "lines 2 to 79"
     while waiting:
-        made = split_range(str(tmp_path / "f"), waiting.pop(0))
-        if len(made) == 1:
-            found += made
+        made = waiting.pop(0).split()
         waiting[:0] = made if len(made) > 1 else []
-    assert b"".join(data[one.start : one.stop] for one in found) == data[5:]
-    assert [one.first for one in found] == list(range(2, 2 + len(found)))
-    assert {one.lines for one in found} == {1}
+        found += made if len(made) == 1 else []
+    assert [str(one) for one in found] == [f"lines {number} to {number}" for number in range(2, 80)]

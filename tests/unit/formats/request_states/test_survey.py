@@ -9,7 +9,8 @@ from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.survey import First, Survey
+from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.tally import First
 
 
 def settings(method=None, **given):
@@ -25,8 +26,9 @@ def row(index=0, text="Which?", options=("zormun", "kolpus"), correct=(0,), spli
     instance = {"input": {} if text is None else {"text": text}, "references": references, **given.pop("instance", {})}
     labels = given.pop("labels", {"ABCDE"[position]: position for position in range(len(options))})
     place = Place(Problems("file"), index, None, ())
-    fields = {"is_helm": False, "is_choice": len(options) > 1, "labels": labels, "labels_from": "prefix"}
-    return Row(place, instance, references, split, **{**fields, **given}, found=[], has_unknown=False, nonfinite=0)
+    fields = dict.fromkeys(Row.__struct_fields__[: Row.__struct_fields__.index("place")])
+    fields |= {"is_choice": len(options) > 1, "labels": labels, "labels_from": "prefix", "instance": instance}
+    return Row(**{**fields, "place": place, "split": split, "found": [], **given})
 
 
 def survey(*rows, method=None, **given):
@@ -97,7 +99,7 @@ def test_labels_of_rows():
     assert {labels: one.place.index for labels, one in found.label_sets.items()} == {("A", "B"): 0, ("x", "y"): 2}
     assert seen(found.unlabelled_option) == (0, None)
     # Two labels of one option leave the other without one.
-    assert seen(survey(row(0), row(1, labels={"A": 0, "B": 0})).unlabelled_option) == (1, 1)
+    assert seen(survey(row(0), row(1, labels={"A": 0, "B": 0}, labels_from="row")).unlabelled_option) == (1, 1)
     assert seen(survey(row(0, labels=None)).unlabelled_option) == (0, None)
 
 

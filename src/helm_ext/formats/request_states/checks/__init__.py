@@ -37,6 +37,7 @@ from helm_ext.formats.request_states.checks.texts import (
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
+from helm_ext.formats.request_states.tally import Tally
 
 __all__ = ["Checks", "File"]
 
@@ -72,7 +73,7 @@ _RULES: tuple[type[Rule], ...] = (
 _READ_COMPLETIONS = (UnmappedCompletions, ReasonedAnswers)
 
 
-class Checks:
+class Checks(Tally):
     """The rules of one file."""
 
     def __init__(self, header: Header, *, reads_completions: bool) -> None:

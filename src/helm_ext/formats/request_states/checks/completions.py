@@ -15,7 +15,7 @@ from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.recorded import tells_option
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.survey import First
+from helm_ext.formats.request_states.tally import First
 
 __all__ = [
     "IncompleteRecordings",
@@ -56,21 +56,16 @@ class IncompleteRecordings(Rule):
     def __init__(self, header: Header) -> None:
         super().__init__(header)
         self.found = First()
-        self.requests = (0, 0)
+        self.requests: tuple[int, int] | None = None
         """Of the first of them: how many are recorded with log-probabilities, and how many are needed."""
 
     def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
-        self.requests = self.requests if self.found.count else requests
+        self.requests = self.requests or requests
         self.found.add(row)
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, IncompleteRecordings)
-        self.requests = self.requests if self.found.count else other.requests
-        self.found.merge(other.found)
 
     def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
-            there, needed = self.requests
+            there, needed = self.requests or (0, 0)
             rows = count(self.found.count, "row has", "rows have")
             self.found.row.place.warn(
                 "request",
@@ -107,10 +102,6 @@ class MixedRecordings(Rule):
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.likelihoods is None and row.found[0][1] is not None and row.split != "train":
             self.found.add(row)
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, MixedRecordings)
-        self.found.merge(other.found)
 
     def report(self, file: File) -> None:
         if file.survey.likelihoods.count and self.found.row is not None:
@@ -178,10 +169,6 @@ class UnmappedCompletions(Rule):
             )
         return any(read)
 
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, UnmappedCompletions)
-        self.found.merge(other.found)
-
     def report(self, file: File) -> None:
         if self.found.row is not None:
             file.counts["unmapped"] = self.found.count
@@ -223,13 +210,6 @@ class ReasonedAnswers(Rule):
     def _count(self, lead: str, times: int) -> None:
         if lead in self.leads or len(self.leads) < MOST_KEPT:
             self.leads[lead] += times
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, ReasonedAnswers)
-        self.equal += other.equal
-        self.found.merge(other.found)
-        for lead, times in other.leads.items():
-            self._count(lead, times)
 
     def report(self, file: File) -> None:
         plan, survey = file.plan, file.survey

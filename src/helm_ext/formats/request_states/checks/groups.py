@@ -7,7 +7,7 @@ from helm_ext.formats.request_states.checks.rule import MOST_KEPT, File, Rule
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.survey import First
+from helm_ext.formats.request_states.tally import First
 
 __all__ = ["Cluster", "Groups"]
 
@@ -35,14 +35,6 @@ class Groups(Rule):
         if self.values and len(self.keys) < MOST_KEPT:
             extra = row.instance.get("extra_data") or {}
             self.keys |= dict.fromkeys((*extra, *row.instance, *state.value))
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, Groups)
-        for name, values in self.values.items():
-            values.update(other.values[name])
-            self.lacking[name].merge(other.lacking[name])
-        if len(self.keys) < MOST_KEPT:
-            self.keys |= other.keys
 
     def report(self, file: File) -> None:
         for name, values in self.values.items():
@@ -74,11 +66,6 @@ class Cluster(Rule):
             self.lacking.add(row)
         else:
             self.there += 1
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, Cluster)
-        self.lacking.merge(other.lacking)
-        self.there += other.there
 
     def report(self, file: File) -> None:
         row = self.lacking.row

@@ -14,7 +14,7 @@ from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.survey import First
+from helm_ext.formats.request_states.tally import First
 
 __all__ = ["Ids", "NonfiniteNumbers", "Scales", "UnknownPerturbation"]
 
@@ -23,38 +23,38 @@ class Ids(Rule):
     """Rows whose id is missing, empty, or taken by an earlier row."""
 
     def report(self, file: File) -> None:
-        ids, first = file.ids, file.ids.first
-        if first is None or (file.is_imported and ids.absent == file.survey.rows):  # a table without a column of ids
+        ids = file.ids
+        repeated = ids.find_repeated()
+        if not repeated or (file.is_imported and not any(ids.hashes)):  # a table without a column of ids
             return
-        number = file.counts["renamed_ids"] = ids.count_repeated()
+        number = file.counts["renamed_ids"] = len(repeated)
         message = f"{count(number, 'row has no id of its', 'rows have no id of their')} own; made unique"
-        twin: Path = ()
-        if first.twin is not None:
-            message += f": {show(first.given)} is also the id of "
-            if first.place.line is None:
-                twin = (*ALL_ROWS, first.twin, "instance", "id")
-                message += format_path(twin[:2])
-            else:
-                message += f"line {first.twin}"
-        first.place.warn("instance", "id", message=message, code="ids", also=twin)
+        also: Path = ()
+        first = ids.locate(repeated[0])
+        if hashed := ids.hashes[repeated[0]]:
+            twin = ids.numbers[ids.hashes.index(hashed)]
+            message += f": {show(ids.read_id(repeated[0], file.fetch))} is also the id of "
+            also = () if first.line is not None else (*ALL_ROWS, twin, "instance", "id")
+            message += format_path(also[:2]) if also else f"line {twin}"
+        first.warn("instance", "id", message=message, code="ids", also=also)
 
 
 class Scales(Rule):
     """Judgements of one criterion on several scales: their mean would mean nothing."""
 
     def report(self, file: File) -> None:
-        row, scales = file.survey.other_scale.row, file.survey.scales
-        for number, one in enumerate((row and row.judgements) or ()):
-            assert row is not None
-            if one.scale != scales[one.criterion][0]:
+        for criterion, (first, *others) in file.survey.scales.items():
+            for scale in others[:1]:
+                row = file.survey.scales[criterion][scale]
+                judgements = enumerate(row.judgements or ())
+                number = next(n for n, one in judgements if msgspec.json.encode(one.scale) == scale)
                 row.place.error(
                     "judgements", number, "scale",
-                    message=f"{show(msgspec.to_builtins(one.scale))}, where {show(one.criterion)} was judged on "
-                    f"{show(msgspec.to_builtins(scales[one.criterion][0]))} before",
+                    message=f"{show(msgspec.json.decode(scale))}, where {show(criterion)} was judged on "
+                    f"{show(msgspec.json.decode(first))} before",
                     hint="a criterion has one scale: name the other one otherwise",
                     code="judgement", is_integrity=True,
                 )  # fmt: skip
-                return
 
 
 class UnknownPerturbation(Rule):
@@ -100,11 +100,6 @@ class NonfiniteNumbers(Rule):
         if row.nonfinite:
             self.found.add(row)
             self.numbers += row.nonfinite
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, NonfiniteNumbers)
-        self.found.merge(other.found)
-        self.numbers += other.numbers
 
     def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from helm_ext.errors import Problems
 from helm_ext.formats.request_states.header import Header
@@ -11,13 +12,15 @@ from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.tally import MOST_KEPT, Tally
+
+if TYPE_CHECKING:
+    from helm_ext.formats.request_states.columns import Fetch
 
 __all__ = ["ALL_ROWS", "MOST_KEPT", "File", "Rule"]
 
 ALL_ROWS = ("request_states",)
 """The place of a problem that is about all rows."""
-MOST_KEPT = 1_000
-"""Rows, texts and the like that a rule keeps at most; what is beyond is counted."""
 
 
 @dataclass
@@ -33,9 +36,11 @@ class File:
     """What was counted, for the user."""
     is_imported: bool = False
     """`Reader.is_imported`."""
+    fetch: Fetch | None = None
+    """Returns rows, where they are stored."""
 
 
-class Rule:
+class Rule(Tally):
     """Sees rows, then reports what is wrong or odd. A rule overrides what it needs."""
 
     sees_all_states = False
@@ -49,9 +54,6 @@ class Rule:
 
     def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
         """Look at a row that lacks requests: how many are recorded with log-probabilities, how many are needed."""
-
-    def merge(self, other: Rule) -> None:
-        """Add what another one of the same kind has kept of the rows that follow."""
 
     def report(self, file: File) -> None:
         """Report, when all rows were seen."""

@@ -78,8 +78,8 @@ class Overlap(Rule):
     def __init__(self, header: Header) -> None:
         super().__init__(header)
         self.is_chat = header.settings.method == "chat"
-        self.inputs = array("q"), array("q")
-        """Hashes of what is sent: of rows to evaluate, of train rows."""
+        self.inputs = {False: array("q"), True: array("q")}
+        """Hashes of what is sent: whether of train rows, to those."""
 
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         given = row.instance["input"]
@@ -88,13 +88,8 @@ class Overlap(Rule):
             sent = canonical_json(given["messages"])
         self.inputs[row.split == "train"].append(hash_content(sent or ""))
 
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, Overlap)
-        for mine, theirs in zip(self.inputs, other.inputs, strict=True):
-            mine.extend(theirs)
-
     def report(self, file: File) -> None:
-        number = len(set(self.inputs[1]).intersection(self.inputs[0])) if file.survey.is_differentiated else 0
+        number = len(set(self.inputs[True]).intersection(self.inputs[False])) if file.survey.is_differentiated else 0
         if number:
             file.problems.warn(
                 ALL_ROWS,

@@ -18,7 +18,7 @@ from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.models import known_keys
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.survey import First
+from helm_ext.formats.request_states.tally import First
 
 __all__ = ["StrayKeys"]
 
@@ -86,8 +86,8 @@ class StrayKeys(Rule):
 
     def __init__(self, header: Header) -> None:
         super().__init__(header)
-        self.found: dict[tuple[Path, str], tuple[First, str]] = {}
-        """(place in the state, key) to where it was seen, and what may have been meant."""
+        self.found: dict[tuple[Path, str], First] = {}
+        """(place in the state, key) to where it was seen."""
         self.settled = {place: set(known) for place, known in _READABLE_KEYS.items()}
         """Keys that are read, and those that rows have for themselves: they are not looked at again."""
 
@@ -105,25 +105,18 @@ class StrayKeys(Rule):
         if row.found[0][0] == "ok" and (place, key) in _ANSWERS:
             return  # it may be the row's own: only a row without a recorded completion can tell
         if (place, key) not in self.found:
-            guessed = _guess(place, key)
-            if not guessed:
+            if not _guess(place, key):
                 self.settled[place].add(key)
                 return
-            self.found[place, key] = First(), guessed
-        self.found[place, key][0].add(row)
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, StrayKeys)
-        for stray, (first, hint) in other.found.items():
-            self.found.setdefault(stray, (First(), hint))[0].merge(first)
+            self.found[place, key] = First()
+        self.found[place, key].add(row)
 
     def report(self, file: File) -> None:  # noqa: ARG002
-        for (place, key), (first, hint) in self.found.items():
+        for (place, key), first in self.found.items():
             assert first.row is not None
             rows = count(first.count, "row has", "rows have")
-            first.row.place.warn(
-                *place, key, message=f"{rows} this key, which means nothing here", hint=hint, code="stray-key"
-            )
+            message = f"{rows} this key, which means nothing here"
+            first.row.place.warn(*place, key, message=message, hint=_guess(place, key), code="stray-key")
 
 
 def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:

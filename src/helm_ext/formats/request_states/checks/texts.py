@@ -9,7 +9,7 @@ from helm_ext.formats.request_states.checks.rule import MOST_KEPT, File, Rule
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.rows import Lack, Row
-from helm_ext.formats.request_states.survey import First
+from helm_ext.formats.request_states.tally import First
 
 __all__ = [
     "DoubledPrompt",
@@ -34,10 +34,6 @@ class UnusedMapping(Rule):
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if row.labels_from == "file" and row.labels is not None:
             self.used.update(row.labels)
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, UnusedMapping)
-        self.used |= other.used
 
     def report(self, file: File) -> None:
         for label, target in (file.plan.settings.mapping or {}).items():
@@ -70,12 +66,6 @@ class NoCorrectReference(Rule):
             found = self.train if is_train else self.others
             if len(found) < MOST_KEPT:
                 found.append((row.place, row.lack))
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, NoCorrectReference)
-        self.rows.update(other.rows)
-        for mine, theirs in ((self.train, other.train), (self.others, other.others)):
-            mine.extend(theirs[: MOST_KEPT - len(mine)])
 
     def report(self, file: File) -> None:
         is_odd = file.survey.is_differentiated
@@ -113,10 +103,6 @@ class UntaggedReference(Rule):
         if row.is_untagged:
             self.found.add(row)
 
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, UntaggedReference)
-        self.found.merge(other.found)
-
     def report(self, file: File) -> None:  # noqa: ARG002
         if self.found.row is not None:
             rows = count(self.found.count, "row has", "rows have")
@@ -141,11 +127,6 @@ class EmptyAnswers(Rule):
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         if "" in row.golds:
             (self.train if row.split == "train" else self.others).add(row)
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, EmptyAnswers)
-        self.train.merge(other.train)
-        self.others.merge(other.others)
 
     def report(self, file: File) -> None:
         survey, settings = file.survey, file.plan.settings
@@ -229,11 +210,6 @@ class SeparateSegments(Rule):
         if row.labels is None and len(row.golds) > 1:
             self.rows.add(row)
             self.holds_lists = self.holds_lists or any(char in gold for gold in row.golds for char in _BETWEEN_SEGMENTS)
-
-    def merge(self, other: Rule) -> None:
-        assert isinstance(other, SeparateSegments)
-        self.rows.merge(other.rows)
-        self.holds_lists |= other.holds_lists
 
     def report(self, file: File) -> None:
         scoring = file.plan.scoring
