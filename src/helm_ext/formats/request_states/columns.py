@@ -13,7 +13,7 @@ never by their order in the file or by a library's random numbers. Another row m
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -33,12 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from helm_ext.formats.request_states.ids import Ids
-    from helm_ext.formats.request_states.rows import Row
+    from helm_ext.formats.request_states.rows import Fetch, Row
 
-__all__ = ["Chosen", "Columns", "Fetch"]
-
-Fetch = Callable[[Sequence[int]], "Iterable[Row]"]
-"""Returns the rows of these ordinals: their places among the rows of the file."""
+__all__ = ["Chosen", "Columns"]
 
 Group = tuple[str | None, Mapping[str, str]]
 """A sub-split and attributes of rows."""

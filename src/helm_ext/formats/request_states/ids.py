@@ -19,9 +19,8 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.columns import Fetch
     from helm_ext.formats.request_states.reading import Place
-    from helm_ext.formats.request_states.rows import Row
+    from helm_ext.formats.request_states.rows import Fetch, Row
 
 __all__ = ["Ids", "hash_content"]
 

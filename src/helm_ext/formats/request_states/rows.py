@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -31,7 +31,7 @@ from helm_ext.formats.request_states.wording import describe, near_key
 from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
-__all__ = ["CORRECT", "Lack", "Row", "RowReader", "unpack"]
+__all__ = ["CORRECT", "Fetch", "Lack", "Row", "RowReader", "unpack"]
 
 CORRECT = "correct"
 
@@ -149,6 +149,9 @@ class Row(msgspec.Struct, array_like=True, eq=False):
 
 
 _FIELDS = Row.__struct_fields__
+
+Fetch = Callable[[Sequence[int]], Iterable[Row]]
+"""Returns the rows of these ordinals: their places among the rows of the file."""
 
 
 def unpack(record: Sequence[Any]) -> Row:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from helm_ext.errors import Problems
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.reading import State
-from helm_ext.formats.request_states.rows import Row
+from helm_ext.formats.request_states.rows import Fetch, Row
 from helm_ext.formats.request_states.survey import Survey
 from helm_ext.formats.request_states.tally import MOST_KEPT, Tally
-
-if TYPE_CHECKING:
-    from helm_ext.formats.request_states.columns import Fetch
 
 __all__ = ["ALL_ROWS", "MOST_KEPT", "File", "Rule"]
 
