@@ -260,7 +260,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         spec,
         plan.labels,
         request_decoding(plan, survey),
-        is_recorded=survey.is_recorded or survey.has_incomplete,
+        is_recorded=survey.is_recorded or survey.incomplete.count > 0,
         unmeasured=plan.earlier.unmeasured if plan.earlier is not None else (),
     )
     chosen = part.columns.choose(plan, survey, part.ids, store.read, is_labelled=builder.labelled)

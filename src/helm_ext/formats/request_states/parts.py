@@ -76,9 +76,10 @@ class Part(Tally):
                     is_new = first is row
                     if not is_new:
                         first.found.extend(row.found)
-                self.checks.see(row, state, is_new=is_new)
+                self.survey.see_state(row)
                 if not is_new:
                     continue
+                self.checks.see(row, state)
                 if keep is not None:
                     keep(row)
                 self.survey.see(row)
@@ -99,10 +100,7 @@ class Part(Tally):
             self.survey.see_status(row, row.found[0][0])
             return
         found = combine(row.found, method, row.options, num_train_trials, of_whole=row.compares_wholes)
-        self.survey.see_status(row, found["status"])
-        if "requests" in found:
-            self.survey.has_incomplete = True
-            self.checks.see_incomplete(row, found["requests"])
+        self.survey.see_status(row, found["status"], found.get("requests"))
 
 
 class Lines(list[tuple[int, bytes]]):

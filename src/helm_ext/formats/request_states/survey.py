@@ -12,17 +12,20 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
 from helm_ext.formats.request_states.recorded import Status
-from helm_ext.formats.request_states.tally import First, Tally
+from helm_ext.formats.request_states.tally import MOST_KEPT, First, Tally
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Judged, RunScoring
-    from helm_ext.formats.request_states.rows import Row
+    from helm_ext.formats.request_states.reading import Place
+    from helm_ext.formats.request_states.rows import Lack, Row
 
 __all__ = ["Survey"]
 
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
+
+_BETWEEN_SEGMENTS = ";,|\n；，、"
 
 _STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored", "too_long")
 
@@ -74,15 +77,51 @@ class Survey(Tally):
         """References of evaluated rows that hold a stop sequence."""
         self.with_stop, self._train_with_stop = First(), First()
         self._has_stops = bool(stops)
-        self.has_incomplete = False
-        """Whether a row has requests about some options, and not all that the method asks about."""
+        self.incomplete = First()
+        """Rows with requests about some options, and not all that the method asks about."""
+        self.requests: tuple[int, int] | None = None
+        """Of the first of them: how many are recorded with log-probabilities, and how many are needed."""
+        self.by_text = First()
+        """Evaluated rows that were recorded by a text."""
+        self.used_labels: set[str] = set()
+        """Labels of the file's own mapping that name an option of a row."""
+        self.lacking: dict[bool, list[tuple[Place, Lack]]] = {False: [], True: []}
+        """Rows without a correct reference, up to MOST_KEPT: whether of train rows, to those."""
+        self.lacking_rows = Counter[bool]()
+        self.untagged = First()
+        """Rows with a single reference without tags."""
+        self.nonfinite = First()
+        self.nonfinite_numbers = 0
+        self.empty = {False: First(), True: First()}
+        """Rows with an empty right answer: whether of train rows, to those."""
+        self.several_golds = First()
+        """Rows without labels, and with several right answers."""
+        self.holds_lists = False
+        """Whether one of those seems to hold several segments."""
+        self.unclustered = First()
+        """Rows without a value of the key that `cluster=` names."""
         self.train_statuses: dict[Status, First] = {status: First() for status in _STATUSES}
+
+    def see_state(self, row: Row) -> None:
+        """Look at a row of which a problem may have been reported, or a further state of HELM's about one row."""
+        if row.labels_from == "file" and row.labels is not None:
+            self.used_labels.update(row.labels)
+        if row.lack is not None:
+            is_train = row.split == "train"
+            self.lacking_rows[is_train] += 1
+            if len(self.lacking[is_train]) < MOST_KEPT:
+                self.lacking[is_train].append((row.place, row.lack))
+        if row.is_untagged:
+            self.untagged.add(row)
+        if row.nonfinite:
+            self.nonfinite.add(row)
+            self.nonfinite_numbers += row.nonfinite
 
     def see(self, row: Row) -> None:
         """Count a row. The row is not kept, but for the first of each kind. Written for speed: this runs once a row."""
         self.rows += 1
         self.splits[row.split] += 1
-        instance = row.instance
+        instance, golds, is_train = row.instance, row.golds, row.split == "train"
         if row.is_choice:
             self.choice.add(row)
         if len(row.references) < 2:
@@ -98,18 +137,26 @@ class Survey(Tally):
         if row.labels is not None:
             self._see_labels(row, text)
         elif self._has_stops:
-            is_train = row.split == "train"
             census = self._train_stops if is_train else self.stops
-            if sum(map(census.add, row.golds)):
+            if sum(map(census.add, golds)):
                 (self._train_with_stop if is_train else self.with_stop).add(row)
+        if "" in golds:
+            self.empty[is_train].add(row)
+        if len(golds) > 1 and row.labels is None:
+            self.several_golds.add(row)
+            self.holds_lists = self.holds_lists or any(char in gold for gold in golds for char in _BETWEEN_SEGMENTS)
+        if row.cluster is None:
+            self.unclustered.add(row)
         if row.likelihoods is not None:
             self.likelihoods.add(row)
             if row.likelihoods[0].get("alone") is not None:
                 self.alone.add(row)
-            if len(row.golds) > 1:
+            if len(golds) > 1:
                 self.several_right.add(row)
             if len(row.likelihoods) == 1:
                 self.single.add(row)
+        elif not is_train and row.found[0][1] is not None:
+            self.by_text.add(row)
         for judgement in row.judgements or ():
             judges = self.judges.setdefault(judgement.criterion, set())
             if judgement.kind == "model":
@@ -125,11 +172,17 @@ class Survey(Tally):
                     self.told.setdefault(_without_facts(row.earlier["scoring"]), row)
         if instance.get("chain_of_thought"):
             self._thoughts.add(row)
-            if row.split == "train":
+            if is_train:
                 self._train_thoughts.add(row)
 
-    def see_status(self, row: Row, status: Status) -> None:
-        """Count what is recorded for a row (for HELM's files, for all its states together)."""
+    def see_status(self, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
+        """Count what is recorded for a row (for HELM's files, for all its states together).
+
+        `requests`: how many are recorded with log-probabilities, and how many are needed, where those are too few.
+        """
+        if requests is not None:
+            self.requests = self.requests or requests
+            self.incomplete.add(row)
         if row.split == "train":
             self.train_statuses[status].add(row)
         elif (row.split or "test") in self.eval_splits:

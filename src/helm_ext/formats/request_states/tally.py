@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from helm_ext.errors import count
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ class First:
         if self.row is None:
             self.row = row
         self.count += 1
+
+    def warn(
+        self, *where: str | int, message: str, one: str = "row has", hint: str = "", code: str, is_error: bool = False
+    ) -> None:
+        """Report them where the first one is, if there is one: how many have what the message goes on with."""
+        if self.row is not None:
+            said = f"{count(self.count, one, one.removesuffix(' has') + 's have')} {message}"
+            report = self.row.place.error if is_error else self.row.place.warn
+            report(*where, message=said, hint=hint, code=code)
 
     def merge(self, other: First) -> None:
         """Add what another one has counted."""

@@ -28,7 +28,7 @@ def row(index=0, text="Which?", options=("zormun", "kolpus"), correct=(0,), spli
     place = Place(Problems("file"), index, None, ())
     fields = dict.fromkeys(Row.__struct_fields__[: Row.__struct_fields__.index("place")])
     fields |= {"is_choice": len(options) > 1, "labels": labels, "labels_from": "prefix", "instance": instance}
-    return Row(**{**fields, "place": place, "split": split, "found": [], **given})
+    return Row(**{**fields, "place": place, "split": split, "found": [("not_run", None)], **given})
 
 
 def survey(*rows, method=None, **given):

@@ -1,39 +1,16 @@
-"""What is said about a file beyond the shape of its rows: one class a rule, which sees rows and then reports problems.
+"""What is said about a file beyond the shape of its rows: one table of rules, which report problems in its order.
 
-Each rule keeps a few counts and the first row it is about, however many rows there are (ids and inputs are compared:
-some bytes a row).
+A rule is a function of what is known of all rows; those that must look at rows for themselves are classes, and keep a
+few counts and the first row that they are about, however many rows there are.
 """
 
 from __future__ import annotations
 
-from helm_ext.formats.request_states.checks.completions import (
-    IncompleteRecordings,
-    MissingRecordings,
-    MixedRecordings,
-    ReasonedAnswers,
-    UnmappedCompletions,
-)
-from helm_ext.formats.request_states.checks.groups import Cluster, Groups
-from helm_ext.formats.request_states.checks.keys import Ids, NonfiniteNumbers, Scales, UnknownPerturbation
+from helm_ext.formats.request_states.checks import rules
+from helm_ext.formats.request_states.checks.completions import ReasonedAnswers, UnmappedCompletions
+from helm_ext.formats.request_states.checks.groups import Groups, clusters
 from helm_ext.formats.request_states.checks.rule import File, Rule
-from helm_ext.formats.request_states.checks.splits import (
-    MissingSplit,
-    Overlap,
-    RecordedTrain,
-    SelectedSplits,
-    TooFewRows,
-    Undifferentiated,
-)
 from helm_ext.formats.request_states.checks.strays import StrayKeys
-from helm_ext.formats.request_states.checks.texts import (
-    DoubledPrompt,
-    EmptyAnswers,
-    NoCorrectReference,
-    SeparateSegments,
-    StopsInReferences,
-    UntaggedReference,
-    UnusedMapping,
-)
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
@@ -41,32 +18,32 @@ from helm_ext.formats.request_states.tally import Tally
 
 __all__ = ["Checks", "File"]
 
-_RULES: tuple[type[Rule], ...] = (
-    UnusedMapping,
-    TooFewRows,
-    SelectedSplits,
-    NoCorrectReference,
-    UnknownPerturbation,
-    MissingSplit,
-    Overlap,
-    RecordedTrain,
-    Undifferentiated,
-    DoubledPrompt,
-    UntaggedReference,
-    NonfiniteNumbers,
-    Ids,
-    MissingRecordings,
-    IncompleteRecordings,
-    MixedRecordings,
+_RULES = (
+    rules.unused_mapping,
+    rules.too_few_rows,
+    rules.selected_splits,
+    rules.no_correct_reference,
+    rules.UnknownPerturbation,
+    rules.missing_split,
+    rules.Overlap,
+    rules.recorded_train,
+    rules.undifferentiated,
+    rules.doubled_prompt,
+    rules.untagged_reference,
+    rules.nonfinite_numbers,
+    rules.ids,
+    rules.missing_recordings,
+    rules.incomplete_recordings,
+    rules.mixed_recordings,
     UnmappedCompletions,
     StrayKeys,
-    StopsInReferences,
-    EmptyAnswers,
-    SeparateSegments,
+    rules.stops_in_references,
+    rules.empty_answers,
+    rules.separate_segments,
     ReasonedAnswers,
     Groups,
-    Cluster,
-    Scales,
+    clusters,
+    rules.scales,
 )
 """Problems of one line are reported in this order."""
 
@@ -78,26 +55,21 @@ class Checks(Tally):
 
     def __init__(self, header: Header, *, reads_completions: bool) -> None:
         """`reads_completions`: whether it is worth time to read every completion as the metrics will."""
-        self._rules = [kind(header) for kind in _RULES if reads_completions or kind not in _READ_COMPLETIONS]
-        self._see = [rule.see for rule in self._rules if type(rule).see is not Rule.see]
-        self._see_all = [rule.see for rule in self._rules if rule.sees_all_states]
+        classes = [kind for kind in _RULES if isinstance(kind, type)]
+        self.rules: dict[object, Rule] = {
+            kind: kind(header) for kind in classes if reads_completions or kind not in _READ_COMPLETIONS
+        }
+        self._see = tuple(rule.see for rule in self.rules.values())
 
-    def see(self, row: Row, state: State, *, is_new: bool) -> None:
-        """Show a row to the rules. `is_new`: it is right, and no further state about a row that was seen."""
-        for see in self._see if is_new else self._see_all:
+    def see(self, row: Row, state: State) -> None:
+        """Show a row to the rules."""
+        for see in self._see:
             see(row, state)
-
-    def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
-        """Show the rules a row that lacks requests."""
-        for rule in self._rules:
-            rule.see_incomplete(row, requests)
-
-    def merge(self, other: Checks) -> None:
-        """Add what the rules have kept of the rows that follow."""
-        for rule, following in zip(self._rules, other._rules, strict=True):
-            rule.merge(following)
 
     def report(self, file: File) -> None:
         """Let every rule report."""
-        for rule in self._rules:
-            rule.report(file)
+        for kind in _RULES:
+            if kind in self.rules:
+                self.rules[kind].report(file)
+            elif not isinstance(kind, type):
+                kind(file)

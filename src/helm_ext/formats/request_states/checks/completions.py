@@ -1,4 +1,4 @@
-"""Rules about recorded completions: which are missing, and which no score can read."""
+"""Rules that read recorded completions as the metrics will."""
 
 from __future__ import annotations
 
@@ -8,111 +8,18 @@ from collections import Counter
 from collections.abc import Mapping
 
 from helm_ext import parsing
-from helm_ext.errors import count, show
+from helm_ext.errors import show
 from helm_ext.evalset.patterns import limit_pattern
-from helm_ext.formats.request_states.checks.rule import MOST_KEPT, File, Rule
+from helm_ext.formats.request_states.checks.rule import File, Rule
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import State
-from helm_ext.formats.request_states.recorded import tells_option
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.tally import First
+from helm_ext.formats.request_states.tally import MOST_KEPT, First
 
 __all__ = [
-    "IncompleteRecordings",
-    "MissingRecordings",
-    "MixedRecordings",
     "ReasonedAnswers",
     "UnmappedCompletions",
 ]
-
-
-class MissingRecordings(Rule):
-    """Rows of a recorded file that were not run, or failed."""
-
-    def report(self, file: File) -> None:
-        statuses = file.survey.statuses
-        evaluated = sum(first.count for first in statuses.values())
-        refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
-        left_out = "left out of the score, and counted", "missing=error refuses the file instead"
-        unusable = left_out if file.is_imported else refused
-        if file.survey.earlier_left_out:
-            unusable = left_out[0], "as in the run that wrote the file"
-        for first, one, many, code, (outcome, hint) in (
-            (statuses["not_run"], "row was not run", "rows were not run", "not-run", unusable),
-            (statuses["failed"], "row failed", "rows failed", "failed", unusable),
-        ):
-            if file.survey.is_recorded and first.row is not None:
-                first.row.place.warn(
-                    *(() if first.row.is_helm else ("request",)),
-                    message=f"{count(first.count, one, many)} of {evaluated}; {outcome}",
-                    hint=hint,
-                    code=code,
-                )
-
-
-class IncompleteRecordings(Rule):
-    """Rows with requests about some options, and not all that the method asks about."""
-
-    def __init__(self, header: Header) -> None:
-        super().__init__(header)
-        self.found = First()
-        self.requests: tuple[int, int] | None = None
-        """Of the first of them: how many are recorded with log-probabilities, and how many are needed."""
-
-    def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
-        self.requests = self.requests or requests
-        self.found.add(row)
-
-    def report(self, file: File) -> None:  # noqa: ARG002
-        if self.found.row is not None:
-            there, needed = self.requests or (0, 0)
-            rows = count(self.found.count, "row has", "rows have")
-            self.found.row.place.warn(
-                "request",
-                message=f"{rows} completions that the method cannot be scored with: it needs one request per option, "
-                f"with log-probabilities of tokens that end with it; here {there} of {needed} are recorded"
-                + _explain(self.found.row),
-                hint="completions that name an option are scored with method generation or multiple_choice_joint",
-                code="incomplete-recording",
-            )
-
-
-def _explain(row: Row) -> str:
-    """Return which tokens of a row do not end with the option that was asked about, if such are the reason."""
-    options = row.options
-    for _, state in row.found:
-        index = state.get("reference_index") if state is not None else None
-        if state is None or index is None or tells_option(state, options):
-            continue
-        if not 0 <= index < len(options):
-            return f"; reference_index {index} is none of its {count(len(options), 'reference')}"
-        text = "".join(token["text"] for token in state["result"]["completions"][0].get("tokens") or ())
-        if text and not text.strip().endswith(options[index].strip()):
-            return f"; those of option {show(options[index])} end with {show(text[-40:])}"
-    return ""
-
-
-class MixedRecordings(Rule):
-    """Rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
-
-    def __init__(self, header: Header) -> None:
-        super().__init__(header)
-        self.found = First()
-
-    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
-        if row.likelihoods is None and row.found[0][1] is not None and row.split != "train":
-            self.found.add(row)
-
-    def report(self, file: File) -> None:
-        if file.survey.likelihoods.count and self.found.row is not None:
-            self.found.row.place.error(
-                "likelihoods",
-                message=f"missing in {count(self.found.count, 'row', 'rows')} with a completion, and other rows have "
-                "them",
-                hint="put the rows that were asked for a text into a file of their own",
-                code="likelihoods",
-                is_integrity=True,
-            )
 
 
 def _take_answer(text: str, row: Row, thinking: str | None) -> str:
@@ -127,7 +34,6 @@ class UnmappedCompletions(Rule):
     """Recorded completions that name none of a row's options, as the metric will read them."""
 
     def __init__(self, header: Header) -> None:
-        super().__init__(header)
         self.found = First()
         given, scoring = header.settings.given, header.scoring
         self.pattern = given.get("output_mapping_pattern")
@@ -184,7 +90,6 @@ class ReasonedAnswers(Rule):
     """Completions that reason before they answer: equal to no reference unless the answer is extracted."""
 
     def __init__(self, header: Header) -> None:
-        super().__init__(header)
         scoring = header.scoring
         self.thinking = scoring.get("thinking")
         self.is_extracted = any(scoring.get(key) for key in ("extract", "extract_all"))

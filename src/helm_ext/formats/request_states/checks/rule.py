@@ -11,12 +11,9 @@ from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Fetch, Row
 from helm_ext.formats.request_states.survey import Survey
-from helm_ext.formats.request_states.tally import MOST_KEPT, Tally
+from helm_ext.formats.request_states.tally import Tally
 
-__all__ = ["ALL_ROWS", "MOST_KEPT", "File", "Rule"]
-
-ALL_ROWS = ("request_states",)
-"""The place of a problem that is about all rows."""
+__all__ = ["File", "Rule"]
 
 
 @dataclass
@@ -37,19 +34,13 @@ class File:
 
 
 class Rule(Tally):
-    """Sees rows, then reports what is wrong or odd. A rule overrides what it needs."""
-
-    sees_all_states = False
-    """Whether it also looks at rows of which a problem was reported, and at further states of HELM's about one row."""
+    """A rule that must see rows for itself. Others are functions of what is known of all rows."""
 
     def __init__(self, header: Header) -> None:
-        self.header = header
+        """Begin with a file."""
 
     def see(self, row: Row, state: State) -> None:
         """Look at a row; `state` is what it was made of. Written for speed: this runs once a row."""
-
-    def see_incomplete(self, row: Row, requests: tuple[int, int]) -> None:
-        """Look at a row that lacks requests: how many are recorded with log-probabilities, how many are needed."""
 
     def report(self, file: File) -> None:
         """Report, when all rows were seen."""

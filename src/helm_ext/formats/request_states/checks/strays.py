@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from helm_ext.errors import Path, count
+from helm_ext.errors import Path
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.checks.rule import File, Rule
 from helm_ext.formats.request_states.header import Header
@@ -84,8 +84,7 @@ _NEAR = 0.85
 class StrayKeys(Rule):
     """Keys that nothing reads, where somebody may have meant one that is read."""
 
-    def __init__(self, header: Header) -> None:
-        super().__init__(header)
+    def __init__(self, header: Header) -> None:  # noqa: ARG002
         self.found: dict[tuple[Path, str], First] = {}
         """(place in the state, key) to where it was seen."""
         self.settled = {place: set(known) for place, known in _READABLE_KEYS.items()}
@@ -113,10 +112,8 @@ class StrayKeys(Rule):
 
     def report(self, file: File) -> None:  # noqa: ARG002
         for (place, key), first in self.found.items():
-            assert first.row is not None
-            rows = count(first.count, "row has", "rows have")
-            message = f"{rows} this key, which means nothing here"
-            first.row.place.warn(*place, key, message=message, hint=_guess(place, key), code="stray-key")
+            message, hint = "this key, which means nothing here", _guess(place, key)
+            first.warn(*place, key, message=message, hint=hint, code="stray-key")
 
 
 def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:

@@ -1,0 +1,398 @@
+"""The rules that need few words: each says what is odd about the rows of a file."""
+
+from __future__ import annotations
+
+from array import array
+
+import msgspec
+
+from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, count, format_path, show
+from helm_ext.files import canonical_json
+from helm_ext.formats.request_states.checks.rule import File, Rule
+from helm_ext.formats.request_states.header import Header
+from helm_ext.formats.request_states.ids import hash_content
+from helm_ext.formats.request_states.perturbations import to_perturbation
+from helm_ext.formats.request_states.reading import State
+from helm_ext.formats.request_states.recorded import tells_option
+from helm_ext.formats.request_states.rows import Row
+from helm_ext.formats.request_states.tally import MOST_KEPT, First
+
+ALL_ROWS = ("request_states",)
+"""The place of a problem that is about all rows."""
+EXPECTED_EVAL_ROWS = 100
+"""The format asks for the demonstrations and 100 rows more where it leaves the choice to us."""
+
+# Which rows are demonstrations and which are evaluated
+
+
+def too_few_rows(file: File) -> None:
+    """Report a file with too few rows to draw demonstrations and leave one to evaluate."""
+    plan, problems = file.plan, file.problems
+    if plan.can_run_live or problems.errors:  # rows that are wrong were not counted
+        return
+    message = (
+        f"{count(file.survey.rows, 'row is', 'rows are')} too few: {plan.wanted} would be demonstrations, and at "
+        "least one must be left to evaluate"
+    )
+    hint = "add rows, or lower adapter_spec.max_train_instances"
+    if file.survey.is_recorded:
+        problems.warn(ALL_ROWS, f"the file cannot be run live: {message}", hint, code="too-few-rows")
+    else:
+        message = f"no completions are recorded, so a model would be asked, and {message}"
+        problems.add(ALL_ROWS, message, hint, code="too-few-rows", kind=DatasetIntegrityError)
+
+
+def selected_splits(file: File) -> None:
+    """Report eval_splits that no row is of, or that leave rows out."""
+    survey, splits, problems = file.survey, file.plan.settings.eval_splits, file.problems
+    if not splits or problems.errors:
+        return
+    where = ("adapter_spec", "eval_splits")
+    if not survey.selected:
+        there = {split or "none given" for split in survey.splits}
+        problems.add(
+            where,
+            f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate",
+            f"splits of the rows: {', '.join(sorted(there))}",
+            code="no-eval-rows",
+            kind=DatasetIntegrityError,
+        )
+        return
+    train = survey.splits["train"] if survey.is_differentiated else 0
+    others = survey.rows - train - survey.selected
+    if others:
+        message = f"{count(others, 'row is', 'rows are')} of other splits and not evaluated"
+        problems.warn(where, message, code="eval-splits")
+
+
+def missing_split(file: File) -> None:
+    """Report rows without a split beside train rows."""
+    number = file.survey.splits[None]
+    if file.survey.is_differentiated and number:
+        message = f"{count(number, 'row has', 'rows have')} no split; evaluated, as others are train rows"
+        file.problems.warn(ALL_ROWS, message, code="split-missing")
+
+
+class Overlap(Rule):
+    """Inputs both in the train split and in an evaluated one."""
+
+    def __init__(self, header: Header) -> None:
+        self.is_chat = header.settings.method == "chat"
+        self.inputs = {False: array("q"), True: array("q")}
+        """Hashes of what is sent: whether of train rows, to those."""
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        given = row.instance["input"]
+        sent = given.get("text")
+        if (not sent or self.is_chat) and given.get("messages"):
+            sent = canonical_json(given["messages"])
+        self.inputs[row.split == "train"].append(hash_content(sent or ""))
+
+    def report(self, file: File) -> None:
+        shown, asked = self.inputs[True], self.inputs[False]
+        number = len(set(shown).intersection(asked)) if file.survey.is_differentiated else 0
+        if number:
+            file.problems.warn(
+                ALL_ROWS,
+                f"{count(number, 'input is', 'inputs are')} both in the train split and in an evaluated one",
+                "a model is shown the answer to rows that it is scored on",
+                code="overlap",
+            )
+
+
+def recorded_train(file: File) -> None:
+    """Report recorded completions of rows that are demonstrations."""
+    if file.survey.is_differentiated:
+        file.survey.train_statuses["ok"].warn(
+            "request", one="train row has", message="recorded completions, which are not scored", code="recorded-train"
+        )
+
+
+def undifferentiated(file: File) -> None:
+    """Report a file that does not say which rows are demonstrations: they are drawn."""
+    survey, settings, problems = file.survey, file.plan.settings, file.problems
+    is_theirs = file.is_imported and not file.plan.wanted
+    if survey.is_differentiated or survey.helm.count or is_theirs:
+        return
+    given = ", ".join(sorted(split for split in survey.splits if split)) or "none"
+    message = f"train and test are not differentiated (splits given: {given})"
+    if file.plan.demonstrations:
+        drawn = f"{file.plan.demonstrations} demonstrations are drawn with seed {file.seed}"
+        message += f": {drawn}, the rest is evaluated"
+        if survey.is_recorded:
+            message += "; a recorded run evaluates all"
+    problems.warn(ALL_ROWS, message, code="not-differentiated")
+    if survey.rows < file.plan.wanted + EXPECTED_EVAL_ROWS:
+        problems.warn(
+            ALL_ROWS,
+            f"{count(survey.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
+            f"{EXPECTED_EVAL_ROWS} test examples that the format asks for",
+            code="few-rows",
+        )
+    if survey.thoughts.count and settings.max_train_instances:
+        problems.warn(
+            ALL_ROWS,
+            "there are chains of thought, but train and test are not differentiated",
+            'give the demonstrations "split": "train" and the others "split": "test"',
+            code="chain-of-thought-split",
+        )
+
+
+# What rows say: inputs, references and labels
+
+
+def unused_mapping(file: File) -> None:
+    """Report a label of the whole file's answer mapping that names an option in no row."""
+    used = file.survey.used_labels
+    for label, target in (file.plan.settings.mapping or {}).items():
+        if used and label not in used:
+            file.problems.add(
+                ("adapter_spec", "answer_mapping", label),
+                f"no row has an option number {target}",
+                "positions count from 0",
+                code="mapping-without-option",
+                kind=DatasetIntegrityError,
+            )
+
+
+def no_correct_reference(file: File) -> None:
+    """Report rows without a correct reference. In train rows of a file that tells them apart it is only odd."""
+    is_odd, code = file.survey.is_differentiated, "no-correct-reference"
+    train, others = file.survey.lacking[True], file.survey.lacking[False]
+    rows = file.survey.lacking_rows
+    wrong = others if is_odd else sorted([*train, *others], key=lambda found: found[0].number)
+    for place, lack in wrong:
+        place.error("instance", "references", message=lack.message, hint=lack.hint, code=code, is_integrity=True)
+    more = (rows[False] if is_odd else rows.total()) - len(wrong)
+    if more:
+        where = Location(file.problems.path)
+        file.problems.extend([Problem("", where, code=code, kind=DatasetIntegrityError, number=more)])
+    if is_odd and train:
+        place, lack = train[0]
+        have = count(rows[True], "train row has", "train rows have")
+        message = f"{have} no correct reference: the answer shown is n/a"
+        place.warn("instance", "references", message=message, hint=lack.hint, code=code)
+
+
+def untagged_reference(file: File) -> None:
+    """Report a single reference without tags, which is taken as correct."""
+    file.survey.untagged.warn(
+        "instance", "references", 0, "tags",
+        message="a single reference without tags, taken as correct",
+        hint='add "tags": ["correct"]',
+        code="untagged-reference",
+    )  # fmt: skip
+
+
+def empty_answers(file: File) -> None:
+    """Report correct references without text. HELM's draw of demonstrations ends at one, and then fails.
+
+    See `InContextLearningAdapter.sample_examples`. An empty answer is equal to an empty reply.
+    """
+    survey, settings = file.survey, file.plan.settings
+    train, others = survey.empty[True], survey.empty[False]
+    draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
+    first, may_be_drawn = train, train.count
+    if not survey.is_differentiated:
+        others.merge(train)
+        first = others  # those are drawn last
+        may_be_drawn = file.plan.demonstrations - (survey.rows - first.count)
+    if draws and may_be_drawn > 0 and not survey.helm.count:
+        first.warn(
+            "instance", "references",
+            one="demonstration has",
+            message="an empty answer, and HELM cannot draw demonstrations where there is one",
+            hint='write the answer, or "sample_train": false, which takes the first rows as they are',
+            code="empty-demonstration",
+            is_error=not survey.is_recorded,
+        )  # fmt: skip
+    others.warn(
+        "instance", "references",
+        message="an empty correct reference: only an empty reply is equal to it",
+        code="empty-answer",
+    )  # fmt: skip
+
+
+def stops_in_references(file: File) -> None:
+    """Report correct references that hold a stop sequence: no live model says what stands behind it."""
+    cut_at = file.plan.scoring.cut_at
+    file.survey.with_stop.warn(
+        "instance", "references",
+        message="a correct reference with a stop sequence in it, which a live model cannot go beyond",
+        hint=f"references and predictions are cut at {', '.join(map(show, cut_at))}"
+        if cut_at
+        else "cut_at_stop=true cuts references and predictions there",
+        code="stop-in-reference",
+    )  # fmt: skip
+
+
+def doubled_prompt(file: File) -> None:
+    """Report texts that hold the prefixes already which the prompt puts around them."""
+    survey, plan = file.survey, file.plan
+    if survey.helm.count or plan.method == "chat":
+        return
+    is_sent_as_it_is = plan.settings.max_train_instances == 0 and plan.method == "generation"
+    for first, key, verb in (
+        (survey.starts_doubled, "input_prefix", "begin with"),
+        (survey.ends_doubled, "output_prefix", "end with"),
+    ):
+        if first.row is None or (is_sent_as_it_is and first.count == survey.rows):
+            continue
+        first.row.place.warn(
+            "instance", "input", "text",
+            message=f"{first.count} of {survey.rows} inputs {verb} the {key} already, so the prompt has it twice",
+            hint=f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
+            "set max_train_instances to 0: then they are sent as they are",
+            code="doubled-prompt",
+        )  # fmt: skip
+
+
+def separate_segments(file: File) -> None:
+    """Report lists whose segments seem to be given as one correct reference each: then each alone is a right list."""
+    scoring, survey = file.plan.scoring, file.survey
+    if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or survey.holds_lists:
+        return
+    separator = show(scoring.separator)
+    survey.several_golds.warn(
+        "instance", "references",
+        message=f"several correct references, none with {separator}: each alone is a right list",
+        hint=f"join the segments with {separator} in one reference, or set multi_label",
+        code="separate-segments",
+    )  # fmt: skip
+
+
+# What stands beside the texts of a row
+
+
+def ids(file: File) -> None:
+    """Report rows whose id is missing, empty, or taken by an earlier row."""
+    known = file.ids
+    repeated = known.find_repeated()
+    if not repeated or (file.is_imported and not any(known.hashes)):  # a table without a column of ids
+        return
+    number = file.counts["renamed_ids"] = len(repeated)
+    message = f"{count(number, 'row has no id of its', 'rows have no id of their')} own; made unique"
+    also: Path = ()
+    first = known.locate(repeated[0])
+    if hashed := known.hashes[repeated[0]]:
+        twin = known.numbers[known.hashes.index(hashed)]
+        message += f": {show(known.read_id(repeated[0], file.fetch))} is also the id of "
+        also = () if first.line is not None else (*ALL_ROWS, twin, "instance", "id")
+        message += format_path(also[:2]) if also else f"line {twin}"
+    first.warn("instance", "id", message=message, code="ids", also=also)
+
+
+def scales(file: File) -> None:
+    """Report judgements of one criterion on several scales: their mean would mean nothing."""
+    for criterion, found in file.survey.scales.items():
+        first, *others = found
+        for scale in others[:1]:
+            row = found[scale]
+            judgements = enumerate(row.judgements or ())
+            number = next(n for n, one in judgements if msgspec.json.encode(one.scale) == scale)
+            row.place.error(
+                "judgements", number, "scale",
+                message=f"{show(msgspec.json.decode(scale))}, where {show(criterion)} was judged on "
+                f"{show(msgspec.json.decode(first))} before",
+                hint="a criterion has one scale: name the other one otherwise",
+                code="judgement", is_integrity=True,
+            )  # fmt: skip
+
+
+class UnknownPerturbation(Rule):
+    """Descriptions of perturbations that HELM does not know."""
+
+    def __init__(self, header: Header) -> None:  # noqa: ARG002
+        self.wrong: dict[bytes, str] = {}
+        """Descriptions that were looked at, and what is wrong with each: "" for nothing."""
+
+    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
+        given = row.instance.get("perturbation")
+        if not given:
+            return
+        key = canonical_json(given)
+        if key not in self.wrong:
+            if len(self.wrong) >= MOST_KEPT:
+                self.wrong.clear()
+            try:
+                self.wrong[key] = ""
+                to_perturbation(given)
+            except ValueError as error:
+                self.wrong[key] = str(error)
+        if self.wrong[key]:
+            row.place.error("instance", "perturbation", message=self.wrong[key], code="perturbation")
+
+
+def nonfinite_numbers(file: File) -> None:
+    """Report NaN and infinity, which no browser reads."""
+    found, numbers = file.survey.nonfinite, file.survey.nonfinite_numbers
+    if found.row is not None:
+        found.row.place.warn(
+            message=f"{count(numbers, 'number')} in {count(found.count, 'row')} "
+            f"{'is' if numbers == 1 else 'are'} NaN or infinite; treated as not recorded",
+            hint="write null",
+            code="not-finite",
+        )
+
+
+# What is recorded
+
+
+def missing_recordings(file: File) -> None:
+    """Report rows of a recorded file that were not run, or failed."""
+    statuses = file.survey.statuses
+    evaluated = sum(first.count for first in statuses.values())
+    refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
+    left_out = "left out of the score, and counted", "missing=error refuses the file instead"
+    outcome, hint = left_out if file.is_imported else refused
+    if file.survey.earlier_left_out:
+        outcome, hint = left_out[0], "as in the run that wrote the file"
+    for first, one, many, code in (
+        (statuses["not_run"], "row was not run", "rows were not run", "not-run"),
+        (statuses["failed"], "row failed", "rows failed", "failed"),
+    ):
+        if file.survey.is_recorded and first.row is not None:
+            message = f"{count(first.count, one, many)} of {evaluated}; {outcome}"
+            first.row.place.warn(*(() if first.row.is_helm else ("request",)), message=message, hint=hint, code=code)
+
+
+def incomplete_recordings(file: File) -> None:
+    """Report rows with requests about some options, and not all that the method asks about."""
+    found = file.survey.incomplete
+    there, needed = file.survey.requests or (0, 0)
+    found.warn(
+        "request",
+        message="completions that the method cannot be scored with: it needs one request per option, with "
+        f"log-probabilities of tokens that end with it; here {there} of {needed} are recorded" + _explain(found),
+        hint="completions that name an option are scored with method generation or multiple_choice_joint",
+        code="incomplete-recording",
+    )
+
+
+def _explain(found: First) -> str:
+    """Return which tokens of a row do not end with the option that was asked about, if such are the reason."""
+    row = found.row
+    options = row.options if row is not None else []
+    for _, state in row.found if row is not None else ():
+        index = state.get("reference_index") if state is not None else None
+        if state is None or index is None or tells_option(state, options):
+            continue
+        if not 0 <= index < len(options):
+            return f"; reference_index {index} is none of its {count(len(options), 'reference')}"
+        text = "".join(token["text"] for token in state["result"]["completions"][0].get("tokens") or ())
+        if text and not text.strip().endswith(options[index].strip()):
+            return f"; those of option {show(options[index])} end with {show(text[-40:])}"
+    return ""
+
+
+def mixed_recordings(file: File) -> None:
+    """Report rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
+    found = file.survey.by_text
+    if file.survey.likelihoods.count and found.row is not None:
+        found.row.place.error(
+            "likelihoods",
+            message=f"missing in {count(found.count, 'row', 'rows')} with a completion, and other rows have them",
+            hint="put the rows that were asked for a text into a file of their own",
+            code="likelihoods",
+            is_integrity=True,
+        )
