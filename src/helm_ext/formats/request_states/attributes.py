@@ -23,37 +23,37 @@ def read_attributes(state: Mapping[str, Any], names: Sequence[str], place: Place
     A name is a key of the instance's `extra_data`, of the instance, or of the state, the nearest first, or a path with
     dots: `metadata.subject`. null is no value.
     """
-    instance = state["instance"]
-    holders = (instance.get("extra_data") or {}, instance, state)
     found = {}
     for name in names:
-        value = next((one for holder in holders if (one := _find(holder, name)) is not None), None)
-        if isinstance(value, bool):
-            found[name] = str(value).lower()
-        elif isinstance(value, str | int | float):
-            text = str(value).strip()
-            if len(text) > _LONGEST:
-                message = f"by={name}: {show(value)} is too long a heading"
-                place.error("instance", name, message=message, hint=_HINT, code="by")
-            elif text:
-                found[name] = text
-        elif value is not None:
-            place.error("instance", name, message=f"by={name}: got {show(value)}", hint=_HINT, code="by")
+        value = _read(state, name, "by", _HINT, place)
+        text = str(value).lower() if isinstance(value, bool) else str("" if value is None else value).strip()
+        if len(text) > _LONGEST:
+            message = f"by={name}: {show(value)} is too long a heading"
+            place.error("instance", name, message=message, hint=_HINT, code="by")
+        elif text:
+            found[name] = text
     return found
 
 
-def read_cluster(state: Mapping[str, Any], name: str, place: Place) -> str | None:
+def read_cluster(state: Mapping[str, Any], name: str | None, place: Place) -> str | None:
     """Return the row's value of the key that names what it belongs to, found as those of `read_attributes` are.
 
     It may be of any length: it is never shown.
     """
+    value = None if name is None else _read(state, name, "cluster", "its values are texts or numbers", place)
+    return None if value is None else str(value)
+
+
+def _read(state: Mapping[str, Any], name: str, argument: str, hint: str, place: Place) -> str | float | None:
+    """Return a value that is a text, a number, true or false; report any other."""
     instance = state["instance"]
-    holders = (instance.get("extra_data") or {}, instance, state)
-    value = next((one for holder in holders if (one := _find(holder, name)) is not None), None)
-    if value is None or isinstance(value, str | int | float):
-        return None if value is None else str(value)
-    message = f"cluster={name}: got {show(value)}"
-    place.error("instance", name, message=message, hint="its values are texts or numbers", code="cluster")
+    for holder in (instance.get("extra_data") or {}, instance, state):
+        value = _find(holder, name)
+        if value is not None:
+            if isinstance(value, str | int | float):
+                return value
+            place.error("instance", name, message=f"{argument}={name}: got {show(value)}", hint=hint, code=argument)
+            break
     return None
 
 

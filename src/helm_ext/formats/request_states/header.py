@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 from pydantic import ValidationError
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
@@ -25,7 +26,7 @@ from helm_ext.scoring.stat_names import judge_stat
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding, Source
 
-__all__ = ["HELM_DEFAULTS", "SPLITS", "Context", "Header", "Options", "Settings", "read_header", "read_split"]
+__all__ = ["HELM_DEFAULTS", "SPLITS", "Header", "Options", "Settings", "read_header", "read_split"]
 
 HELM_DEFAULTS = {
     "instructions": "",
@@ -54,6 +55,15 @@ SPLITS = {
 """Names of splits as files write them, and HELM's."""
 
 
+_DECODING = {
+    "top_p": "top_p",
+    "top_k": "top_k_per_token",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+}
+"""Keys of `decoding_parameters`, and HELM's."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The arguments of `load` and `check`. They win over what the file says; None where the file decides."""
@@ -69,26 +79,6 @@ class Options:
     """The key, written likewise, that names what a row belongs to."""
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring`, None where not given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a row needs to know of the file."""
-
-    method: str | None
-    """Given by the caller or the file; None: not chosen yet."""
-    reference_prefix: str
-    prefix_characters: Sequence[str] | None
-    mapping: Mapping[str, str | int] | None
-    """The answer mapping of the whole file."""
-    by: Sequence[str] = ()
-    """Keys of the rows that reports group them by."""
-    cluster: str | None = None
-    """The key that names what a row belongs to."""
-    source: Source | None = None
-    """`Settings.source`."""
-    is_measured: bool = True
-    """`Settings.is_measured`."""
 
 
 @dataclass(frozen=True)
@@ -143,15 +133,6 @@ class Settings:
         """The splits that are evaluated, by HELM's names; [] means all."""
         return self.given.get("eval_splits") or []
 
-    @property
-    def context(self) -> Context:
-        """What single rows need to know."""
-        characters = self.given.get("reference_prefix_characters")
-        return Context(
-            self.method, self.text("reference_prefix"), characters, self.mapping, self.by, self.cluster, self.source,
-            self.is_measured,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Header:
@@ -193,27 +174,14 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
 def _read_source(given: Mapping[str, Any] | None) -> Source | None:
     if given is None:
         return None
-    from helm_ext.evalset import Source, SourceScore
+    from helm_ext.evalset import Source
 
     scores = {
-        name: SourceScore(
-            said.get("mean"),
-            said.get("lower_is_better", False),
-            said.get("no_mean") or "",
-            (said["bounds"][0], said["bounds"][1]) if said.get("bounds") else None,
-        )
+        name: {key: value for key, value in said.items() if value is not None or key == "lower_is_better"}
         for name, said in (given.get("scores") or {}).items()
     }
-    return Source(
-        tool=given["tool"],
-        version=given.get("version") or "",
-        model=given.get("model") or "",
-        task=given.get("task") or "",
-        settings=given.get("settings") or {},
-        scores=scores,
-        main=given.get("main") or "",
-        main_reason=given.get("main_reason") or "",
-    )
+    said = {key: value for key, value in given.items() if value is not None}
+    return msgspec.convert({**said, "scores": scores}, Source)
 
 
 def _without(header: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any]:
@@ -241,15 +209,7 @@ def read_settings(given: Mapping[str, Any], options: Options, problems: Problems
     temperature = _either_place(keys, decoding_keys, "temperature", "temperature", problems)
     num_outputs = _either_place(keys, decoding_keys, "num_outputs", "num_outputs", problems)
     random = _either_place(keys, decoding_keys, "random", "seed", problems)
-    decoding: Decoding = {}
-    for ours, helms in (
-        ("top_p", "top_p"),
-        ("top_k", "top_k_per_token"),
-        ("frequency_penalty", "frequency_penalty"),
-        ("presence_penalty", "presence_penalty"),
-    ):
-        if decoding_keys.get(ours) is not None:
-            decoding[helms] = decoding_keys[ours]  # type: ignore[literal-required]
+    decoding = {helms: decoding_keys[ours] for ours, helms in _DECODING.items() if decoding_keys.get(ours) is not None}
     if keys.get("output_mapping_pattern"):
         check_regex(keys["output_mapping_pattern"], ("adapter_spec", "output_mapping_pattern"), problems)
     for index, substitution in enumerate(keys.get("substitutions") or []):
@@ -276,7 +236,7 @@ def read_settings(given: Mapping[str, Any], options: Options, problems: Problems
         method=method,
         output_format=options.output_format or file_format or "string",
         mapping=mapping or None,
-        decoding=decoding,
+        decoding=cast("Decoding", decoding),
         max_eval_instances=keys.get("max_eval_instances"),
         max_train_instances=0 if method == "chat" else 5 if demonstrations is None else demonstrations,
         num_train_trials=keys.get("num_train_trials") or 1,
@@ -315,13 +275,8 @@ def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
 def _either(keys: Mapping[str, Any], name: str, other: str, problems: Problems) -> Any:
     """Return the value of a key with two spellings."""
     if name in keys and other in keys and keys[name] != keys[other]:
-        problems.add(
-            ("adapter_spec", other),
-            f"{show(keys[other])} contradicts {name} {show(keys[name])}, which means the same",
-            "keep one of them",
-            code="contradiction",
-            kind=DatasetIntegrityError,
-        )
+        said = f"contradicts {name} {show(keys[name])}, which means the same"
+        _report_contradiction((other,), keys[other], said, problems)
     return keys[name] if name in keys else keys.get(other)
 
 
@@ -331,14 +286,14 @@ def _either_place(
     """Return the value of a key that may stand in adapter_spec (HELM) or in decoding_parameters."""
     outer, inner = keys.get(name), decoding.get(inside)
     if outer is not None and inner is not None and str(outer) != str(inner) and outer != inner:
-        problems.add(
-            ("adapter_spec", "decoding_parameters", inside),
-            f"{show(inner)} contradicts adapter_spec.{name} {show(outer)}",
-            "keep one of them",
-            code="contradiction",
-            kind=DatasetIntegrityError,
-        )
+        said = f"contradicts adapter_spec.{name} {show(outer)}"
+        _report_contradiction(("decoding_parameters", inside), inner, said, problems)
     return inner if inner is not None else outer
+
+
+def _report_contradiction(where: Path, value: Any, said: str, problems: Problems) -> None:
+    message, kind = f"{show(value)} {said}", DatasetIntegrityError
+    problems.add(("adapter_spec", *where), message, "keep one of them", code="contradiction", kind=kind)
 
 
 def _check_method(method: str | None, path: Path, problems: Problems) -> str | None:
@@ -346,18 +301,11 @@ def _check_method(method: str | None, path: Path, problems: Problems) -> str | N
         return None
     if method in METHODS:
         return method
+    names = ", ".join(METHODS)
     if method in UNSUPPORTED_METHODS:
-        problems.add(
-            path,
-            f"HELM's method {show(method)} is not supported for this format",
-            f"supported: {', '.join(METHODS)}",
-            code="method",
-        )
+        message = f"HELM's method {show(method)} is not supported for this format"
+        problems.add(path, message, f"supported: {names}", code="method")
     else:
-        problems.add(
-            path,
-            f"unknown method {show(method)}",
-            did_you_mean(method, METHODS) or f"known: {', '.join(METHODS)}",
-            code="method",
-        )
+        hint = did_you_mean(method, METHODS) or f"known: {names}"
+        problems.add(path, f"unknown method {show(method)}", hint, code="method")
     return None

@@ -1,4 +1,4 @@
-"""The steps from a file to an EvalSet, each once and in this order:
+"""The steps from a file to an EvalSet, each once and in this order; their arguments are those of the run entry.
 
 bytes ──reading──▶ header, states ──header, rows──▶ rows ──checks, plan──▶ plan ──instances──▶ EvalSet
 """
@@ -6,13 +6,11 @@ bytes ──reading──▶ header, states ──header, rows──▶ rows ─
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
-
-from typing_extensions import Unpack
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment
     from helm_ext.formats.request_states.survey import Survey
 
-__all__ = ["Arguments", "check", "check_from", "json_schema", "load", "load_from"]
+__all__ = ["check", "check_from", "json_schema", "load", "load_from"]
 
 Opener = Callable[[Problems], Reader]
 """Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can be
@@ -49,41 +47,15 @@ PART_BYTES = 1 << 22
 _OUTPUT_FORMATS = (None, "string", "list")
 
 
-class Arguments(TypedDict, total=False):
-    """Arguments of `load` and `check`. They win over what the file says; None where the file decides."""
+def load(path: str | Path, **arguments: Any) -> EvalSet:
+    """Read a file and return its EvalSet. Raises a DatasetError that carries all problems.
 
-    method: str | None
-    seed: int | None
-    """Decides which rows become demonstrations and which a cap leaves (default 0)."""
-    missing: Literal["error", "skip"] | None
-    """Decided by the run: see `helm_ext.adaptation`."""
-    output_format: Literal["string", "list"] | None
-    max_train_instances: int | None
-    name: str | None
-    by: Sequence[str] | None
-    cluster: str | None
-    metrics: Sequence[str] | None
-    main_metric: str | None
-    completions: str | None
-    thinking: Literal["move", "keep"] | None
-    extract: str | None
-    strip: bool | None
-    lower: bool | None
-    separator: str | None
-    extract_all: str | None
-    extract_positions: bool | None
-    extract_references: bool | None
-    drop_duplicates: bool | None
-    score_tokenizer: str | None
-    cut_at_stop: bool | None
-
-
-def load(path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
-    """Read a file and return its EvalSet. Raises a DatasetError that carries all problems."""
+    The arguments (docs/adapter_spec.md) win over what the file says; None where the file decides.
+    """
     return load_from(lambda problems: open_file(path, problems), path, **arguments)
 
 
-def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -> EvalSet:
+def load_from(open_: Opener, path: str | Path, **arguments: Any) -> EvalSet:
     """Read what `open_` opens: a file of another format, whose reader gives it the shape of ours.
 
     `path` is what problems name. Raises a DatasetError that carries all problems, HelmExtError where many rows cannot
@@ -98,7 +70,7 @@ def load_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -
         return _build(content, file, options)
 
 
-def check(path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Problem], dict[str, int]]:
+def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
     """Return all problems of a file (errors first, then warnings) and what was counted.
 
     Memory does not grow with JSON Lines but for some bytes a row (ids and inputs are compared).
@@ -106,7 +78,7 @@ def check(path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Proble
     return check_from(lambda problems: open_file(path, problems), path, **arguments)
 
 
-def check_from(open_: Opener, path: str | Path, **arguments: Unpack[Arguments]) -> tuple[list[Problem], dict[str, int]]:
+def check_from(open_: Opener, path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
     """Return the problems and counts of what `open_` opens, as `check` does."""
     options = _to_options(arguments)
     try:
@@ -122,13 +94,12 @@ def json_schema() -> dict[str, Any]:
     return to_json_schema(FileModel, OPEN, CLOSED, title="adapter_spec + request_states")
 
 
-def _to_options(arguments: Arguments) -> Options:
+def _to_options(arguments: Mapping[str, Any]) -> Options:
     """Return the options; all keys but those named here are keys of `scoring`."""
-    scoring = {**arguments}
-    named = {key: scoring.pop(key, None) for key in ("method", "output_format", "max_train_instances", "name")}
-    seed, by, _ = scoring.pop("seed", None), scoring.pop("by", None), scoring.pop("missing", None)
-    cluster = scoring.pop("cluster", None)
-    return Options(**named, seed=seed or 0, by=tuple(by or ()), cluster=cluster, scoring=scoring)  # type: ignore[arg-type]
+    given = {key: value for key, value in arguments.items() if key != "missing"}  # which the run decides
+    own = {field.name for field in fields(Options)} - {"scoring"}
+    named = {key: value for key, value in given.items() if key in own and value is not None}
+    return Options(**named, scoring={key: value for key, value in given.items() if key not in own})
 
 
 @dataclass

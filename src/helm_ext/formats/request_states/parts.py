@@ -61,7 +61,7 @@ class Part(Tally):
         """
         settings, problems = header.settings, reader.problems
         method = settings.method or ""
-        rows = RowReader(settings.context, problems)
+        rows = RowReader(settings, problems)
         groups: dict[bytes, Row] = {}
         try:
             for state in reader.states():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
-from helm_ext.formats.request_states.header import Context
+from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
 from helm_ext.formats.request_states.likelihoods import by_position
@@ -33,13 +33,14 @@ class _Mapping:
 class LabelReader:
     """Finds the labels of one row after the other; what is wrong goes to the problems."""
 
-    def __init__(self, context: Context, problems: Problems) -> None:
-        self.context = context
+    def __init__(self, settings: Settings, problems: Problems) -> None:
+        self.settings = settings
         self.problems = problems
         self._made_labels: dict[int, dict[str, int]] = {}
-        self._reads_labels = context.method in LABELLED_METHODS
-        self._always_asks_labels = context.mapping is not None or context.method in JOINT_METHODS
+        self._reads_labels = settings.method in LABELLED_METHODS
+        self._always_asks_labels = settings.mapping is not None or settings.method in JOINT_METHODS
         self._is_prefix_reported = False
+        self._characters: Sequence[str] | None = settings.given.get("reference_prefix_characters")
 
     def read(
         self,
@@ -83,7 +84,7 @@ class LabelReader:
                 )  # fmt: skip
             if ours or helms:
                 return _Mapping(ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row")
-        shared = self.context.mapping
+        shared = self.settings.mapping
         return _Mapping(shared, ("instance", "references"), "prefix" if shared is None else "file")
 
     def _resolve(
@@ -100,7 +101,7 @@ class LabelReader:
 
         `has_likelihoods`: options are told apart by their places, so two of them may read the same.
         """
-        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.context.method in JOINT_METHODS)
+        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)
         if mapping.labels is None and (is_helm or not needs_labels):
             return None
         options = [reference["output"]["text"] for reference in references]
@@ -132,7 +133,7 @@ class LabelReader:
         return labels
 
     def _report_labels(self, error: LabelError, mapping: _Mapping, place: Place) -> None:
-        if mapping.labels is not None or self.context.prefix_characters is not None:
+        if mapping.labels is not None or self._characters is not None:
             place.error(*mapping.where, message=error.message, hint=error.hint, code=error.code, is_integrity=True)
         elif not self._is_prefix_reported:  # the prefix is wrong once, however many rows need it
             self._is_prefix_reported = True
@@ -142,9 +143,9 @@ class LabelReader:
     def _make_labels(self, count: int) -> dict[str, int]:
         """Return the labels of `count` options without a mapping; rows of one length share one dict."""
         if count not in self._made_labels:
-            made = self.context.prefix_characters
+            made = self._characters
             if made is None:
-                made = default_labels(self.context.reference_prefix, count)
+                made = default_labels(self.settings.text("reference_prefix"), count)
             elif len(made) < count:
                 raise LabelError(
                     f"the row has {count} options, and reference_prefix_characters has {len(made)} labels",

@@ -15,7 +15,7 @@ from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states import models
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
 from helm_ext.formats.request_states.earlier import EarlierRow, read_earlier_row
-from helm_ext.formats.request_states.header import SPLITS, Context, read_split
+from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
 from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
@@ -162,10 +162,10 @@ def unpack(record: Sequence[Any]) -> Row:
 class RowReader:
     """Turns states into Rows; what is wrong goes to the problems."""
 
-    def __init__(self, context: Context, problems: Problems) -> None:
-        self.context = context
+    def __init__(self, settings: Settings, problems: Problems) -> None:
+        self.settings = settings
         self.problems = problems
-        self._labels = LabelReader(context, problems)
+        self._labels = LabelReader(settings, problems)
 
     def read(self, state: State) -> Row | None:
         """Return the row, or None when it has not the shape of one (reported).
@@ -187,11 +187,11 @@ class RowReader:
             _check_results(value, place)
         split = _read_split(instance, references, place)
         given = instance["input"]
-        if given.get("text") is None or self.context.method == "chat":
+        if given.get("text") is None or self.settings.method == "chat":
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         is_untagged, lack = False, None
-        if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.context.is_measured:
+        if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.settings.is_measured:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
@@ -214,8 +214,8 @@ class RowReader:
         if not is_plain and value.get("source_scores"):
             self._take_source_scores(state, value["source_scores"])
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
-        attributes = read_attributes(value, self.context.by, place) if self.context.by else None
-        cluster = read_cluster(value, self.context.cluster, place) if self.context.cluster else None
+        attributes = read_attributes(value, self.settings.by, place) or None
+        cluster = read_cluster(value, self.settings.cluster, place)
         left_out: Status | None = None
         judgements = None if is_plain and earlier is None else _read_judgements(value, earlier, place)
         if earlier is not None:
@@ -261,7 +261,7 @@ class RowReader:
 
     def _take_source_scores(self, state: State, given: Mapping[str, float | None]) -> None:
         """Put what another tool scored the row under the names of its stats. The header must have its names."""
-        source = self.context.source
+        source = self.settings.source
         known = source.scores if source is not None else {}
         for name in given:
             if name.removesuffix(ANSWERS).removesuffix(NOISE) not in known:
@@ -277,7 +277,7 @@ class RowReader:
             state.source_unscored = [name for name, value in stats.items() if value is None] or None
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:
-        method, messages = self.context.method, given.get("messages")
+        method, messages = self.settings.method, given.get("messages")
         if method == "chat":
             if not messages:
                 place.error(

@@ -196,13 +196,14 @@ class TestTooFewRows:
 def read_rows(tmp_path, rows, name="rows.jsonl"):
     """The rows of a file, as the draw sees them."""
     from helm_ext.errors import Problems
-    from helm_ext.formats.request_states.header import Context
+    from helm_ext.formats.request_states.header import Options, read_settings
     from helm_ext.formats.request_states.reading import open_file
     from helm_ext.formats.request_states.rows import RowReader
 
     found = Problems()
-    reader = RowReader(Context("generation", "A. ", None, None), found)
-    chat = RowReader(Context("chat", "A. ", None, None), found)
+    reader, chat = (
+        RowReader(read_settings({"method": method}, Options(), found), found) for method in ("generation", "chat")
+    )
     made = [
         (chat if "messages" in s.value["instance"]["input"] else reader).read(s)
         for s in open_file(write(tmp_path / name, rows), found).states()
