@@ -157,13 +157,6 @@ class RowStore(Generic[Row]):
             self._writer.close()
             self._writer = None
 
-    def keep_all(self) -> None:
-        """Keep all rows in memory, those that are added later too."""
-        self._most = float("inf")
-        if self.kept is None:
-            self.finish()
-            self.kept = [*self.read(range(len(self)))]
-
     def take(self, segments: Sequence[Segment], folder: Folder) -> None:
         """Hold what other processes have written."""
         self.kept, self._folder = None, folder

@@ -51,9 +51,6 @@ def test_what_is_stored_is_read_in_any_order(output, monkeypatch, number):
     order = [*range(number), *range(number - 1, -1, -1), *range(0, number, 7), *[number // 2] * min(number, 2)]
     assert list(store.read(order)) == [rows[n] for n in order]
     assert list(pickle.loads(pickle.dumps(store)).read(order)) == [rows[n] for n in order]
-    store.keep_all()
-    store.add(["late"])
-    assert list(store.read(range(number + 1))) == [*rows, ["late"]]
 
 
 def test_several_threads_read(output):

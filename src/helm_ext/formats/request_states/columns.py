@@ -24,6 +24,7 @@ import numpy as np
 from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, find_lacks
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.header_models import LABELLED_METHODS
 from helm_ext.formats.request_states.ids import hash_content
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.survey import Survey
@@ -124,8 +125,8 @@ class Columns(Tally):
         self.drawn += digest.digest()
         self.empty.append("" in row.golds)
 
-    def choose(self, plan: Plan, survey: Survey, ids: Ids, fetch: Fetch, *, is_labelled: bool) -> Chosen:
-        """Return the instances, when all rows were seen. `is_labelled`: whether the method reads labels."""
+    def choose(self, plan: Plan, survey: Survey, ids: Ids, fetch: Fetch) -> Chosen:
+        """Return the instances, when all rows were seen."""
         splits = np.frombuffer(bytes(self.splits), np.uint8).copy()
         splits[splits == 0] = TEST
         if not survey.is_differentiated:
@@ -159,7 +160,8 @@ class Columns(Tally):
             status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
             lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
             has_perturbations=ids.has_perturbations,
-            has_labels=is_labelled and bool(np.frombuffer(bytes(self.labelled), np.uint8)[ordinals].any()),
+            has_labels=plan.method in LABELLED_METHODS
+            and bool(np.frombuffer(bytes(self.labelled), np.uint8)[ordinals].any()),
             renamed=ids.rename(fetch),
             moves=bool((only == RECORDED).any()),
             groups=[self.group_values[group] for group in of_evaluated if group],

@@ -5,62 +5,62 @@ Imported where instances are made, not where files are only checked: HELM's clas
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.evalset.rows import LIVE, RECORDED, StoredRows
+from helm_ext.evalset.rows import LIVE, StoredRows
 from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.perturbations import to_perturbation
+from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, Row
 from helm_ext.judging.judgement import bind, question_text
 
 if TYPE_CHECKING:
-    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-
-    from helm_ext.evalset import Decoding, Recorded, RowExtra
+    from helm_ext.evalset import Recorded, RowExtra
     from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.columns import Chosen
+    from helm_ext.formats.request_states.survey import Survey
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["Builder", "make_instances"]
+__all__ = ["Maker", "make_instances"]
 
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
 
 
-class Builder:
-    """Makes Instances of rows, for one file."""
+class Maker:
+    """Makes the instances of a file out of its rows. Can be sent to another process."""
 
-    def __init__(
-        self,
-        adapter_spec: AdapterSpec,
-        labels: Sequence[str],
-        decoding: Decoding,
-        *,
-        is_recorded: bool,
-        unmeasured: Collection[str] = (),
-    ) -> None:
-        """`unmeasured`: keys of HELM's states that nobody recorded, of the output of a run of ours."""
-        self.spec = adapter_spec
-        self.sequence = tuple(labels)
-        self.decoding = decoding
-        self.is_recorded = is_recorded
-        self.unmeasured = unmeasured
-        self.reorder = adapter_spec.method in JOINT_METHODS and bool(labels)
-        self.labelled = adapter_spec.method in LABELLED_METHODS
-        self.asks_once = not adapter_spec.method.startswith("multiple_choice_separate")
+    def __init__(self, plan: Plan, survey: Survey, chosen: Chosen) -> None:
+        self.spec = make_adapter_spec(plan, survey)
+        self.sequence = tuple(plan.labels)
+        self.decoding = request_decoding(plan, survey)
+        self.is_recorded = survey.is_recorded or survey.incomplete.count > 0
+        self.unmeasured = plan.earlier.unmeasured if plan.earlier is not None else ()
+        """Keys of HELM's states that nobody recorded, of the output of a run of ours."""
+        self.reorder = plan.method in JOINT_METHODS and bool(plan.labels)
+        self.labelled = plan.method in LABELLED_METHODS
+        self.asks_once = not plan.method.startswith("multiple_choice_separate")
+        self.chosen = chosen
 
-    def build(self, row: Row, position: int | None) -> Instance:
-        """Return the row's Instance. Its extra data always has our key, so that adapter and metrics know it as ours.
+    def make(self, row: Row, place: int) -> Instance:
+        """Return the instance of a row, which stands at a place among those of the file. Written for speed.
 
-        `position`: its place among the instances, where `row_order` will move some. Written for speed.
+        Its extra data always has our key, so that adapter and metrics know it as ours.
         """
+        chosen, only = self.chosen, self.chosen.only[place]
+        row.split = chosen.splits[chosen.split[place]]
+        named = row.instance.get("id")
+        name = chosen.renamed.get(int(chosen.ordinals[place])) if chosen.renamed else None
+        if name is None:
+            name = f"id{chosen.indexes[place]}" if named is None or named == "" else str(named)
+        if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
+            name += "-demo"
         given = row.instance
         labels = row.labels if self.labelled else None
         references = row.references
@@ -76,12 +76,12 @@ class Builder:
             labels = {label: position for position, label in enumerate(labels)}
         made = [Reference(Output(reference["output"]["text"]), reference.get("tags") or []) for reference in references]
         extra: RowExtra = {}
-        if "id" in given and given["id"] != row.helm_id:
+        if "id" in given and named != name:
             extra["id"] = given["id"]
         if row.has_unknown or row.extra:
             extra["data"] = row.unknown_data
-        if row.only:
-            extra["only"] = row.only
+        if only:
+            extra["only"] = "live" if only == LIVE else "recorded"
         if row.attributes:
             extra["attributes"] = row.attributes
         if row.cluster is not None:
@@ -94,7 +94,7 @@ class Builder:
         if not is_train:
             if self.decoding:
                 extra["decoding"] = self.decoding
-            if self.is_recorded and row.only != "live":
+            if self.is_recorded and only != LIVE:
                 extra["recorded"] = self.recorded(row)
                 if row.likelihoods is not None and extra["recorded"]["status"] == "ok":
                     extra["likelihoods"] = row.likelihoods
@@ -102,13 +102,13 @@ class Builder:
                     extra["judgements"] = _bind(row.judgements, given["input"], extra["recorded"])
         if labels is not None:
             extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
-        if position is not None and not is_train:
-            extra["position"] = position
+        if chosen.moves and not is_train:  # `row_order` will move some
+            extra["position"] = place
         if _PLAIN_KEYS.issuperset(given):
-            return Instance(_input(given["input"]), made, row.split, None, row.helm_id, extra_data={EXTRA_KEY: extra})
-        return self._build_with_extras(row, made, extra)
+            return Instance(_input(given["input"]), made, row.split, None, name, extra_data={EXTRA_KEY: extra})
+        return self._make_with_extras(row, name, made, extra)
 
-    def _build_with_extras(self, row: Row, made: list[Reference], extra: RowExtra) -> Instance:
+    def _make_with_extras(self, row: Row, name: str, made: list[Reference], extra: RowExtra) -> Instance:
         """Return the Instance of a row that has one of the rare keys."""
         given = row.instance
         extra_data = dict(given.get("extra_data") or {})
@@ -131,7 +131,7 @@ class Builder:
             references=made,
             split=row.split,
             sub_split=given.get("sub_split"),
-            id=row.helm_id,
+            id=name,
             perturbation=to_perturbation(given.get("perturbation")),
             contrast_inputs=[_input(one) for one in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
             contrast_references=[[_reference(one) for one in some] for some in contrasts] if contrasts else None,
@@ -191,32 +191,9 @@ def _input(given: dict[str, Any]) -> Input:
     )
 
 
-@dataclass(kw_only=True)
-class Maker:
-    """Makes the instances of a file out of its rows. Can be sent to another process."""
-
-    builder: Builder
-    chosen: Chosen
-
-    def make(self, row: Row, place: int) -> Instance:
-        """Return the instance of a row, which stands at a place among those of the file."""
-        chosen = self.chosen
-        given = row.instance.get("id")
-        name = chosen.renamed.get(int(chosen.ordinals[place])) if chosen.renamed else None
-        if name is None:
-            name = f"id{chosen.indexes[place]}" if given is None or given == "" else str(given)
-        only = chosen.only[place]
-        if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
-            row, name = copy.copy(row), f"{name}-demo"
-        row.helm_id = name
-        row.split = chosen.splits[chosen.split[place]]
-        row.only = "live" if only == LIVE else "recorded" if only == RECORDED else None
-        return self.builder.build(row, place if chosen.moves else None)
-
-
-def make_instances(chosen: Chosen, store: RowStore[Row], builder: Builder) -> Sequence[Instance]:
+def make_instances(maker: Maker, store: RowStore[Row]) -> Sequence[Instance]:
     """Return the instances of a file: made of the rows in memory, or of those on disk when somebody looks at them."""
-    make = Maker(builder=builder, chosen=chosen).make
+    chosen, make = maker.chosen, maker.make
     if store.kept is not None:
         return [make(row, place) for place, row in enumerate(store.release(chosen.ordinals.tolist()))]
     return StoredRows(

@@ -20,7 +20,7 @@ from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.header_models import CLOSED, FileModel
 from helm_ext.formats.request_states.models import OPEN
 from helm_ext.formats.request_states.parts import OnePieceError, Part, PartWork, read_parts
-from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, make_plan, request_decoding
+from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.reading import FileReader, Reader, open_file
 from helm_ext.formats.request_states.rows import Row, unpack
@@ -220,22 +220,15 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
     from helm_ext.evalset.rows import RECORDED
     from helm_ext.formats.request_states.columns import TRAIN
-    from helm_ext.formats.request_states.instances import Builder, make_instances
+    from helm_ext.formats.request_states.instances import Maker, make_instances
 
     plan, survey, header = file.plan, file.survey, content.header.keys
     part, store = content.part, content.store
     assert part.columns is not None
     assert store is not None
-    spec = make_adapter_spec(plan, survey)
-    builder = Builder(
-        spec,
-        plan.labels,
-        request_decoding(plan, survey),
-        is_recorded=survey.is_recorded or survey.incomplete.count > 0,
-        unmeasured=plan.earlier.unmeasured if plan.earlier is not None else (),
-    )
-    chosen = part.columns.choose(plan, survey, part.ids, store.read, is_labelled=builder.labelled)
-    instances = make_instances(chosen, store, builder)
+    chosen = part.columns.choose(plan, survey, part.ids, store.read)
+    maker = Maker(plan, survey, chosen)
+    instances = make_instances(maker, store)
     content.store = None
     live = int(((chosen.split != TRAIN) & (chosen.only != RECORDED)).sum())
     return EvalSet(
@@ -244,7 +237,7 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         digest=content.digest,
         question_digest=digest_questions(header, part.questions),
         instances=instances,
-        adapter_spec=spec,
+        adapter_spec=maker.spec,
         scoring=plan.scoring,
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",

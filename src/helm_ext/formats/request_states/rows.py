@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from pydantic import ValidationError
@@ -102,8 +102,6 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     """Why no reference is correct, if none is."""
     is_right: bool = True
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
-    only: Literal["live", "recorded"] | None = None
-    helm_id: str = ""
 
     def pack(self) -> tuple[Any, ...]:
         """Return what is stored of it."""

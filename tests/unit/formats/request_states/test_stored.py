@@ -12,7 +12,7 @@ ROW = Row(
     source_unscored=None, judgements=None,
 )  # fmt: skip
 
-OTHERWISE_KNOWN = {"place", "split", "is_choice", "nonfinite", "lack", "is_right", "only", "helm_id"}
+OTHERWISE_KNOWN = {"place", "split", "is_choice", "nonfinite", "lack", "is_right"}
 """Of no use any more, in the columns of the store, or decided after all rows are read."""
 
 ANOTHER = {
