@@ -51,7 +51,7 @@ TESTS = {
     "formats/request_states/instances": STATES,
     "formats/request_states/labels": ["unit/formats/request_states/test_label_rules.py"],
     "formats/request_states/plan": STATES,
-    "formats/request_states/survey": STATES,
+    "formats/request_states/profile": STATES,
     "formats/ultraeval/sampling": ["unit/formats/ultraeval/test_sampling.py"],
     "hub/archive": ["unit/hub/test_bundle_parts.py", "unit/hub/test_innodata_bundle.py"],
     "hub/bundle": [

@@ -27,7 +27,7 @@ from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.header_models import LABELLED_METHODS
 from helm_ext.formats.request_states.ids import hash_content
 from helm_ext.formats.request_states.plan import Plan
-from helm_ext.formats.request_states.survey import Survey
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
@@ -125,18 +125,18 @@ class Columns(Tally):
         self.drawn += digest.digest()
         self.empty.append("" in row.golds)
 
-    def choose(self, plan: Plan, survey: Survey, ids: Ids, fetch: Fetch) -> Chosen:
+    def choose(self, plan: Plan, profile: Profile, ids: Ids, fetch: Fetch) -> Chosen:
         """Return the instances, when all rows were seen."""
         splits = np.frombuffer(bytes(self.splits), np.uint8).copy()
         splits[splits == 0] = TEST
-        if not survey.is_differentiated:
+        if not profile.is_differentiated:
             splits[splits == TRAIN] = TEST
-        evaluated = np.isin(splits, [_SPLIT_CODES[split] for split in survey.eval_splits])
+        evaluated = np.isin(splits, [_SPLIT_CODES[split] for split in profile.eval_splits])
         drawn, beyond = (np.zeros(0, np.intp),) * 2
         if self.draws and (plan.demonstrations or plan.cap is not None):
             drawn, beyond = self._draw(plan, evaluated, fetch)
         kept = evaluated | (splits == TRAIN)
-        if not survey.is_recorded:
+        if not profile.is_recorded:
             splits[drawn] = TRAIN
             kept[drawn] = True
             kept[beyond] = False

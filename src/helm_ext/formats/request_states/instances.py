@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from helm_ext.evalset import Recorded, RowExtra
     from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.columns import Chosen
-    from helm_ext.formats.request_states.survey import Survey
+    from helm_ext.formats.request_states.profile import Profile
     from helm_ext.judging.judgement import Judgement
 
 __all__ = ["Maker", "make_instances"]
@@ -36,11 +36,11 @@ _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping",
 class Maker:
     """Makes the instances of a file out of its rows. Can be sent to another process."""
 
-    def __init__(self, plan: Plan, survey: Survey, chosen: Chosen) -> None:
-        self.spec = make_adapter_spec(plan, survey)
+    def __init__(self, plan: Plan, profile: Profile, chosen: Chosen) -> None:
+        self.spec = make_adapter_spec(plan, profile)
         self.sequence = tuple(plan.labels)
-        self.decoding = request_decoding(plan, survey)
-        self.is_recorded = survey.is_recorded or survey.incomplete.count > 0
+        self.decoding = request_decoding(plan, profile)
+        self.is_recorded = profile.is_recorded or profile.incomplete.count > 0
         self.unmeasured = plan.earlier.unmeasured if plan.earlier is not None else ()
         """Keys of HELM's states that nobody recorded, of the output of a run of ours."""
         self.reorder = plan.method in JOINT_METHODS and bool(plan.labels)

@@ -28,7 +28,7 @@ from helm_ext.formats.watching import show_reading
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment
-    from helm_ext.formats.request_states.survey import Survey
+    from helm_ext.formats.request_states.profile import Profile
 
 __all__ = ["check", "check_from", "json_schema", "load", "load_from"]
 
@@ -86,7 +86,7 @@ def check_from(open_: Opener, path: str | Path, **arguments: Any) -> tuple[list[
     except DatasetError as error:
         return list(error.problems), {}
     file = _plan(content, options)
-    return content.finish(), file.counts if file is not None else {"rows": content.part.survey.rows}
+    return content.finish(), file.counts if file is not None else {"rows": content.part.profile.rows}
 
 
 def json_schema() -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
             part.merge(following)
             reader.problems.merge(problems)
             segments.append(segment)
-    if not part.survey.rows:
+    if not part.profile.rows:
         raise OnePieceError
     assert store is not None
     store.take(segments, folder)
@@ -185,34 +185,36 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
 
 def _plan(content: _Content, options: Options) -> File | None:
     """Decide what the file as a whole says; None where its header is wrong or it has no rows."""
-    survey, problems = content.part.survey, content.problems
-    if not content.header.is_right or not survey.rows:
+    profile, problems = content.part.profile, content.problems
+    if not content.header.is_right or not profile.rows:
         return None
-    survey.settle()
+    profile.settle()
     reader = content.reader
     settings = content.header.settings
     source, is_measured = reader.source or settings.source, reader.is_measured and settings.is_measured
-    plan = make_plan(content.header, options, survey, problems, source, is_measured=is_measured)
-    counts = _count(plan, survey)
+    plan = make_plan(content.header, options, profile, problems, source, is_measured=is_measured)
+    counts = _count(plan, profile)
     fetch = None if content.store is None else content.store.read
-    file = File(plan, survey, content.part.ids, problems, options.seed, counts, content.reader.is_imported, fetch)
+    file = File(plan, profile, content.part.ids, problems, options.seed, counts, content.reader.is_imported, fetch)
     content.part.checks.report(file)
     return file
 
 
-def _count(plan: Plan, survey: Survey) -> dict[str, int]:
-    counts = {"rows": survey.rows}
-    counts["train"] = survey.splits["train"] if survey.is_differentiated else plan.demonstrations
+def _count(plan: Plan, profile: Profile) -> dict[str, int]:
+    counts = {"rows": profile.rows}
+    counts["train"] = profile.splits["train"] if profile.is_differentiated else plan.demonstrations
     counts["eval"] = plan.evaluated
-    counts["recorded"] = survey.statuses["ok"].count
-    if survey.is_recorded:
-        counts.update(not_run=survey.statuses["not_run"].count, failed=survey.statuses["failed"].count)
-        if survey.statuses["unscored"].count:
-            counts["unscored"] = survey.statuses["unscored"].count
+    counts["recorded"] = profile.statuses["ok"].count
+    if profile.is_recorded:
+        counts.update(not_run=profile.statuses["not_run"].count, failed=profile.statuses["failed"].count)
+        if profile.statuses["unscored"].count:
+            counts["unscored"] = profile.statuses["unscored"].count
     elif plan.cap is not None and plan.evaluated > plan.cap:
         counts.update(eval=plan.cap, capped=plan.evaluated - plan.cap)
     else:  # an importer says why no row has an answer
-        counts |= {what: survey.statuses[what].count for what in ("failed", "unscored") if survey.statuses[what].count}
+        counts |= {
+            what: profile.statuses[what].count for what in ("failed", "unscored") if profile.statuses[what].count
+        }
     return counts
 
 
@@ -222,12 +224,12 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
     from helm_ext.formats.request_states.columns import TRAIN
     from helm_ext.formats.request_states.instances import Maker, make_instances
 
-    plan, survey, header = file.plan, file.survey, content.header.keys
+    plan, profile, header = file.plan, file.profile, content.header.keys
     part, store = content.part, content.store
     assert part.columns is not None
     assert store is not None
-    chosen = part.columns.choose(plan, survey, part.ids, store.read)
-    maker = Maker(plan, survey, chosen)
+    chosen = part.columns.choose(plan, profile, part.ids, store.read)
+    maker = Maker(plan, profile, chosen)
     instances = make_instances(maker, store)
     content.store = None
     live = int(((chosen.split != TRAIN) & (chosen.only != RECORDED)).sum())
@@ -246,10 +248,10 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         places=Places(content.reader.path, chosen.places, "" if content.reader.is_streamed else "request_states"),
         attributes=chosen.find_attributes(options.by or _earlier_attributes(plan)),
         details=plan.earlier,
-        recorded_decoding=plan.settings.find_unrecorded() if survey.is_recorded else {},
-        scored_rows=ScoredRows(live, survey.selected) if 0 < live < survey.selected else None,
+        recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
+        scored_rows=ScoredRows(live, profile.selected) if 0 < live < profile.selected else None,
         source=plan.settings.source,
-        judged=survey.judged,
+        judged=profile.judged,
     )
 
 

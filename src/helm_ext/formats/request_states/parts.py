@@ -19,11 +19,11 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checks import Checks
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.questions import digest_question
 from helm_ext.formats.request_states.reading import LineReader, Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
-from helm_ext.formats.request_states.survey import Survey
 from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Part(Tally):
 
     def __init__(self, header: Header, seed: int, *, is_checked: bool) -> None:
         """Know of no rows. `is_checked`: nothing is done with the file but that."""
-        self.survey = Survey(header.settings)
+        self.profile = Profile(header.settings)
         self.checks = Checks(header, reads_completions=is_checked)
         self.ids = Ids(keeps_texts=is_checked)
         self.columns = None
@@ -76,13 +76,13 @@ class Part(Tally):
                     is_new = first is row
                     if not is_new:
                         first.found.extend(row.found)
-                self.survey.see_state(row)
+                self.profile.see_state(row)
                 if not is_new:
                     continue
                 self.checks.see(row, state)
                 if keep is not None:
                     keep(row)
-                self.survey.see(row)
+                self.profile.see(row)
                 self.ids.see(row)
                 if self.columns is not None:
                     self.columns.see(row)
@@ -97,10 +97,10 @@ class Part(Tally):
     def _see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
         """Count what is recorded for a row, when all its states are known."""
         if not row.is_helm and not method.startswith("multiple_choice_separate"):
-            self.survey.see_status(row, row.found[0][0])
+            self.profile.see_status(row, row.found[0][0])
             return
         found = combine(row.found, method, row.options, num_train_trials, of_whole=row.compares_wholes)
-        self.survey.see_status(row, found["status"], found.get("requests"))
+        self.profile.see_status(row, found["status"], found.get("requests"))
 
 
 class Lines(list[tuple[int, bytes]]):

@@ -10,8 +10,8 @@ from helm_ext.formats.request_states.earlier import EarlierRun, read_earlier_run
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
 from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.scoring import FileKind, make_scoring
-from helm_ext.formats.request_states.survey import Survey
 from helm_ext.scoring.scores.likelihoods import SCORES
 from helm_ext.scoring.stat_names import list_judge_stats
 
@@ -81,15 +81,15 @@ class Plan:
     """The file's max_eval_instances. In HELM's own output it has been applied already."""
 
 
-def find_likelihood_scores(survey: Survey) -> tuple[str, ...]:
+def find_likelihood_scores(profile: Profile) -> tuple[str, ...]:
     """Return the names of the scores that are defined for all rows with likelihoods; empty where there are none."""
-    if not survey.likelihoods.count:
+    if not profile.likelihoods.count:
         return ()
-    if survey.single.count:
+    if profile.single.count:
         return ("acc",)
     missing = {
-        "acc_mutual_info": survey.likelihoods.count - survey.alone.count,
-        "brier_score": survey.several_right.count,
+        "acc_mutual_info": profile.likelihoods.count - profile.alone.count,
+        "brier_score": profile.several_right.count,
     }
     return tuple(score.name for score in SCORES if not missing.get(score.name))
 
@@ -99,11 +99,11 @@ def _has_overrides(options: Options) -> bool:
     return options.output_format is not None or any(value is not None for value in options.scoring.values())
 
 
-def _find_earlier_run(options: Options, survey: Survey) -> EarlierRun | None:
+def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
     """Return how the run of ours that wrote the file scored its rows; what is wrong with that is reported."""
-    if not survey.told:
+    if not profile.told:
         return None
-    first, *others = survey.told.values()
+    first, *others = profile.told.values()
     if others:
         others[0].place.error(
             "instance", "extra_data", "helm_ext", "scoring",
@@ -128,7 +128,7 @@ class _Method:
 def make_plan(
     header: Header,
     options: Options,
-    survey: Survey,
+    profile: Profile,
     problems: Problems,
     source: Source | None = None,
     *,
@@ -138,11 +138,11 @@ def make_plan(
 
     `source`, `is_measured`: of the file's `Reader`.
     """
-    method = _choose_method(header.settings, survey, problems, is_argument=options.method is not None)
+    method = _choose_method(header.settings, profile, problems, is_argument=options.method is not None)
     settings = header.settings
     if method.name == "chat":
         settings = replace(settings, max_train_instances=0)
-    earlier = _find_earlier_run(options, survey)
+    earlier = _find_earlier_run(options, profile)
     output_format = settings.output_format
     if earlier is not None and options.output_format is None:
         output_format = earlier.scoring.output_format
@@ -150,14 +150,15 @@ def make_plan(
         method=method.name,
         output_format=output_format,
         # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
-        all_choice=survey.choice.count > 0 and survey.choice.count == survey.rows - survey.statuses["unscored"].count,
-        is_helm=survey.is_helm_output,
+        all_choice=profile.choice.count > 0
+        and profile.choice.count == profile.rows - profile.statuses["unscored"].count,
+        is_helm=profile.is_helm_output,
         num_outputs=settings.num_outputs,
-        stops=survey.stops,
-        likelihoods=find_likelihood_scores(survey),
+        stops=profile.stops,
+        likelihoods=find_likelihood_scores(profile),
         source=source,
         is_measured=is_measured,
-        judge_stats=list_judge_stats(survey.judged),
+        judge_stats=list_judge_stats(profile.judged),
     )
     if earlier is None:
         scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
@@ -168,16 +169,16 @@ def make_plan(
         scoring = earlier.scoring
     if (
         earlier is None
-        and survey.choice.count
-        and not survey.is_helm_output
+        and profile.choice.count
+        and not profile.is_helm_output
         and not method.name.startswith("multiple_choice_separate")
     ):
         scoring = replace(scoring, next_question=settings.next_question)
-    wanted = 0 if survey.is_differentiated else settings.max_train_instances * settings.num_train_trials
+    wanted = 0 if profile.is_differentiated else settings.max_train_instances * settings.num_train_trials
     # Rows of other splits than those evaluated are drawn first.
-    drawn = max(0, wanted - (survey.rows - survey.selected))
-    can_run_live = not 0 < survey.selected <= drawn
-    is_whole = survey.is_differentiated or survey.is_recorded or not can_run_live
+    drawn = max(0, wanted - (profile.rows - profile.selected))
+    can_run_live = not 0 < profile.selected <= drawn
+    is_whole = profile.is_differentiated or profile.is_recorded or not can_run_live
     return Plan(
         method.name,
         settings,
@@ -188,18 +189,18 @@ def make_plan(
         wanted=wanted,
         demonstrations=wanted if can_run_live else 0,
         can_run_live=can_run_live,
-        evaluated=survey.selected if is_whole else max(0, survey.selected - drawn),
-        cap=None if survey.helm.count else settings.max_eval_instances,
+        evaluated=profile.selected if is_whole else max(0, profile.selected - drawn),
+        cap=None if profile.helm.count else settings.max_eval_instances,
     )
 
 
-def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is_argument: bool) -> _Method:
+def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, is_argument: bool) -> _Method:
     """Choose the method where none is given, and make the labels fit it.
 
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
-    method = settings.method or _infer_method(settings, survey, problems)
-    row = survey.likelihoods.row
+    method = settings.method or _infer_method(settings, profile, problems)
+    row = profile.likelihoods.row
     if row is not None and method != "generation":
         row.place.error(
             "likelihoods",
@@ -209,9 +210,9 @@ def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is
             is_integrity=True,
         )
         return _Method("generation")
-    if method not in JOINT_METHODS or survey.helm.count:
+    if method not in JOINT_METHODS or profile.helm.count:
         return _Method(method)
-    row = survey.thoughts.row
+    row = profile.thoughts.row
     if method == JOINT and row is not None:
         if is_argument:
             row.place.warn(
@@ -220,9 +221,9 @@ def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is
             )  # fmt: skip
         else:
             method = JOINT_COT
-    row = survey.few_options.row
+    row = profile.few_options.row
     if row is not None:
-        fewer = survey.few_options.count
+        fewer = profile.few_options.count
         have = "one row has" if fewer == 1 else f"{fewer} rows have"
         row.place.error(
             "instance", "references",
@@ -232,7 +233,7 @@ def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is
             is_integrity=True,
         )  # fmt: skip
         return _Method(method)
-    row = survey.unlabelled_option.row
+    row = profile.unlabelled_option.row
     if row is not None:
         row.place.error(
             "instance", "answer_mapping",
@@ -242,11 +243,11 @@ def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is
             is_integrity=True,
         )  # fmt: skip
     try:
-        sequence = shared_sequence(list(survey.label_sets))
+        sequence = shared_sequence(list(profile.label_sets))
         prefix = encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None
         return _Method(method, sequence, prefix)
     except LabelError as error:
-        odd = survey.label_sets.get(error.labels)
+        odd = profile.label_sets.get(error.labels)
         if odd is not None:
             odd.place.error("instance", message=error.message, hint=error.hint, code=error.code, is_integrity=True)
         else:
@@ -255,10 +256,10 @@ def _choose_method(settings: Settings, survey: Survey, problems: Problems, *, is
         return _Method(method)
 
 
-def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str:
-    if survey.chat_only.count == survey.rows:
+def _infer_method(settings: Settings, profile: Profile, problems: Problems) -> str:
+    if profile.chat_only.count == profile.rows:
         return "chat"
-    row = survey.chat_only.row
+    row = profile.chat_only.row
     if row is not None:
         row.place.error(
             "instance", "input", "text",
@@ -266,28 +267,28 @@ def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str
             hint='give every row a text, or set "method": "chat" and give every row messages',
             code="missing-key",
         )  # fmt: skip
-    row = survey.choice.row
-    if survey.likelihoods.count:
+    row = profile.choice.row
+    if profile.likelihoods.count:
         return "generation"
-    if row is None or survey.choice.count < survey.rows or survey.few_options.count:
+    if row is None or profile.choice.count < profile.rows or profile.few_options.count:
         return "generation"
-    if survey.options_in_text.count == survey.rows:
+    if profile.options_in_text.count == profile.rows:
         return "generation"
-    if survey.options_in_text.count:
+    if profile.options_in_text.count:
         problems.warn(
             ("adapter_spec", "method"),
-            f"{survey.options_in_text.count} of {survey.rows} rows have their options in input.text, others have not",
+            f"{profile.options_in_text.count} of {profile.rows} rows have their options in input.text, others have not",
             'set "method": "generation" or "multiple_choice_joint"',
             code="options-shown-twice",
         )
     why, where = "", ["instance", "input", "text"]
     try:
-        sequence = shared_sequence(list(survey.label_sets))
+        sequence = shared_sequence(list(profile.label_sets))
         if sequence:
             encode_prefix(settings.text("reference_prefix"), sequence)
     except LabelError as error:
         why = error.message
-    if not why and survey.unlabelled_option.count:
+    if not why and profile.unlabelled_option.count:
         why, where = "not every option has a label", ["instance"]
     if not why:
         return JOINT
@@ -300,25 +301,25 @@ def _infer_method(settings: Settings, survey: Survey, problems: Problems) -> str
     return "generation"
 
 
-def request_decoding(plan: Plan, survey: Survey) -> Decoding:
+def request_decoding(plan: Plan, profile: Profile) -> Decoding:
     """Return what each row's request needs beyond AdapterSpec.
 
     HELM's joint adapter asks for one completion whatever `num_outputs` is, and its own files are asked again so.
     """
     settings = plan.settings
-    is_ours = not survey.helm.count or survey.ours.count > 0
+    is_ours = not profile.helm.count or profile.ours.count > 0
     if plan.method in JOINT_METHODS and settings.num_outputs > 1 and is_ours:
         return {**settings.decoding, "num_completions": settings.num_outputs}
     return settings.decoding
 
 
-def make_adapter_spec(plan: Plan, survey: Survey) -> AdapterSpec:
+def make_adapter_spec(plan: Plan, profile: Profile) -> AdapterSpec:
     """Return HELM's AdapterSpec, without a model and without max_eval_instances."""
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec, Substitution
 
     settings = plan.settings
     used = _USED[plan.method]
-    if plan.method == "generation" and survey.thoughts.count:
+    if plan.method == "generation" and profile.thoughts.count:
         used = (*used, *_THOUGHTS)
     texts = {key: settings.text(key, used=key in used) for key in HELM_DEFAULTS}
     if plan.reference_prefix is not None:
@@ -326,11 +327,11 @@ def make_adapter_spec(plan: Plan, survey: Survey) -> AdapterSpec:
     given = settings.given
     if plan.method.startswith("multiple_choice_separate") and "output_suffix" not in given:
         texts["output_suffix"] = ""  # HELM scores the end of the prompt (get_multiple_choice_separate_adapter_spec)
-    if settings.max_train_instances == 0 and plan.method == "generation" and not survey.helm.count:
+    if settings.max_train_instances == 0 and plan.method == "generation" and not profile.helm.count:
         # The text holds the frame already, as in files with worked examples: it is given to the model as it is.
-        if survey.starts_doubled.count == survey.rows:
+        if profile.starts_doubled.count == profile.rows:
             texts["input_prefix"] = ""
-        if survey.ends_doubled.count == survey.rows:
+        if profile.ends_doubled.count == profile.rows:
             texts["input_suffix"] = texts["output_prefix"] = ""
     return AdapterSpec(
         method=plan.method,

@@ -10,7 +10,7 @@ from request_states_files import answered, choice, draw_order, problems, split_r
 
 from helm_ext.evalset import RowExtra, row_extra
 from helm_ext.formats.request_states import load
-from helm_ext.formats.request_states.survey import _follows_label
+from helm_ext.formats.request_states.profile import _follows_label
 
 ROWS = [state("What is 1 plus 1?", "2", id="a"), choice("Which is red?", ["blood", "grass"], id="b")]
 MAPPING = {"A": "blood", "B": "grass"}

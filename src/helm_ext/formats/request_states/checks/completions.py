@@ -80,7 +80,7 @@ class UnmappedCompletions(Rule):
             file.counts["unmapped"] = self.found.count
             self.found.row.place.warn(
                 "request",
-                message=f"{self.found.count} of {file.survey.statuses['ok'].count} recorded completions name none of "
+                message=f"{self.found.count} of {file.profile.statuses['ok'].count} recorded completions name none of "
                 "the options; they count as wrong",
                 code="unmapped",
             )
@@ -117,14 +117,14 @@ class ReasonedAnswers(Rule):
             self.leads[lead] += times
 
     def report(self, file: File) -> None:
-        plan, survey = file.plan, file.survey
-        if self.is_extracted or plan.method != "generation" or survey.choice.count or survey.helm.count:
+        plan, profile = file.plan, file.profile
+        if self.is_extracted or plan.method != "generation" or profile.choice.count or profile.helm.count:
             return
         lead, times = (self.leads.most_common(1) or [("", 0)])[0]
-        row = self.found.row if not self.equal and 2 * times > survey.statuses["ok"].count else None
+        row = self.found.row if not self.equal and 2 * times > profile.statuses["ok"].count else None
         how = f"the recorded completions end with it, after {show(lead)}"
-        thought = survey.thoughts.row
-        if row is None and thought is not None and plan.settings.max_train_instances and not survey.is_recorded:
+        thought = profile.thoughts.row
+        if row is None and thought is not None and plan.settings.max_train_instances and not profile.is_recorded:
             row, how = thought, "the demonstrations show a chain of thought first"
             lead = plan.settings.text("chain_of_thought_suffix").strip()
         if row is not None:

@@ -49,8 +49,8 @@ class Groups(Rule):
 
 def clusters(file: File) -> None:
     """Report a key that `cluster=` names and rows do not have."""
-    lacking, name = file.survey.unclustered, file.plan.settings.cluster
-    if name is not None and lacking.count == file.survey.rows:
+    lacking, name = file.profile.unclustered, file.plan.settings.cluster
+    if name is not None and lacking.count == file.profile.rows:
         file.problems.add(("cluster",), f"no row has a value of {show(name)}", code="cluster")
     elif name is not None:
         lacking.warn(message=f"no value of {show(name)}: each a cluster of its own", code="cluster")

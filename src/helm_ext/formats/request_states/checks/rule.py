@@ -8,9 +8,9 @@ from helm_ext.errors import Problems
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.ids import Ids
 from helm_ext.formats.request_states.plan import Plan
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Fetch, Row
-from helm_ext.formats.request_states.survey import Survey
 from helm_ext.formats.request_states.tally import Tally
 
 __all__ = ["File", "Rule"]
@@ -21,7 +21,7 @@ class File:
     """A file of which all rows were seen, and what is planned with it."""
 
     plan: Plan
-    survey: Survey
+    profile: Profile
     ids: Ids
     problems: Problems
     seed: int

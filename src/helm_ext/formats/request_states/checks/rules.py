@@ -31,11 +31,11 @@ def too_few_rows(file: File) -> None:
     if plan.can_run_live or problems.errors:  # rows that are wrong were not counted
         return
     message = (
-        f"{count(file.survey.rows, 'row is', 'rows are')} too few: {plan.wanted} would be demonstrations, and at "
+        f"{count(file.profile.rows, 'row is', 'rows are')} too few: {plan.wanted} would be demonstrations, and at "
         "least one must be left to evaluate"
     )
     hint = "add rows, or lower adapter_spec.max_train_instances"
-    if file.survey.is_recorded:
+    if file.profile.is_recorded:
         problems.warn(ALL_ROWS, f"the file cannot be run live: {message}", hint, code="too-few-rows")
     else:
         message = f"no completions are recorded, so a model would be asked, and {message}"
@@ -44,12 +44,12 @@ def too_few_rows(file: File) -> None:
 
 def selected_splits(file: File) -> None:
     """Report eval_splits that no row is of, or that leave rows out."""
-    survey, splits, problems = file.survey, file.plan.settings.eval_splits, file.problems
+    profile, splits, problems = file.profile, file.plan.settings.eval_splits, file.problems
     if not splits or problems.errors:
         return
     where = ("adapter_spec", "eval_splits")
-    if not survey.selected:
-        there = {split or "none given" for split in survey.splits}
+    if not profile.selected:
+        there = {split or "none given" for split in profile.splits}
         problems.add(
             where,
             f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate",
@@ -58,8 +58,8 @@ def selected_splits(file: File) -> None:
             kind=DatasetIntegrityError,
         )
         return
-    train = survey.splits["train"] if survey.is_differentiated else 0
-    others = survey.rows - train - survey.selected
+    train = profile.splits["train"] if profile.is_differentiated else 0
+    others = profile.rows - train - profile.selected
     if others:
         message = f"{count(others, 'row is', 'rows are')} of other splits and not evaluated"
         problems.warn(where, message, code="eval-splits")
@@ -67,8 +67,8 @@ def selected_splits(file: File) -> None:
 
 def missing_split(file: File) -> None:
     """Report rows without a split beside train rows."""
-    number = file.survey.splits[None]
-    if file.survey.is_differentiated and number:
+    number = file.profile.splits[None]
+    if file.profile.is_differentiated and number:
         message = f"{count(number, 'row has', 'rows have')} no split; evaluated, as others are train rows"
         file.problems.warn(ALL_ROWS, message, code="split-missing")
 
@@ -90,7 +90,7 @@ class Overlap(Rule):
 
     def report(self, file: File) -> None:
         shown, asked = self.inputs[True], self.inputs[False]
-        number = len(set(shown).intersection(asked)) if file.survey.is_differentiated else 0
+        number = len(set(shown).intersection(asked)) if file.profile.is_differentiated else 0
         if number:
             file.problems.warn(
                 ALL_ROWS,
@@ -102,34 +102,34 @@ class Overlap(Rule):
 
 def recorded_train(file: File) -> None:
     """Report recorded completions of rows that are demonstrations."""
-    if file.survey.is_differentiated:
-        file.survey.train_statuses["ok"].warn(
+    if file.profile.is_differentiated:
+        file.profile.train_statuses["ok"].warn(
             "request", one="train row has", message="recorded completions, which are not scored", code="recorded-train"
         )
 
 
 def undifferentiated(file: File) -> None:
     """Report a file that does not say which rows are demonstrations: they are drawn."""
-    survey, settings, problems = file.survey, file.plan.settings, file.problems
+    profile, settings, problems = file.profile, file.plan.settings, file.problems
     is_theirs = file.is_imported and not file.plan.wanted
-    if survey.is_differentiated or survey.helm.count or is_theirs:
+    if profile.is_differentiated or profile.helm.count or is_theirs:
         return
-    given = ", ".join(sorted(split for split in survey.splits if split)) or "none"
+    given = ", ".join(sorted(split for split in profile.splits if split)) or "none"
     message = f"train and test are not differentiated (splits given: {given})"
     if file.plan.demonstrations:
         drawn = f"{file.plan.demonstrations} demonstrations are drawn with seed {file.seed}"
         message += f": {drawn}, the rest is evaluated"
-        if survey.is_recorded:
+        if profile.is_recorded:
             message += "; a recorded run evaluates all"
     problems.warn(ALL_ROWS, message, code="not-differentiated")
-    if survey.rows < file.plan.wanted + EXPECTED_EVAL_ROWS:
+    if profile.rows < file.plan.wanted + EXPECTED_EVAL_ROWS:
         problems.warn(
             ALL_ROWS,
-            f"{count(survey.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
+            f"{count(profile.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
             f"{EXPECTED_EVAL_ROWS} test examples that the format asks for",
             code="few-rows",
         )
-    if survey.thoughts.count and settings.max_train_instances:
+    if profile.thoughts.count and settings.max_train_instances:
         problems.warn(
             ALL_ROWS,
             "there are chains of thought, but train and test are not differentiated",
@@ -143,7 +143,7 @@ def undifferentiated(file: File) -> None:
 
 def unused_mapping(file: File) -> None:
     """Report a label of the whole file's answer mapping that names an option in no row."""
-    used = file.survey.used_labels
+    used = file.profile.used_labels
     for label, target in (file.plan.settings.mapping or {}).items():
         if used and label not in used:
             file.problems.add(
@@ -157,9 +157,9 @@ def unused_mapping(file: File) -> None:
 
 def no_correct_reference(file: File) -> None:
     """Report rows without a correct reference. In train rows of a file that tells them apart it is only odd."""
-    is_odd, code = file.survey.is_differentiated, "no-correct-reference"
-    train, others = file.survey.lacking[True], file.survey.lacking[False]
-    rows = file.survey.lacking_rows
+    is_odd, code = file.profile.is_differentiated, "no-correct-reference"
+    train, others = file.profile.lacking[True], file.profile.lacking[False]
+    rows = file.profile.lacking_rows
     wrong = others if is_odd else sorted([*train, *others], key=lambda found: found[0].number)
     for place, lack in wrong:
         place.error("instance", "references", message=lack.message, hint=lack.hint, code=code, is_integrity=True)
@@ -176,7 +176,7 @@ def no_correct_reference(file: File) -> None:
 
 def untagged_reference(file: File) -> None:
     """Report a single reference without tags, which is taken as correct."""
-    file.survey.untagged.warn(
+    file.profile.untagged.warn(
         "instance", "references", 0, "tags",
         message="a single reference without tags, taken as correct",
         hint='add "tags": ["correct"]',
@@ -189,22 +189,22 @@ def empty_answers(file: File) -> None:
 
     See `InContextLearningAdapter.sample_examples`. An empty answer is equal to an empty reply.
     """
-    survey, settings = file.survey, file.plan.settings
-    train, others = survey.empty[True], survey.empty[False]
+    profile, settings = file.profile, file.plan.settings
+    train, others = profile.empty[True], profile.empty[False]
     draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
     first, may_be_drawn = train, train.count
-    if not survey.is_differentiated:
+    if not profile.is_differentiated:
         others.merge(train)
         first = others  # those are drawn last
-        may_be_drawn = file.plan.demonstrations - (survey.rows - first.count)
-    if draws and may_be_drawn > 0 and not survey.helm.count:
+        may_be_drawn = file.plan.demonstrations - (profile.rows - first.count)
+    if draws and may_be_drawn > 0 and not profile.helm.count:
         first.warn(
             "instance", "references",
             one="demonstration has",
             message="an empty answer, and HELM cannot draw demonstrations where there is one",
             hint='write the answer, or "sample_train": false, which takes the first rows as they are',
             code="empty-demonstration",
-            is_error=not survey.is_recorded,
+            is_error=not profile.is_recorded,
         )  # fmt: skip
     others.warn(
         "instance", "references",
@@ -216,7 +216,7 @@ def empty_answers(file: File) -> None:
 def stops_in_references(file: File) -> None:
     """Report correct references that hold a stop sequence: no live model says what stands behind it."""
     cut_at = file.plan.scoring.cut_at
-    file.survey.with_stop.warn(
+    file.profile.with_stop.warn(
         "instance", "references",
         message="a correct reference with a stop sequence in it, which a live model cannot go beyond",
         hint=f"references and predictions are cut at {', '.join(map(show, cut_at))}"
@@ -228,19 +228,19 @@ def stops_in_references(file: File) -> None:
 
 def doubled_prompt(file: File) -> None:
     """Report texts that hold the prefixes already which the prompt puts around them."""
-    survey, plan = file.survey, file.plan
-    if survey.helm.count or plan.method == "chat":
+    profile, plan = file.profile, file.plan
+    if profile.helm.count or plan.method == "chat":
         return
     is_sent_as_it_is = plan.settings.max_train_instances == 0 and plan.method == "generation"
     for first, key, verb in (
-        (survey.starts_doubled, "input_prefix", "begin with"),
-        (survey.ends_doubled, "output_prefix", "end with"),
+        (profile.starts_doubled, "input_prefix", "begin with"),
+        (profile.ends_doubled, "output_prefix", "end with"),
     ):
-        if first.row is None or (is_sent_as_it_is and first.count == survey.rows):
+        if first.row is None or (is_sent_as_it_is and first.count == profile.rows):
             continue
         first.row.place.warn(
             "instance", "input", "text",
-            message=f"{first.count} of {survey.rows} inputs {verb} the {key} already, so the prompt has it twice",
+            message=f"{first.count} of {profile.rows} inputs {verb} the {key} already, so the prompt has it twice",
             hint=f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
             "set max_train_instances to 0: then they are sent as they are",
             code="doubled-prompt",
@@ -249,11 +249,11 @@ def doubled_prompt(file: File) -> None:
 
 def separate_segments(file: File) -> None:
     """Report lists whose segments seem to be given as one correct reference each: then each alone is a right list."""
-    scoring, survey = file.plan.scoring, file.survey
-    if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or survey.holds_lists:
+    scoring, profile = file.plan.scoring, file.profile
+    if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or profile.holds_lists:
         return
     separator = show(scoring.separator)
-    survey.several_golds.warn(
+    profile.several_golds.warn(
         "instance", "references",
         message=f"several correct references, none with {separator}: each alone is a right list",
         hint=f"join the segments with {separator} in one reference, or set multi_label",
@@ -284,7 +284,7 @@ def ids(file: File) -> None:
 
 def scales(file: File) -> None:
     """Report judgements of one criterion on several scales: their mean would mean nothing."""
-    for criterion, found in file.survey.scales.items():
+    for criterion, found in file.profile.scales.items():
         first, *others = found
         for scale in others[:1]:
             row = found[scale]
@@ -325,7 +325,7 @@ class UnknownPerturbation(Rule):
 
 def nonfinite_numbers(file: File) -> None:
     """Report NaN and infinity, which no browser reads."""
-    found, numbers = file.survey.nonfinite, file.survey.nonfinite_numbers
+    found, numbers = file.profile.nonfinite, file.profile.nonfinite_numbers
     if found.row is not None:
         found.row.place.warn(
             message=f"{count(numbers, 'number')} in {count(found.count, 'row')} "
@@ -340,26 +340,26 @@ def nonfinite_numbers(file: File) -> None:
 
 def missing_recordings(file: File) -> None:
     """Report rows of a recorded file that were not run, or failed."""
-    statuses = file.survey.statuses
+    statuses = file.profile.statuses
     evaluated = sum(first.count for first in statuses.values())
     refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
     left_out = "left out of the score, and counted", "missing=error refuses the file instead"
     outcome, hint = left_out if file.is_imported else refused
-    if file.survey.earlier_left_out:
+    if file.profile.earlier_left_out:
         outcome, hint = left_out[0], "as in the run that wrote the file"
     for first, one, many, code in (
         (statuses["not_run"], "row was not run", "rows were not run", "not-run"),
         (statuses["failed"], "row failed", "rows failed", "failed"),
     ):
-        if file.survey.is_recorded and first.row is not None:
+        if file.profile.is_recorded and first.row is not None:
             message = f"{count(first.count, one, many)} of {evaluated}; {outcome}"
             first.row.place.warn(*(() if first.row.is_helm else ("request",)), message=message, hint=hint, code=code)
 
 
 def incomplete_recordings(file: File) -> None:
     """Report rows with requests about some options, and not all that the method asks about."""
-    found = file.survey.incomplete
-    there, needed = file.survey.requests or (0, 0)
+    found = file.profile.incomplete
+    there, needed = file.profile.requests or (0, 0)
     found.warn(
         "request",
         message="completions that the method cannot be scored with: it needs one request per option, with "
@@ -387,8 +387,8 @@ def _explain(found: First) -> str:
 
 def mixed_recordings(file: File) -> None:
     """Report rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
-    found = file.survey.by_text
-    if file.survey.likelihoods.count and found.row is not None:
+    found = file.profile.by_text
+    if file.profile.likelihoods.count and found.row is not None:
         found.row.place.error(
             "likelihoods",
             message=f"missing in {count(found.count, 'row', 'rows')} with a completion, and other rows have them",

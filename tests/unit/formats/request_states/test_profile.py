@@ -7,9 +7,9 @@ import pytest
 from helm_ext.errors import Problems
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.survey import Survey
 from helm_ext.formats.request_states.tally import First
 
 
@@ -31,8 +31,8 @@ def row(index=0, text="Which?", options=("zormun", "kolpus"), correct=(0,), spli
     return Row(**{**fields, "place": place, "split": split, "found": [("not_run", None)], **given})
 
 
-def survey(*rows, method=None, **given):
-    found = Survey(settings(method, **given))
+def profile(*rows, method=None, **given):
+    found = Profile(settings(method, **given))
     for one in rows:
         found.see(one)
     return found
@@ -66,19 +66,19 @@ def test_of_two_counts_the_earlier_row_is_the_first(ours, theirs, expected):
 
 
 def test_rows_and_splits():
-    found = survey(row(0, split="train"), row(1, split="test"), row(2), row(3, split="valid"), row(4, split="train"))
+    found = profile(row(0, split="train"), row(1, split="test"), row(2), row(3, split="valid"), row(4, split="train"))
     assert found.rows == 5
     assert found.splits == {"train": 2, "test": 1, None: 1, "valid": 1}
 
 
 def test_choices_and_rows_with_fewer_than_two_options():
-    found = survey(row(0, options=("zormun",), labels=None), row(1), row(2))
+    found = profile(row(0, options=("zormun",), labels=None), row(1), row(2))
     assert seen(found.choice) == (2, 1)
     assert seen(found.few_options) == (1, 0)
 
 
 def test_prefixes_that_a_text_has_already():
-    found = survey(
+    found = profile(
         row(0, text="Which?"),
         row(1, text="\n Question: which? Answer: \n"),
         row(2, text="Which question: Answer: A"),
@@ -89,18 +89,20 @@ def test_prefixes_that_a_text_has_already():
     assert seen(found.starts_doubled) == (1, 1)
     assert seen(found.ends_doubled) == (1, 1)
     assert seen(found.chat_only) == (1, 3)
-    bare = survey(row(0), input_prefix="", output_prefix=None)
+    bare = profile(row(0), input_prefix="", output_prefix=None)
     assert (bare.starts_doubled.count, bare.ends_doubled.count) == (0, 0)
 
 
 def test_labels_of_rows():
     shared = {"A": 0, "B": 1}
-    found = survey(row(0, labels=shared), row(1, labels=shared), row(2, labels={"x": 0, "y": 1}), row(3, labels=shared))
+    found = profile(
+        row(0, labels=shared), row(1, labels=shared), row(2, labels={"x": 0, "y": 1}), row(3, labels=shared)
+    )
     assert {labels: one.place.index for labels, one in found.label_sets.items()} == {("A", "B"): 0, ("x", "y"): 2}
     assert seen(found.unlabelled_option) == (0, None)
     # Two labels of one option leave the other without one.
-    assert seen(survey(row(0), row(1, labels={"A": 0, "B": 0}, labels_from="row")).unlabelled_option) == (1, 1)
-    assert seen(survey(row(0, labels=None)).unlabelled_option) == (0, None)
+    assert seen(profile(row(0), row(1, labels={"A": 0, "B": 0}, labels_from="row")).unlabelled_option) == (1, 1)
+    assert seen(profile(row(0, labels=None)).unlabelled_option) == (0, None)
 
 
 @pytest.mark.parametrize(
@@ -122,17 +124,17 @@ def test_labels_of_rows():
     ],
 )
 def test_options_that_stand_in_the_text(text, is_there):
-    assert survey(row(text=text)).options_in_text.count == is_there
-    assert survey(row(text=text, labels=None)).options_in_text.count == 0
-    assert survey(row(text=text), method="multiple_choice_joint").options_in_text.count == 0
+    assert profile(row(text=text)).options_in_text.count == is_there
+    assert profile(row(text=text, labels=None)).options_in_text.count == 0
+    assert profile(row(text=text), method="multiple_choice_joint").options_in_text.count == 0
 
 
 def test_a_label_of_another_case_is_not_the_options():
-    assert survey(row(text="Which? a. zormun b. kolpus")).options_in_text.count == 0
+    assert profile(row(text="Which? a. zormun b. kolpus")).options_in_text.count == 0
 
 
 def test_a_label_five_characters_before_an_option_is_not_its_label():
-    assert survey(row(text="Which? A) -- zormun B) -- kolpus")).options_in_text.count == 0
+    assert profile(row(text="Which? A) -- zormun B) -- kolpus")).options_in_text.count == 0
 
 
 def test_golds_with_a_stop_sequence():
@@ -144,16 +146,16 @@ def test_golds_with_a_stop_sequence():
         row(3, options=("one\n\nmore",), labels=None, split="train"),
         row(4, options=("one\n\n", "two")),  # read as labels
     ]
-    found = survey(*rows, **stop)
+    found = profile(*rows, **stop)
     assert (seen(found.with_stop), found.stops.count) == ((2, 1), 3)
     assert found.stops.decide(None) == ("\n\n",)
     found.settle()  # the train row is a demonstration
     assert (seen(found.with_stop), found.stops.count) == ((2, 1), 3)
-    assert survey(*rows).with_stop.count == 0
+    assert profile(*rows).with_stop.count == 0
 
 
 def test_train_rows_alone_are_evaluated():
-    found = survey(row(3, options=("one\n\nmore",), labels=None, split="train"), stop_sequences=["\n\n"])
+    found = profile(row(3, options=("one\n\nmore",), labels=None, split="train"), stop_sequences=["\n\n"])
     found.see_status(row(3, split="train"), "ok")
     assert (found.with_stop.count, found.statuses["ok"].count, found.is_recorded) == (0, 0, False)
     found.settle()
@@ -163,14 +165,14 @@ def test_train_rows_alone_are_evaluated():
 
 
 def test_train_rows_are_not_evaluated_where_test_rows_are_not():
-    found = survey(row(0, split="train"), eval_splits=["valid"])
+    found = profile(row(0, split="train"), eval_splits=["valid"])
     found.see_status(row(0, split="train"), "ok")
     found.settle()
     assert not found.is_recorded
 
 
 def test_what_is_recorded_for_rows_that_are_evaluated():
-    found = survey(row(0, split="train"), row(1), row(2, split="valid"))
+    found = profile(row(0, split="train"), row(1), row(2, split="valid"))
     for one, status in (
         (row(0, split="train"), "ok"),
         (row(1), "not_run"),
@@ -193,7 +195,7 @@ def test_what_is_recorded_for_rows_that_are_evaluated():
 
 def test_rows_that_were_recorded_by_log_probabilities():
     one, other = {"text": "zormun", "logprob": -1.0}, {"text": "kolpus", "logprob": -2.0}
-    found = survey(
+    found = profile(
         row(0),
         row(1, likelihoods=[one, other]),
         row(2, likelihoods=[{**one, "alone": 0.0}, {**other, "alone": -1.0}]),
@@ -209,19 +211,19 @@ def test_rows_that_were_recorded_by_log_probabilities():
 
 def test_the_output_of_a_run_of_helm_and_of_ours():
     ours = {"extra_data": {EXTRA_KEY: {}}}
-    stock = survey(row(0, is_helm=True), row(1, is_helm=True))
+    stock = profile(row(0, is_helm=True), row(1, is_helm=True))
     assert (seen(stock.helm), seen(stock.ours), stock.is_helm_output) == ((2, 0), (0, None), True)
-    both = survey(row(0, is_helm=True), row(1, is_helm=True, instance=ours))
+    both = profile(row(0, is_helm=True), row(1, is_helm=True, instance=ours))
     assert (seen(both.helm), seen(both.ours), both.is_helm_output) == ((2, 0), (1, 1), False)
-    assert not survey(row(0, is_helm=True), row(1)).is_helm_output
-    assert survey(row(0, instance=ours)).ours.count == 0
+    assert not profile(row(0, is_helm=True), row(1)).is_helm_output
+    assert profile(row(0, instance=ours)).ours.count == 0
 
 
 def test_thoughts_of_demonstrations():
     thought = {"chain_of_thought": "since it is old"}
-    alone = survey(row(0), row(1, instance=thought), row(2, instance={"chain_of_thought": ""}))
+    alone = profile(row(0), row(1, instance=thought), row(2, instance={"chain_of_thought": ""}))
     assert seen(alone.thoughts) == (1, 1)
-    apart = survey(row(0), row(1, instance=thought), row(2, split="train", instance=thought))
+    apart = profile(row(0), row(1, instance=thought), row(2, split="train", instance=thought))
     assert seen(apart.thoughts) == (1, 2)
 
 
@@ -237,12 +239,12 @@ def test_thoughts_of_demonstrations():
     ],
 )
 def test_demonstrations_are_told_apart_where_other_rows_are_there(splits, is_differentiated, selected):
-    found = survey(*(row(index, split=split) for index, split in enumerate(splits)))
+    found = profile(*(row(index, split=split) for index, split in enumerate(splits)))
     assert found.is_differentiated is is_differentiated
     assert found.selected == selected
 
 
 def test_rows_of_one_split():
     rows = [row(0), row(1, split="valid"), row(2, split="valid")]
-    assert survey(*rows, eval_splits=["valid"]).selected == 2
-    assert survey(*rows, eval_splits=["test"]).selected == 1
+    assert profile(*rows, eval_splits=["valid"]).selected == 2
+    assert profile(*rows, eval_splits=["test"]).selected == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Lack, Row
 
-__all__ = ["Survey"]
+__all__ = ["Profile"]
 
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
@@ -30,7 +30,7 @@ _BETWEEN_SEGMENTS = ";,|\n；，、"
 _STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored", "too_long")
 
 
-class Survey(Tally):
+class Profile(Tally):
     """Adds up rows: what a plan is made of. Small however many rows there are."""
 
     def __init__(self, settings: Settings) -> None:
