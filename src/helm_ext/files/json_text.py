@@ -143,22 +143,20 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         raise DatasetSyntaxError.at(
             path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
         )
-    _require_whole_characters(value, text, path, line)
+    _require_whole_characters(text, path, line)
     return value
 
 
-def _require_whole_characters(value: Any, text: str, path: str, line: int) -> None:
-    """Raise DatasetSyntaxError where a string of `value` holds half of a surrogate pair: no file can hold that."""
-    if not _SURROGATE.search(text):
-        return
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        found = _LONE_SURROGATE.search(text)
-        at = line + text.count("\n", 0, found.start() if found else 0)
-        message = "a string holds half of a surrogate pair, which is no character"
-        hint = "write the character itself, or both halves"
-        raise DatasetSyntaxError.at(path, message, hint, at, code="lone-surrogate") from None
+def _require_whole_characters(text: str, path: str, line: int) -> None:
+    """Raise DatasetSyntaxError where a string holds half of a surrogate pair: no file can hold that."""
+    for string in _STRING.finditer(text) if _SURROGATE.search(text) else ():
+        try:
+            json.loads(string[0], strict=False).encode()
+        except UnicodeEncodeError as error:
+            message = "a string holds half of a surrogate pair, which is no character"
+            hint = "write the character itself, or both halves"
+            at = line + text.count("\n", 0, string.start())
+            raise DatasetSyntaxError.at(path, message, hint, at, code="lone-surrogate") from error
 
 
 _HUGE = re.compile(r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}")
@@ -207,11 +205,7 @@ def _too_deep(text: str, path: str, line: int) -> DatasetError:
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)
-_LONE_SURROGATE = re.compile(
-    r"(?<!\\)(?:\\\\)*"  # escaped backslashes begin no escape
-    r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F])",
-    re.ASCII,
-)
+_STRING = re.compile(STRING, re.DOTALL)
 
 
 def _line_of_doubled(text: str, key: str) -> int:
