@@ -56,14 +56,43 @@ class LabelReader:
         """Return label to position in the references, and what the labels come from.
 
         None where completions are not read as labels. `tags`: which references are correct. `may_have_none`: the row
-        needs no labels unless it brings a mapping along, or the file does.
+        needs no labels unless it brings a mapping along, or the file does. `has_likelihoods`: options are told apart by
+        their places, so two of them may read the same.
         """
         if not self._reads_labels or (
             may_have_none and not self._always_asks_labels and _MAPPING_KEYS.isdisjoint(value["instance"])
         ):
             return None, "prefix"
         mapping = self._find_mapping(value, place)
-        labels = self._resolve(mapping, references, tags, place, is_helm=is_helm, has_likelihoods=has_likelihoods)
+        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)
+        if mapping.labels is None and (is_helm or not needs_labels):
+            return None, mapping.comes_from
+        options = [reference["output"]["text"] for reference in references]
+        try:
+            if mapping.labels is None:
+                labels = self._make_labels(len(options))
+            else:
+                labels = resolve_mapping(mapping.labels, options, shared=mapping.comes_from == "file")
+        except LabelError as error:
+            self._report_labels(error, mapping, place)
+            return None, mapping.comes_from
+        if has_likelihoods and mapping.labels is not None:
+            labels = by_position(labels, options)
+        is_clear = has_likelihoods or _check_options(options, tags, place)
+        if (
+            mapping.labels is not None
+            and is_clear
+            and len(set(labels.values())) < len(options)
+            and any(tags)
+            and not any(tags[position] for position in labels.values())
+        ):
+            place.error(
+                *mapping.where,
+                message="no label names a correct option, so no answer could be right",
+                hint="map one label to each option",
+                code="mapping-without-correct",
+                is_integrity=True,
+            )
         return labels, mapping.comes_from
 
     def _find_mapping(self, value: Mapping[str, Any], place: Place) -> _Mapping:
@@ -86,51 +115,6 @@ class LabelReader:
                 return _Mapping(ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row")
         shared = self.settings.mapping
         return _Mapping(shared, ("instance", "references"), "prefix" if shared is None else "file")
-
-    def _resolve(
-        self,
-        mapping: _Mapping,
-        references: Sequence[Mapping[str, Any]],
-        tags: Sequence[bool],
-        place: Place,
-        *,
-        is_helm: bool,
-        has_likelihoods: bool,
-    ) -> dict[str, int] | None:
-        """Return label to position in the references; None where completions are not read as labels.
-
-        `has_likelihoods`: options are told apart by their places, so two of them may read the same.
-        """
-        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)
-        if mapping.labels is None and (is_helm or not needs_labels):
-            return None
-        options = [reference["output"]["text"] for reference in references]
-        try:
-            if mapping.labels is None:
-                labels = self._make_labels(len(options))
-            else:
-                labels = resolve_mapping(mapping.labels, options, shared=mapping.comes_from == "file")
-        except LabelError as error:
-            self._report_labels(error, mapping, place)
-            return None
-        if has_likelihoods and mapping.labels is not None:
-            labels = by_position(labels, options)
-        is_clear = has_likelihoods or _check_options(options, tags, place)
-        if (
-            mapping.labels is not None
-            and is_clear
-            and len(set(labels.values())) < len(options)
-            and any(tags)
-            and not any(tags[position] for position in labels.values())
-        ):
-            place.error(
-                *mapping.where,
-                message="no label names a correct option, so no answer could be right",
-                hint="map one label to each option",
-                code="mapping-without-correct",
-                is_integrity=True,
-            )
-        return labels
 
     def _report_labels(self, error: LabelError, mapping: _Mapping, place: Place) -> None:
         if mapping.labels is not None or self._characters is not None:
