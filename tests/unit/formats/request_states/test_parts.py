@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import pickle
@@ -342,6 +343,13 @@ def test_so_is_one_with_other_line_ends(tmp_path, in_parts, spelling):
         engine = Here(cut)
         assert in_parts(engine, path) == whole
         assert len(engine.done) > 1
+
+
+def test_so_is_a_compressed_one(tmp_path, in_parts):
+    path, engine = tmp_path / "f.jsonl.gz", Here([3])
+    path.write_bytes(gzip.compress(write(tmp_path / "f.jsonl", FILES["ids"]).read_bytes()))
+    assert in_parts(engine, path) == see(path)
+    assert len(engine.done) == 2
 
 
 @pytest.mark.long
