@@ -15,7 +15,7 @@ from helm_ext.formats.innodata import pack
 from helm_ext.hub import operations
 from helm_ext.hub.storage import open_storage
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub")]
 
 
 @pytest.fixture

@@ -13,11 +13,14 @@ from typer.testing import CliRunner
 
 from helm_ext.cli import app
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/judging", "src/helm_ext/cli/judge", "src/helm_ext/clients"),
+]
 
 ROWS = 30
 KILLED = 9
-POINTS = int(os.environ.get("HELM_EXT_TEST_KILLS", "10"))
+POINTS = 10
 """How many of the places where something is written are tried."""
 
 _WRITES = {"os.rename", "os.remove", "os.mkdir", "os.link", "shutil.copyfile"}

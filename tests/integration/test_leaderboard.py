@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 from processes import command
 
-BIN = Path(sys.executable).parent
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/fast", "src/helm_ext/scoring/statistics"),
+]
 
 ROWS = 40
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import recorded_runs
 from processes import command, killed_before_file, load, run_folders, without_times
+from recorded_runs import WORDS
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -19,7 +21,6 @@ from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.planning import CAPPED_ROWS
 
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
-WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel lagoon".split()  # noqa: SIM905
 CUTS = (0, 23, 230, 300)
 """Where shards begin: 23, 207 and 70 rows; a batch has 200."""
 
@@ -30,24 +31,7 @@ pytestmark = [
 
 
 def make_row(draw, number, **instance):
-    text = " ".join(draw.choice(WORDS) for _ in range(6))
-    gold = " ".join(text.split()[2:4])
-    logprobs = [-draw.random() for _ in range(3)]
-    completion = {
-        "text": draw.choice([gold, gold.split()[0], "nothing", gold.upper() + "."]),
-        "logprob": sum(logprobs),
-        "tokens": [{"text": "t", "logprob": logprob} for logprob in logprobs],
-    }
-    return {
-        "instance": {
-            "id": f"r{number}",
-            "input": {"text": text},
-            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
-            "split": "test",
-            **instance,
-        },
-        "request": {"result": {"success": True, "completions": [completion], "request_time": draw.random()}},
-    }
+    return recorded_runs.make_row(draw, number, **{"split": "test", **instance})
 
 
 def make_choice(draw, number):

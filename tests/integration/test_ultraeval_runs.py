@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import pytest
 import ultraeval_checkout as made
 from processes import command, helm_run, load, only_run, run_folders, stat_means
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/ultraeval", "src/helm_ext/planning")]
 
 CODE = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
 
@@ -67,16 +66,3 @@ def test_parameters_and_metrics_of_a_checkout(tmp_path):
     stats = stat_means(run)
     assert stats["ultraeval_own"] == pytest.approx(len("What is 1 + 1?") / 100)
     assert stats["ultraeval_rouge_l"] >= 0
-
-
-def test_a_log_without_its_metric_is_refused(tmp_path):
-    line = {"data": made.question(1), "ground_truth": "2", "prompt_inputs": ["?"], "raw_outputs": ["2"]}
-    path = made.write_rows(tmp_path / "logs" / "sums_sums_gen" / "instance.jsonl", [line])
-    refused = command(tmp_path, "helm-ext", "score", str(path), "--model", "m", check=False)
-    assert refused.returncode == 1
-    assert "config.json: no such file: how the run was scored is not known" in refused.stderr
-    assert "Traceback" not in refused.stderr
-    config = {"metric": {"accuracy": {"evaluation": {"type": "in_match"}}}, "task_postprocess": ""}
-    (path.parent / "config.json").write_text(json.dumps(config))
-    scored = command(tmp_path, "helm-ext", "score", str(path), "--model", "m")
-    assert "ultraeval_in_match (main)" in scored.stdout

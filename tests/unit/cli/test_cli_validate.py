@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 
 from helm_ext.cli import app, main
 from helm_ext.cli.validate import NOT_CHECKED
-from helm_ext.formats import get_format
 from helm_ext.formats.innodata import pack
 
 GOOD = {
@@ -69,13 +68,6 @@ def test_a_folder_of_files_and_a_name(folder):
     assert run("good").exit_code == 0
 
 
-def test_several_files_and_one_that_is_missing(folder):
-    result = run("good.json", "nothing.json")
-    assert result.exit_code == 1
-    assert "good.json: adapter_spec: 0 errors" in result.stdout
-    assert "nothing.json" in result.stdout
-
-
 def test_json_output_is_json_alone(folder):
     result = run("bad.json", "--format", "json")
     assert result.exit_code == 1
@@ -107,13 +99,6 @@ def test_schema_prints_json(name):
     result = CliRunner().invoke(app, ["schema", name])
     assert result.exit_code == 0
     assert isinstance(json.loads(result.stdout), dict)
-
-
-def test_arguments_are_those_of_the_run_entry(folder):
-    assert run("good.json", "--arg", "metrics=exact_match+f1_score", "--arg", "lower=true").exit_code == 0
-    result = run("good.json", "--arg", "metrics=exact_macht")
-    assert result.exit_code == 1
-    assert "exact_macht" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -162,26 +147,6 @@ def test_more_problems_of_a_bundle_than_are_listed(folder):
 def pack_bundle(folder):
     examples = Path(__file__).resolve().parents[3] / "examples" / "innodata"
     return pack(name="front-desk", test=examples / "test.jsonl", target=folder).path
-
-
-VALUES = {
-    "by": "split", "cluster": "split", "completions": "first", "method": "generation", "seed": 1, "missing": "skip",
-    "output_format": "list", "metrics": "exact_match+f1_score",
-    "main_metric": "exact_match", "extract": "(.)", "strip": "true", "lower": "no", "split": "test", "render": "text",
-    "max_tokens": 5, "limit": 3, "separator": "%2C", "extract_all": "(.)", "extract_positions": "no",
-    "extract_references": "yes", "drop_duplicates": "yes", "cut_at_stop": "no", "thinking": "keep",
-    "score_tokenizer": Path(__file__).parents[2] / "data" / "word_tokenizer",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("entry", ["adapter_spec", "innodata"])
-def test_every_argument_of_the_run_entry_is_taken(folder, entry):
-    file = "good.json" if entry == "adapter_spec" else pack_bundle(folder)
-    others = {"dataset", "path"} if entry == "adapter_spec" else {"dataset", "path", "version", "hub", "replies"}
-    names = set(get_format(entry).argument_names()) - others
-    arguments = [part for name in sorted(names) for part in ("--arg", f"{name}={VALUES[name]}")]
-    result = run(str(file), *arguments)
-    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize(
