@@ -19,18 +19,18 @@ _BEGIN = re.compile(rf"[\s>*_•#+-]{{0,8}}(?:\[(?P<box>[xX✓✔ ]?)\])?[\s*_{G
 """Before the option of a line: a bullet, a box to tick, a mark."""
 
 _SAYS = (
-    r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?"
-    r"(?:(?:the|das|la|el|le|il)\s)?"
+    r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?(?:(?:the|das"
+    r"|la|el|le|il)\s)?"
 )
 RIGHT = (
-    r"(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt|wahr|ja|correct[oae]|verdader[oa]|sí|sim|cert[oa]"
-    r"|correto|correta|corrett[oa]|ver[oa]|giust[oa]|vrai|juste|exacte?|oui|верн\w{1,2}|правильн\w{1,2}|да)\b"
+    r"(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt|wahr|ja|correct[oae]|verdader[oa]|sí|sim"
+    r"|cert[oa]|correto|correta|corrett[oa]|ver[oa]|giust[oa]|vrai|juste|exacte?|oui|верн\w{1,2}|правильн\w{1,2}|да)\b"
     r"|正确|正確|对|對|正解|正しい|맞|정답"
 )
 WRONG = (
-    r"(?:incorrect|wrong|false|no|not|invalid|untrue|eliminated|falsch|nein|nicht|incorrect[oae]|incorret[oa]|fals[oa]|errad[oa]"
-    r"|sbagliat[oa]|faux|fausse|non|pas|неверн\w{1,2}|неправильн\w{1,2}|нет|не)\b"
-    r"|错|錯|不正|不对|不對|誤|間違|不正解|틀|오답"
+    r"(?:incorrect|wrong|false|no|not|invalid|untrue|eliminated|falsch|nein|nicht|incorrect[oae]|incorret[oa]|fals[oa]"
+    r"|errad[oa]|sbagliat[oa]|faux|fausse|non|pas|неверн\w{1,2}|неправильн\w{1,2}|нет|не)\b|错|錯|不正|不对|不對|誤"
+    r"|間違|不正解|틀|오답"
 )
 _IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{RIGHT})"), re.IGNORECASE)
 _IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{WRONG})"), re.IGNORECASE)

@@ -37,17 +37,16 @@ def any_of(alternatives: str) -> str:
 
 
 SUBJECT = compile_words(
-    r"\b(?:(?:i|we)(?:'(?:d|ll|m|re|ve)| am| are)?|let(?:'s| us| me)) {1,2}"
-    r"(?:(?:would|will|shall|must|have to|therefore|thus|then|now|still|going to) {1,2}){0,2}$|我$|私は$"
+    r"\b(?:(?:i|we)(?:'(?:d|ll|m|re|ve)| am| are)?|let(?:'s| us| me)) {1,2}(?:(?:would|will|shall|must|have to"
+    r"|therefore|thus|then|now|still|going to) {1,2}){0,2}$|我$|私は$"
 )
 """Before a verb that introduces an answer: who chooses."""
 
 CLAUSE_START = compile_words(
     rf"(?:^|[,:;.…(\[{{—–>{MARKER}]| -|\b(?:so|but|and|then|that|think|believe|guess|say|sure|thus|therefore|hence"
-    r"|because|bet|is|\w{1,10}ly|instead|rather|sorry|oops|options?|choices?|answers?|only|both|statements?"
-    r"|while|however"
-    r"|mean|meant|wait|no|que|che|dass|что|most|very|quite|almost|nur|las|los|die|the)|选项|選項|所以|因此|我|私は)"
-    r"[ *_\"'(]{0,6}$"
+    r"|because|bet|is|\w{1,10}ly|instead|rather|sorry|oops|options?|choices?|answers?|only|both|statements?|while"
+    r"|however|mean|meant|wait|no|que|che|dass|что|most|very|quite|almost|nur|las|los|die|the)|选项|選項|所以|因此|我"
+    r"|私は)[ *_\"'(]{0,6}$"
 )
 """What ends before a clause begins."""
 
@@ -59,9 +58,8 @@ ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")
 
 # What stands before an introduction and takes its meaning away.
 _THINK = (
-    r"(?:think|believe|assume|guess|say|argue|suspect|suppose|expect|claim|said|claimed|thought|chose|picked"
-    r"|choose|pick"
-    r"|select|answer)"
+    r"(?:think|believe|assume|guess|say|argue|suspect|suppose|expect|claim|said|claimed|thought|chose|picked|choose"
+    r"|pick|select|answer)"
 )
 _BAD = any_of(
     r"previous prior preceding other another earlier former old initial original first alternative second second-best "
@@ -69,16 +67,15 @@ _BAD = any_of(
     r"invalid excluded rejected your his her their students?'s? anterior"
 )
 _VOID = any_of(
-    r"if whether unless suppose supposing assume assuming not isn't least_likely no don't doesn't didn't "
-    r"wouldn't won't "
-    r"can't couldn't cannot never neither doubtful deny disagree unlikely impossible improbable false untrue hardly "
-    r"tempting tempted seem unsure unclear may_be might_be could_be thought assumed nicht pas не"
+    r"if whether unless suppose supposing assume assuming not isn't least_likely no don't doesn't didn't wouldn't "
+    r"won't can't couldn't cannot never neither doubtful deny disagree unlikely impossible improbable false untrue "
+    r"hardly tempting tempted seem unsure unclear may_be might_be could_be thought assumed nicht pas не"
 )
 VOID = compile_words(
     rf"(?:\b(?:{_VOID}|(?<!\bno )(?<!\bnot )(?<!n't )(?<!\bwithout )(?<!\bwithout a )doubts?"
     # What somebody else may think: "you might think the answer is", "some people say that", "the author believes".
-    r"|(?:you|one|some|nobody|none|many|most|people|others|they|someone|anyone|he|she|m(?<!\bi m)(?<!\bwe "
-    r"m)(?:ight|ay))"
+    r"|(?:you|one|some|nobody|none|many|most|people|others|they|someone|anyone|he|she|m(?<!\bi m)(?<!\bwe m)(?:ight"
+    r"|ay))"
     rf"(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK}|\w{{3,20}}s(?:[^\S\n](?:might|may|would|often))?[^\S\n]{_THINK}"
     rf"|(?:thinks|believes|says|claims|argues|(?<!\bi )(?<!\bwe )(?:said|claimed)))"
     r"(?:[^\S\n]{1,2}[\"'(\[*_]{0,4}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case"
@@ -90,9 +87,9 @@ VOID = compile_words(
 
 HYPOTHESIS = compile_words(
     r"\b(?:if(?! (?:i|we) (?:had|have|must|need)\b| forced\b)|unless|suppose|supposing|assuming|otherwise|whereas"
-    r"|at first|initially|(?:in|under) (?:(?:a|an|any) )?(?:different|other|opposite)"
-    r"|(?:next|previous|other|another|following) (?:question|problem|exercise|case))\b"
-    r"|^\W{0,4}(?:had|were|should|si|se|wenn|falls|in (?:the|that) case)\b|如果|만약"
+    r"|at first|initially|(?:in|under) (?:(?:a|an|any) )?(?:different|other|opposite)|(?:next|previous|other|another"
+    r"|following) (?:question|problem|exercise|case))\b|^\W{0,4}(?:had|were|should|si|se|wenn|falls|in (?:the"
+    r"|that) case)\b|如果|만약"
 )
 """In a sentence before a statement: what is said holds only then."""
 
@@ -109,8 +106,8 @@ WEAKENED = compile_words(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only when|other
 """After a statement with MODAL: the condition."""
 
 CONCLUSION = compile_words(
-    r"\b(?:so|thus|therefore|hence|conclude|conclusion|finally|consequently|overall|donc|also|quindi)\b"
-    r"|所以|因此|故|综上|よって"
+    r"\b(?:so|thus|therefore|hence|conclude|conclusion|finally|consequently|overall|donc|also|quindi)\b|所以|因此|故"
+    r"|综上|よって"
 )
 """In a sentence before a statement: it ends a chain of thought, and weighs more than what was said on the way."""
 
@@ -122,9 +119,9 @@ _APOLOGY = (
     + any_of(
         r"sorry oops whoops apolog\w{1,4} pardon forgive_me my_bad my_mistake my_error typo perd[oóã]n?\w{0,4} "
         r"disculp\w{1,4} lo_siento me_equivoqu[eé] desculp\w{1,4} me_enganei errei scus[ai]\w{0,3} "
-        r"mi_sono_sbagliat[oa] "
-        r"désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je_me_suis_tromp\w{1,3} entschuldig\w{1,6} verzeih\w{1,4} "
-        r"tut_mir_leid geirrt извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam özür عذر\w{1,2} माफ\w{0,3}"
+        r"mi_sono_sbagliat[oa] désolée? excuse[zrs]?(?:[\s-](?:moi|me))? je_me_suis_tromp\w{1,3} entschuldig\w{1,6} "
+        r"verzeih\w{1,4} tut_mir_leid geirrt извини\w{0,3} прости ошиб\w{1,4} вибач\w{1,4} przepraszam özür عذر\w{1,2} "
+        r"माफ\w{0,3}"
     )
     + r"\b|抱歉|对不起|不好意思|说错|すみません|間違え|죄송|ขอโทษ"
 )
@@ -134,11 +131,9 @@ APOLOGY = compile_words(_APOLOGY)
 CORRECTION = compile_words(
     _APOLOGY
     + r"|\b(?:wait|actually|correction|correcting|mistaken?|reconsider|recheck|rethink|re-?examine|second thought"
-    r"|on reflection|re-?reading|misread|(?:looking|thinking|check) again|(?:scratch|strike|cancel"
-    r"|forget) that|never mind"
-    r"|i meant?|i was wrong|was incorrect|changed? my|hold on|no(?=,)|edit|update|revised"
-    r"|corrección|correção|correzione|korrektur|исправл\w{1,4}|düzeltme)\b"
-    r"|不对|아니"
+    r"|on reflection|re-?reading|misread|(?:looking|thinking|check) again|(?:scratch|strike|cancel|forget) that"
+    r"|never mind|i meant?|i was wrong|was incorrect|changed? my|hold on|no(?=,)|edit|update|revised|corrección"
+    r"|correção|correzione|korrektur|исправл\w{1,4}|düzeltme)\b|不对|아니"
 )
 """Between two statements: the second one corrects the first."""
 
@@ -159,19 +154,18 @@ _OTHER = (
 _TIME = r"(?:question|année|frage|jahr|mal|pregunta|pergunta|examen|exame|domanda|год\w?|вопрос\w{0,2})"
 ELSEWHERE = compile_words(
     r"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|older?)"
-    rf"(?: [\w']{{1,12}})? {_OCCASION}\b|\b(?:last|previous|next) (?:year|time|week|month|term|semester)"
-    rf"|\b(?:practice|mock|sample|trial|similar|related|midterm)(?: \w{{1,12}})? {_OCCASION}\b"
-    r"|\bback in |\bin (?:1[5-9]|20)\d\d,? |\byears? ago\b|\byesterday\b|\bused to\b"
-    r"|\b(?:in|for|to|on|of) (?:question|problem|exercise|number|no\.|part|item|task) ?#?\d{1,3}\b"
+    rf"(?: [\w']{{1,12}})? {_OCCASION}\b|\b(?:last|previous|next) (?:year|time|week|month|term|semester)|\b(?:practice"
+    rf"|mock|sample|trial|similar|related|midterm)(?: \w{{1,12}})? {_OCCASION}\b"
+    r"|\bback in |\bin (?:1[5-9]|20)\d\d,? |\byears? ago\b|\byesterday\b|\bused to\b|\b(?:in|for|to|on|of) (?:question"
+    r"|problem|exercise|number|no\.|part|item|task) ?#?\d{1,3}\b"
     rf"|\b{_OTHER} {_TIME}\b|\b{_TIME} {_OTHER}\b|[上下其][一他]?题|이전 문제"
 )
 """In a sentence: what is said in it is about another question, exam or year."""
 
 NEGATION = compile_words(
     r"\b(?:not|never|neither|nor|(?:is|are|was|does|do|ca|could)n't|cannot|wrong|incorrect|might|may|could|if|unless"
-    r"|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely|unclear|unknown|unable|depends|says"
-    r"|states|claims"
-    r"|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)|nicht|pas|не|non|não"
+    r"|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely|unclear|unknown|unable|depends|says|states"
+    r"|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)|nicht|pas|не|non|não"
     r"|no es|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b|不|没"
 )
 """In a sentence: what it says of an option is denied, doubted, or only quoted."""
@@ -181,13 +175,14 @@ _OPTION = (
     r"|alternativas?|letras?|lettera|r[eé]pon?ses?|respuestas?|resposta|rispost[ae]|antwort(?:en)?|antwoord|svar"
     r"|ответы?|вариант\w?)"
 )
-FILLER = compile_words(
-    r"(?:[ :*_,]{0,6}(?:(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|obviously|probably"
-    r"|most likely|likely|simply|actually|rather|of course|in fact|instead|now|just|only|either|both|options?|choice"
-    r"|answers?|statement|letters?|number|label|the|that|to|nur|donc|also|quindi|dus|it is|it's|it must be|à"
+_WORDS = (
+    r"(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|surely|obviously|probably|most likely|likely"
+    r"|simply|actually|rather|of course|in fact|instead|now|just|only|either|both|options?|choice|answers?|ans"
+    r"|statement|letters?|number|label|the|that|to|nur|donc|also|quindi|dus|it is|it's|it (?:must|should) be|à"
     r"|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
-    rf"|la|le|las|les|el|los|die|der|das|den|é|è|est|ist|{_OPTION})\b|100 ?%|选项|選項|选择|選擇)){{0,5}}(?:, )?"
+    rf"|la|le|las|les|el|los|die|der|das|den|é|è|est|ist|{_OPTION})\b|100 ?%(?= )(?: sure)?|[选選](?:[项項]|择|擇)"
 )
+FILLER = compile_words(rf"(?:[ :*_,]{{0,6}}(?:{_WORDS})){{0,5}}(?:, )?")
 """Between an introduction and the label. May be empty."""
 
 DENIAL = compile_words(
@@ -196,31 +191,28 @@ DENIAL = compile_words(
 """Between an introduction and the label: the label is denied."""
 
 LEAD = compile_words(
-    r"[ *_#>•]{0,12}(?:- {1,3})?(?:(?:(?:options?|choice|answer|ans|letter|label|number|it is|it's|it (?:must"
-    r"|should) be"
-    r"|so|thus|therefore|hence|i think|i believe|probably|definitely|both|only|certainly|surely"
-    r"|as (?:\w{1,7} ){0,3}(?:explained|shown|stated|noted|discussed|seen|mentioned|described|said|established)"
-    rf"(?: (?:above|before|earlier|already|below)){{0,2}}(?=,)|q(?:uestion)? ?\d{{1,3}}(?= ?[:.)])|{_OPTION})\b"
-    r"|100 ?%(?= )(?: sure)?|选项|選項)[ ,:.)*]{0,4}(?:- )?){0,3}"
+    rf"[ *_#>•]{{0,12}}(?:- {{1,3}})?(?:(?:{_WORDS}|as (?:\w{{1,7}} ){{0,3}}(?:explained|shown|stated|noted|discussed"
+    rf"|seen"
+    r"|mentioned|described|said|established)(?: (?:above|before|earlier|already|below)){0,2}(?=,)"
+    r"|q(?:uestion)? ?\d{1,3}(?= ?[:.)]))[ ,:.)*]{0,4}(?:- )?){0,3}"
 )
 """Before a label at the very start of a completion or a line. May be empty."""
 
 PREDICATE = compile_words(
-    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest"
-    r"|recommend|rispondo"
-    r"|este|je|on|es|est|ist|é|è|är)\b|(?P<equals>=|\b(?:equals|gives|makes|yields|totals|comes to|adds up to)\b)"
-    r"|(?<=\w)'s(?= )|是|は|은|는|(?<!options)(?<!choices)(?<![\"']):(?= )|^[^ ,:.]{1,12}(?: [^ ,:.]{1,12}){0,5},(?= ))"
-    r" {0,3}(?:(?:that|to|called|named|known as) {1,2}){0,2}"
+    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest|recommend"
+    r"|rispondo|este|je|on|es|est|ist|é|è|är)\b|(?P<equals>=|\b(?:equals|gives|makes|yields|totals|comes to"
+    r"|adds up to)\b)|(?<=\w)'s(?= )|是|は|은|는|(?<!options)(?<!choices)(?<![\"']):(?= )"
+    r"|^[^ ,:.]{1,12}(?: [^ ,:.]{1,12}){0,5},(?= )) {0,3}(?:(?:that|to|called|named|known as) {1,2}){0,2}"
 )
 """Before an option that a sentence ends in: "The capital of France is Paris."."""
 
 CONNECTIVE = compile_words(
-    r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?"
-    r"(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs|oder|ou|или|ya da|eller|hoặc)\b|或者?|또는)|"
-    r"(?P<both>(?:and|und|et|also|as well as|en|och|og|ve|dan|và)\b|[和与與及跟と]|와|하고))[^\S\n]{0,3}){1,3}"
+    r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs"
+    r"|oder|ou|или|ya da|eller|hoặc)\b|或者?|또는)|(?P<both>(?:and|und|et|also|as well as|en|och|og|ve|dan|và)\b"
+    r"|[和与與及跟と]|와|하고))[^\S\n]{0,3}){1,3}"
     # Words of one letter are labels, too.
-    r"|(?<= )(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?"
-    r"(?:(?:also|maybe|perhaps|both|options?|choice|the)[^\S\n]{1,3}){0,2}"
+    r"|(?<= )(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?(?:(?:also|maybe|perhaps|both|options?|choice"
+    r"|the)[^\S\n]{1,3}){0,2}"
 )
 """After an option, before another one: more than one is meant. Counts where `mark`, `both` or `either` is there."""
 
@@ -229,35 +221,30 @@ STRANGER = compile_words(r" ?[\"'(\[*]{0,3}(?:[a-z]|\d{1,3})[\"')\]*]{0,3}[^\S\n
 
 _NO_EXAMPLE = r"(?!(?:\w{1,12} ){0,2}(?:answer|choice|option|one))"
 CONTINUATION = compile_words(
-    r"[^\S\n]{0,3}(?:[-–—](?= )|—|\((?=\S)|(?:because|since|due to|based on|rather than|instead(?: of\b"
-    r"|(?= ?[.,;!]| ?$))"
+    r"[^\S\n]{0,3}(?:[-–—](?= )|—|\((?=\S)|(?:because|since|due to|based on|rather than|instead(?: of\b|(?= ?[.,;!]"
+    r"| ?$))"
     rf"|as(?! (?:a|an|my) {_NO_EXAMPLE}| (?:well|in|for|if|long|soon|yet|of|such|usual|your)\b|-)(?= )"
-    r"|for (?:the (?:following|same|above|simple|reason|second|first)|it|this|these|that|several|example)"
-    r"|which|with re(?:spect|gard)|given (?:the|that|this|these|those|its|it|how|our|what)"
-    r"|over \W{0,3}\w{1,20}\W{0,3}(?:$|\n|[.,;])|so (?:the|it|that|this|my|we)"
-    r"|(?:but|and) (?:not|here|it|its|this|that|so|the (?:reason|explanation|others?|rest))"
-    r"|not [^ .,;]{1,20}(?:[.,;!]| ?$|\n| (?:because|since|as)\b)|although|though|whereas"
-    r"|while(?! (?:ago|later|back|longer)\b)|i\.e\.|e\.g\.|i (?:think|believe|guess)|in this case|when|where"
-    r"|(?:indeed|definitely|certainly|obviously|clearly|surely|only|alone|for sure|for certain|of course"
-    r"|final answer|here"
-    r"|over|left)(?= ?[.,;!]| ?$|\n| (?:because|since|as)\b)|explanation|reason(?:ing)?"
-    r"|(?:it|that|this|they|there|he|she)(?:'s| (?:(?:is|was|does|do|did|has|have|can|will|are|were"
-    r"|would)(?:n't)?|can't))"
-    r"|porque|pues|pois|ya que|parce|car|weil|denn|perché|poiché|потому|vì|ponieważ|omdat|want|şıkk\w{1,6}|है)(?!\w)"
-    r"|因[为為]|は)"
+    r"|for (?:the (?:following|same|above|simple|reason|second|first)|it|this|these|that|several|example)|which"
+    r"|with re(?:spect|gard)|given (?:the|that|this|these|those|its|it|how|our|what)|over \W{0,3}\w{1,20}\W{0,3}(?:$"
+    r"|\n|[.,;])|so (?:the|it|that|this|my|we)|(?:but|and) (?:not|here|it|its|this|that|so|the (?:reason|explanation"
+    r"|others?|rest))|not [^ .,;]{1,20}(?:[.,;!]| ?$|\n| (?:because|since|as)\b)|although|though|whereas"
+    r"|while(?! (?:ago|later|back|longer)\b)|i\.e\.|e\.g\.|i (?:think|believe|guess)|in this case|when|where|(?:indeed"
+    r"|definitely|certainly|obviously|clearly|surely|only|alone|for sure|for certain|of course|final answer|here|over"
+    r"|left)(?= ?[.,;!]| ?$|\n| (?:because|since|as)\b)|explanation|reason(?:ing)?|(?:it|that|this|they|there|he"
+    r"|she)(?:'s| (?:(?:is|was|does|do|did|has|have|can|will|are|were|would)(?:n't)?|can't))|porque|pues|pois|ya que"
+    r"|parce|car|weil|denn|perché|poiché|потому|vì|ponieważ|omdat|want|şıkk\w{1,6}|है)(?!\w)|因[为為]|は)"
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""
 
 UNIT = compile_words(
-    r" (?!(?:hundred|thousand|million|billion|trillion|dozen|percent|times|or|and|to|more|less|plus|minus|by"
-    r"|of|in|out|is"
-    r"|are|was)\b)[^\W\d_]{2,14}(?= ?[.,;!)]| ?$|\n)"
+    r" (?!(?:hundred|thousand|million|billion|trillion|dozen|percent|times|or|and|to|more|less|plus|minus|by|of|in|out"
+    r"|is|are|was)\b)[^\W\d_]{2,14}(?= ?[.,;!)]| ?$|\n)"
 )
 """After an option's text that ends in a number: what is counted ("18 apples")."""
 
 APPOSITION = compile_words(
-    rf",? {{0,2}}(?:for one|too|myself|personally|as (?:an?|your) {_NO_EXAMPLE}|on the other hand|therefore"
-    rf"|however|like)\b"
+    rf",? {{0,2}}(?:for one|too|myself|personally|as (?:an?|your) {_NO_EXAMPLE}|on the other hand|therefore|however"
+    rf"|like)\b"
 )
 """After a label and a comma: the word before was the subject of a sentence ("I, for one, ...")."""
 
@@ -265,8 +252,7 @@ SUFFIX = compile_words(r"'[dt][iı]r\b|(?:选项|選項|项|번)?(?:吧|了|で�
 """What may be written together with a label. May be empty."""
 
 OBJECTION = compile_words(
-    r"[ :;,*_–—-]{0,6}(?:[❌✗✘✖❎×☒]|(?:is|are|was|were|(?:is|are|ca|does)n't|can|cannot|could|may|might"
-    r"|would|does|has|or"
-    r"|vs|versus|means|refers|says|states|suggests|seems|incorrect|wrong|not (?:correct|right|true)|false)\b)"
+    r"[ :;,*_–—-]{0,6}(?:[❌✗✘✖❎×☒]|(?:is|are|was|were|(?:is|are|ca|does)n't|can|cannot|could|may|might|would|does"
+    r"|has|or|vs|versus|means|refers|says|states|suggests|seems|incorrect|wrong|not (?:correct|right|true)|false)\b)"
 )
 """After a label at the start of a completion: a sentence *about* the option, not an answer."""

@@ -27,9 +27,9 @@ def cut_at_next_question(text: str, starts: Sequence[str]) -> str:
 
 
 _QUESTION = (
-    r"question|q|problem|exercise|example|task|quiz|next\squestion|new\squestion|follow-up\squestion|pregunta|pergunta|"
-    r"domanda|frage|vraag|fråga|pytanie|soru|câu(?:\shỏi)?|pertanyaan|soal|вопрос|питання|ερώτηση|प्रश्न|السؤال|"
-    r"问题|問題|题目|題目|例题|質問|문제|질문|問"
+    r"question|q|problem|exercise|example|task|quiz|next\squestion|new\squestion|follow-up\squestion|pregunta|pergunta"
+    r"|domanda|frage|vraag|fråga|pytanie|soru|câu(?:\shỏi)?|pertanyaan|soal|вопрос|питання|ερώτηση|प्रश्न|السؤال|问题"
+    r"|問題|题目|題目|例题|質問|문제|질문|問"
 )
 _SPEAKER = r"human|user|student|instruction|input|prompt"
 _NEXT = re.compile(

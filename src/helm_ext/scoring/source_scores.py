@@ -10,10 +10,10 @@ all rows.
 from __future__ import annotations
 
 import math
-from array import array
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
@@ -21,6 +21,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
+from helm_ext.fast.tally import Column, Tally, Totals
 from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
@@ -45,24 +46,13 @@ def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
     return found
 
 
-@dataclass(slots=True)
-class _Values:
-    """Of one score of the source, in one split."""
+class SourceSummary(NamedTuple):
+    """What a batch says."""
 
-    values: array[float] = field(default_factory=lambda: array("d"))
-    differ: array[int] = field(default_factory=lambda: array("b"))
-    """Of rows that ours can be compared on: whether it differs."""
-    unscored: int = 0
+    columns: Sequence[Column]
+    """The source's scores, and whether ours differ, of rows that ours can be compared on."""
+    unscored: Counter[MetricName]
     """Rows that the source could not score."""
-
-    def merge(self, other: _Values) -> None:
-        self.values.extend(other.values)
-        self.differ.extend(other.differ)
-        self.unscored += other.unscored
-
-
-SourceSummary = dict[MetricName, _Values]
-"""By the name of the score's stat."""
 
 
 class SourceMeasure:
@@ -97,25 +87,27 @@ class SourceMeasure:
 
         `instances`: those of the rows.
         """
-        found: dict[int, tuple[MetricName, array[float], array[int]]] = {}
-        """By the id of the stat's name, of which a context has one."""
+        tally = Tally()
+        differs: dict[int, MetricName] = {}
+        """By the id of the score's name, of which a context has one."""
         for stats in _pick(rows, self._names):
             for place, partner in self._pairs:
                 stat, ours = stats[place], stats[partner]
                 if stat is None or stat.mean is None:
                     continue
-                _, values, differ = found.setdefault(id(stat.name), (stat.name, array("d"), array("b")))
-                values.append(stat.mean)
+                found = [stat]
                 if ours is not None and ours.mean is not None:
-                    differ.append(abs(stat.mean - ours.mean) > _CLOSE)
-        summary: SourceSummary = {}
-        for name, values, differ in found.values():
-            summary.setdefault(name, _Values()).merge(_Values(values, differ))
-        for instance in instances:
-            for stat_name in row_extra(instance).get("source_unscored", ()):
-                name = _in_context(stat_name, instance)
-                summary.setdefault(name, _Values()).unscored += 1
-        return summary
+                    name = differs.get(id(stat.name))
+                    if name is None:
+                        name = differs[id(stat.name)] = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
+                    found.append(Stat(name).add(float(abs(stat.mean - ours.mean) > _CLOSE)))
+                tally.add([found])
+        unscored = Counter(
+            _in_context(f"{name}{UNSCORED}", instance)
+            for instance in instances
+            for name in row_extra(instance).get("source_unscored", ())
+        )
+        return SourceSummary(tally.to_columns(), unscored)
 
 
 def _in_context(stat: str, instance: Instance) -> MetricName:
@@ -130,26 +122,20 @@ class SourceTotal:
     """
 
     def __init__(self) -> None:
-        self._found: SourceSummary = {}
+        self._totals = Totals()
+        self._unscored = Counter[MetricName]()
 
     def add(self, summary: SourceSummary) -> None:
         """Add a batch."""
-        for name, values in summary.items():
-            self._found.setdefault(name, _Values()).merge(values)
+        self._totals.add(summary.columns)
+        self._unscored.update(summary.unscored)
 
     def to_stats(self, reported: Mapping[str, float] | None = None, splits: Iterable[str | None] = ()) -> list[Stat]:
         """Return the scores, the counts of rows that differ, and of those that have no score.
 
         `reported`: what is no mean of rows, by stat; it is said of each of the `splits`.
         """
-        made: list[Stat] = []
-        for name, found in self._found.items():
-            if found.values:
-                made.append(to_stat(name, found.values))
-            if found.differ:
-                made.append(to_stat(replace(name, name=f"{name.name}{DIFFERS}"), found.differ))
-            if found.unscored:
-                made.append(Stat(replace(name, name=f"{name.name}{UNSCORED}")).add(found.unscored))
+        made = [*self._totals.to_stats(), *(Stat(name).add(count) for name, count in self._unscored.items())]
         for split in splits:
             made += [Stat(MetricName(name, split=split)).add(value) for name, value in (reported or {}).items()]
         return made
