@@ -14,8 +14,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats import detection
 from helm_ext.formats.arguments import Argument, Kind
+from helm_ext.formats.detection import detect, files_in
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import all_formats, format_names, get_format
 from helm_ext.formats.seen import Claim, Seen
@@ -39,16 +39,6 @@ __all__ = [
     "get_format",
     "load",
 ]
-
-
-def detect(path: str | Path) -> Format:
-    """Return the format that a file is of. Raises DatasetError where none or several claim it."""
-    return detection.detect(path, all_formats())
-
-
-def files_in(path: str | Path) -> list[Path]:
-    """Return the dataset files of a folder that is no dataset itself; else the path alone."""
-    return detection.files_in(path, all_formats())
 
 
 def load(path: str | Path, **arguments: Any) -> EvalSet:

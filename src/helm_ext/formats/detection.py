@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError
 from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.format import Format
+from helm_ext.formats.registry import all_formats
 from helm_ext.formats.seen import Claim, look
 
 __all__ = ["detect", "files_in"]
 
 
-def detect(path: str | Path, formats: Sequence[Format]) -> Format:
+def detect(path: str | Path) -> Format:
     """Return the format that says that a file is its own. What is wrong with the file is for the format to report.
 
     Raises DatasetError for a file that two formats claim, with both names, and for one that none does: with the way out
     where it is a known kind of file.
     """
-    seen = look(path)
+    seen, formats = look(path), all_formats()
     claims = {format_: format_.claims(seen) for format_ in formats}
     best = max(claims.values(), default=Claim.NO)
     found = [format_ for format_, claim in claims.items() if claim == best]
@@ -40,12 +40,12 @@ def detect(path: str | Path, formats: Sequence[Format]) -> Format:
     return found[0]
 
 
-def files_in(path: str | Path, formats: Sequence[Format]) -> list[Path]:
+def files_in(path: str | Path) -> list[Path]:
     """Return the dataset files of a folder that is no dataset itself; else the path alone.
 
     A file that is read with another one (results with their requests) is not read by itself once more.
     """
-    path = Path(path)
+    path, formats = Path(path), all_formats()
     if not path.is_dir() or any(format_.claims(look(path)) for format_ in formats):
         return [path]
     files = [file for file in sorted(path.iterdir()) if file.is_file()]

@@ -14,12 +14,13 @@ from helm_ext.evalset import EvalSet
 from helm_ext.formats import Claim, all_formats, detect, files_in, get_format, registry
 from helm_ext.formats.arguments import parse_arguments
 from helm_ext.formats.innodata.options import Options
-from helm_ext.formats.request_states.loading import Arguments
+from helm_ext.formats.request_states import header
+from helm_ext.formats.request_states.header_models import ScoringModel
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.formats.ultraeval.options import Options as UltraEvalOptions
 
 OPTIONS = {
-    "adapter_spec": Arguments.__annotations__.keys(),
+    "adapter_spec": {*ScoringModel.__annotations__, *header.Options.__annotations__, "missing"} - {"scoring"},
     "innodata": Options.__annotations__.keys(),
     "ultraeval": UltraEvalOptions.__annotations__.keys(),
 }

@@ -37,6 +37,9 @@ def by_position(labels: Mapping[str, int], options: Sequence[str]) -> dict[str, 
     return dict(labels)
 
 
+_ONE_EACH = "give one for each reference, in their order"
+
+
 def settle_completion(
     state: dict[str, Any],
     likelihoods: Sequence[Likelihood],
@@ -57,33 +60,21 @@ def settle_completion(
         _report(place, message="likelihoods compare options, and not every option of the row has a label")
         return
     if len(likelihoods) != len(options):
-        _report(
-            place,
-            message=f"there are {len(options)} references, and likelihoods of {len(likelihoods)}",
-            hint="give one for each reference, in their order",
-        )
+        message = f"there are {len(options)} references, and likelihoods of {len(likelihoods)}"
+        _report(place, message=message, hint=_ONE_EACH)
         return
     names = [positions[position] for position in range(len(options))]
-    has_alone = 0
-    best, values = 0, []
     for position, one in enumerate(likelihoods):  # written for speed
         text, option = one["text"], options[position]
         if text != option and text != names[position] and text.strip() not in (option.strip(), names[position].strip()):
-            _report(
-                place, position, "text",
-                message=f"{show(text)} is neither the text of reference {position}, {show(option)}, nor its label, "
-                f"{show(names[position])}",
-                hint="give one for each reference, in their order",
-            )  # fmt: skip
+            names_neither = f"the text of reference {position}, {show(option)}, nor its label, {show(names[position])}"
+            _report(place, position, "text", message=f"{show(text)} is neither {names_neither}", hint=_ONE_EACH)
             return
-        has_alone += one.get("alone") is not None
-        values.append(one["logprob"])
-        if values[position] > values[best]:
-            best = position
-    if 0 < has_alone < len(options):
+    if len({one.get("alone") is None for one in likelihoods}) > 1:
         _report(place, message="`alone` is given for some options and not for others")
         return
-    winner = names[best]
+    values = [one["logprob"] for one in likelihoods]
+    winner = names[values.index(max(values))]
     said = _complete(state, winner)
     if said is not None and said.strip() != winner.strip():
         _report(

@@ -200,15 +200,12 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
     method = settings.method or _infer_method(settings, profile, problems)
-    row = profile.likelihoods.row
-    if row is not None and method != "generation":
-        row.place.error(
-            "likelihoods",
-            message=f"rows with likelihoods are rows of method generation, and the method is {method}",
-            hint='use "method": "generation"',
-            code="likelihoods",
-            is_integrity=True,
-        )
+    if method != "generation" and profile.likelihoods.refuse(
+        "likelihoods",
+        message=f"rows with likelihoods are rows of method generation, and the method is {method}",
+        hint='use "method": "generation"',
+        code="likelihoods",
+    ):
         return _Method("generation")
     if method not in JOINT_METHODS or profile.helm.count:
         return _Method(method)
@@ -221,27 +218,21 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
             )  # fmt: skip
         else:
             method = JOINT_COT
-    row = profile.few_options.row
-    if row is not None:
-        fewer = profile.few_options.count
-        have = "one row has" if fewer == 1 else f"{fewer} rows have"
-        row.place.error(
-            "instance", "references",
-            message=f"method {method} needs two or more options, and {have} fewer",
-            hint='use "method": "generation"',
-            code="too-few-options",
-            is_integrity=True,
-        )  # fmt: skip
+    fewer = profile.few_options.count
+    have = "one row has" if fewer == 1 else f"{fewer} rows have"
+    if profile.few_options.refuse(
+        "instance", "references",
+        message=f"method {method} needs two or more options, and {have} fewer",
+        hint='use "method": "generation"',
+        code="too-few-options",
+    ):  # fmt: skip
         return _Method(method)
-    row = profile.unlabelled_option.row
-    if row is not None:
-        row.place.error(
-            "instance", "answer_mapping",
-            message=f"method {method} shows every option with a label, and one has none",
-            hint="map one label to each option",
-            code="unlabelled-option",
-            is_integrity=True,
-        )  # fmt: skip
+    profile.unlabelled_option.refuse(
+        "instance", "answer_mapping",
+        message=f"method {method} shows every option with a label, and one has none",
+        hint="map one label to each option",
+        code="unlabelled-option",
+    )  # fmt: skip
     try:
         sequence = shared_sequence(list(profile.label_sets))
         prefix = encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None

@@ -42,6 +42,12 @@ class First:
             report = self.row.place.error if is_error else self.row.place.warn
             report(*where, message=said, hint=hint, code=code)
 
+    def refuse(self, *where: str | int, message: str, hint: str, code: str) -> bool:
+        """Report an error at the first one, if there is one; return whether there is."""
+        if self.row is not None:
+            self.row.place.error(*where, message=message, hint=hint, code=code, is_integrity=True)
+        return self.row is not None
+
     def merge(self, other: First) -> None:
         """Add what another one has counted."""
         self.count += other.count

@@ -388,11 +388,10 @@ def _explain(found: First) -> str:
 def mixed_recordings(file: File) -> None:
     """Report rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
     found = file.profile.by_text
-    if file.profile.likelihoods.count and found.row is not None:
-        found.row.place.error(
+    if file.profile.likelihoods.count:
+        found.refuse(
             "likelihoods",
             message=f"missing in {count(found.count, 'row', 'rows')} with a completion, and other rows have them",
             hint="put the rows that were asked for a text into a file of their own",
             code="likelihoods",
-            is_integrity=True,
         )
