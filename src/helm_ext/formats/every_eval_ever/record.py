@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for, show
+from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, show
 from helm_ext.files import parse_json, read_source
 from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY
 from helm_ext.formats.imported.row import is_finite_number
-from helm_ext.formats.imported.structs import report_flaws
+from helm_ext.formats.imported.structs import to_struct
 
 __all__ = ["Aggregate", "Result", "read_aggregate", "require_version"]
 
@@ -139,10 +139,7 @@ def read_aggregate(path: Path) -> Aggregate:
     """Read an aggregate. Raises DatasetError."""
     source = read_source(path)
     value = parse_json(source.data, str(path))
-    problems = Problems(str(path))
-    report_flaws(value, _File, "record of Every Eval Ever", problems)
-    raise_for(problems.finish())
-    file = msgspec.convert(value, _File)
+    file = to_struct(value, _File, "record of Every Eval Ever", str(path))
     version = require_version(file.schema_version, str(path))
     if not file.evaluation_results:
         place = Location(str(path), None, "evaluation_results")

@@ -10,18 +10,20 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path as FilePath
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 import orjson
 
 from helm_ext import files
-from helm_ext.errors import Path, Problems, format_path, show
+from helm_ext.errors import DatasetSchemaError, Path, Problems, format_path, show
 from helm_ext.files.lines import Line
 
-__all__ = ["MISSING", "StructLines", "find_flaws", "report_flaws", "without_nan"]
+__all__ = ["StructLines", "T", "find_flaws", "report_flaws", "to_struct", "without_nan"]
 
-MISSING = "missing"
+T = TypeVar("T", bound=msgspec.Struct)
+
+_MISSING = "missing"
 
 _TITLES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 
@@ -78,13 +80,23 @@ def report_flaws(
         msgspec.convert(value, kind)
     except msgspec.ValidationError:
         flaws = list(find_flaws(value, kind))
-        missing = [format_path(place) for place, message in flaws if message == MISSING]
+        missing = [format_path(place) for place, message in flaws if message == _MISSING]
         if missing:
             flaws = [((), f"no {what}: without {', '.join(missing)}")]
         for place, message in flaws:
             problems.add(place, message, line=line, code="shape")
         return False
     return True
+
+
+def to_struct(value: Any, kind: type[T], what: str, path: str, line: int | None = None) -> T:
+    """Return a JSON value as a struct. Raises DatasetSchemaError with all that is wrong with it."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        problems = Problems(path)
+        report_flaws(value, kind, what, problems, line)
+        raise DatasetSchemaError(problems.finish()) from None
 
 
 def find_flaws(value: Any, kind: Any, place: Path = ()) -> Iterator[tuple[Path, str]]:
@@ -102,7 +114,7 @@ def find_flaws(value: Any, kind: Any, place: Path = ()) -> Iterator[tuple[Path, 
                 if field.encode_name in value:
                     yield from find_flaws(value[field.encode_name], field.type, (*place, field.encode_name))
                 elif field.required:
-                    yield (*place, field.encode_name), MISSING
+                    yield (*place, field.encode_name), _MISSING
             return
         if isinstance(value, dict) and origin is dict:
             for key, each in value.items():

@@ -111,7 +111,7 @@ def find_shown(sample: Sample, text: str, texts: Texts) -> Shown | None:
     event = _last_model_event(texts)
     said = None
     if event is not None:
-        output = texts.to_type(event.output, Output)
+        output = texts.to_struct(event.output, Output)
         said = texts.of_message(output.choices[0].message) if output.choices else output.completion or ""
         asked = [*_prompts(event, texts), *asked]
     order = next((found for prompt in asked if (found := _find_order(prompt, choices)) is not None), None)
@@ -149,7 +149,7 @@ def _prompts(event: Event, texts: Texts) -> Iterator[str]:
     if event.input_refs and data is not None:
         messages = [message for start, end in event.input_refs for message in data.messages[start:end]]
     else:
-        messages = [texts.to_type(message, Message) for message in event.input or ()]
+        messages = [texts.to_struct(message, Message) for message in event.input or ()]
     for message in reversed(messages):
         if message.role != "assistant":
             yield texts.of_message(message)

@@ -19,6 +19,7 @@ import msgspec
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, DatasetSyntaxError, Location
 from helm_ext.files import parse_json
 from helm_ext.files.opening import ZIP_MAGIC, open_raw
+from helm_ext.formats.imported.structs import to_struct, without_nan
 from helm_ext.formats.inspect_logs.archive import Archive
 from helm_ext.formats.inspect_logs.document import Document
 from helm_ext.formats.inspect_logs.header import HEADER_KEYS, Header, to_header
@@ -30,8 +31,6 @@ from helm_ext.formats.inspect_logs.samples import (
     Sample,
     parse,
     parse_quickly,
-    to_type,
-    without_nan,
 )
 
 __all__ = ["LogFile", "Logged", "list_samples", "open_log"]
@@ -139,8 +138,8 @@ class _EvalFile:
         place = self._place(prefix)
         return Extras(
             attachments={str(position): str(text) for position, text in enumerate(attachments)},
-            events=[to_type(event, Event, place) for event in events],
-            events_data=EventsData([to_type(message, Message, place) for message in messages]),
+            events=[to_struct(event, Event, "event", place) for event in events],
+            events_data=EventsData([to_struct(message, Message, "message", place) for message in messages]),
         )
 
     def _join(self, folder: str) -> list[Any]:

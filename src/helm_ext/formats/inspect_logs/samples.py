@@ -6,15 +6,13 @@ kept apart, events) is read from the same bytes when it is asked for.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from helm_ext.errors import DatasetSchemaError, Location
 from helm_ext.files import parse_json
+from helm_ext.formats.imported.structs import T, to_struct, without_nan
 
 __all__ = [
     "Choice",
@@ -28,11 +26,7 @@ __all__ = [
     "SampleScore",
     "parse",
     "parse_quickly",
-    "to_type",
-    "without_nan",
 ]
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Part(msgspec.Struct):
@@ -158,9 +152,6 @@ class Extras(msgspec.Struct):
     """Events and attachments, in logs of 2024."""
 
 
-_AT = re.compile(r"(?P<said>.*?)(?: - at `(?:key in )?\$\.?(?P<field>.*)`)?", re.DOTALL)
-
-
 def parse_quickly(kind: type[T]) -> Callable[[bytes], T | None]:
     """Return what reads bytes as `kind`, or returns None where they are no such JSON, or no strict one (NaN)."""
     decode = msgspec.json.Decoder(kind).decode
@@ -179,27 +170,7 @@ def parse(data: bytes, kind: type[T], path: str, line: int = 1) -> T:
 
     Raises DatasetSyntaxError for what is no JSON, DatasetSchemaError for other types than inspect_ai's.
     """
-    parsed = to_type(parse_json(data, path, line, allow_nan=True), kind, path, line)
+    parsed = to_struct(parse_json(data, path, line, allow_nan=True), kind, "sample of inspect_ai", path, line)
     if isinstance(parsed, Sample) and parsed.metadata:
         parsed.metadata = without_nan(parsed.metadata)
     return parsed
-
-
-def to_type(value: Any, kind: type[T], path: str, line: int | None = None) -> T:
-    """Return a JSON value as `kind`. Raises DatasetSchemaError with the field that is of another type."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        match = _AT.fullmatch(str(error))
-        said, field = (match["said"], match["field"] or "") if match else (str(error), "")
-        message = said[:1].lower() + said[1:].replace("`", "")
-        raise DatasetSchemaError.at(Location(path, line, field), message, code="schema") from error
-
-
-def without_nan(value: Any) -> Any:
-    """Return a JSON value with null for NaN and Infinity, which no browser reads."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: without_nan(one) for key, one in value.items()}
-    return [without_nan(one) for one in value] if isinstance(value, list) else value

@@ -14,8 +14,9 @@ from typing import Any
 from helm_ext.errors import DatasetIntegrityError, Location, show
 from helm_ext.files import canonical_json
 from helm_ext.formats.imported.row import Message as Turn
+from helm_ext.formats.imported.structs import T, to_struct
 from helm_ext.formats.inspect_logs.reading import Logged
-from helm_ext.formats.inspect_logs.samples import Extras, Message, Part, T, to_type
+from helm_ext.formats.inspect_logs.samples import Extras, Message, Part
 
 __all__ = ["Texts"]
 
@@ -44,9 +45,9 @@ class Texts:
             self._extras = self._logged.read_extras()
         return self._extras
 
-    def to_type(self, value: Any, kind: type[T]) -> T:
+    def to_struct(self, value: Any, kind: type[T]) -> T:
         """Return what stands in an event as `kind`. Raises DatasetSchemaError that names the sample."""
-        return to_type(value, kind, self._logged.path, self._logged.line)
+        return to_struct(value, kind, "part of an event", self._logged.path, self._logged.line)
 
     def resolve(self, text: str) -> str:
         """Return a text, or the attachment that it stands for. Raises DatasetIntegrityError where there is none."""

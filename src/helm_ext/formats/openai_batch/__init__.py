@@ -8,3 +8,7 @@ opening             requests, results and golds joined into rows
 
 Shapes: https://platform.openai.com/docs/api-reference/batch, https://docs.vllm.ai (examples, `run-batch`).
 """
+
+REQUEST_KEYS = frozenset({"custom_id", "method", "url", "body"})
+RESULT_KEYS = frozenset({"custom_id", "response", "error"})
+"""By these the lines of a batch are known."""

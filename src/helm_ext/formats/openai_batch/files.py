@@ -9,13 +9,10 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem
 from helm_ext.files import LineSource, iter_json_lines
+from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
 from helm_ext.formats.seen import look
 
-__all__ = ["REQUEST_KEYS", "RESULT_KEYS", "Batch", "find_input", "find_results", "read_first", "without_answers"]
-
-REQUEST_KEYS = frozenset({"custom_id", "method", "url", "body"})
-RESULT_KEYS = frozenset({"custom_id", "response", "error"})
-"""By these the lines of a batch are known."""
+__all__ = ["Batch", "find_input", "find_results", "read_first", "without_answers"]
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 

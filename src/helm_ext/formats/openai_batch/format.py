@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, Kind, one_of
 from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.openai_batch.files import REQUEST_KEYS, RESULT_KEYS, without_answers
+from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
 from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class _OpenAIBatch(ImportedFormat):
 
     def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
         """Results that answer a file of requests beside them are read with it."""
+        from helm_ext.formats.openai_batch.files import without_answers
+
         return without_answers(files)
 
     def read_model(self, **arguments: Any) -> str:

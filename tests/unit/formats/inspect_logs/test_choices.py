@@ -113,5 +113,5 @@ def test_several_right_options_where_the_task_asks_for_one_are_not_scored(tmp_pa
 def test_an_event_of_another_shape_is_an_error_of_its_sample(tmp_path):
     made = asked("CAB", "ANSWER: C", parsed=True)
     made["events"][0]["output"] = "C"
-    with pytest.raises(DatasetError, match=r"log\.json:\d+: expected object, got str"):
+    with pytest.raises(DatasetError, match=r"log\.json:\d+: expected an object, got "):
         read_row(tmp_path, [made], SHUFFLED)
