@@ -117,26 +117,24 @@ def _to_file(path: Path) -> SampleFile | None:
 
 def choose(path: Path, found: Sequence[SampleFile], task: str | None, time: str | None) -> SampleFile:
     """Return the one file of these that is meant. Raises DatasetError that names them where several could be."""
-    chosen = [one for one in found if task in (None, one.task)]
-    tasks = sorted({one.task for one in found})
-    if not chosen:
-        hint = did_you_mean(str(task), tasks) or f"there are {_join(tasks)}"
-        raise DatasetIntegrityError.at(path, f"task={task}: no samples of this task", hint, code="samples")
-    if len({one.task for one in chosen}) > 1:
+    for what, wanted in (("task", task), ("time", time)):
+        names = sorted({str(getattr(one, what)) for one in found})
+        found = [one for one in found if wanted in (None, getattr(one, what))]
+        message = hint = ""
+        if not found:
+            message = f"{what}={wanted}: no samples of this {what}"
+            hint = did_you_mean(str(wanted), names) or f"there are {_join(names)}"
+        elif wanted is None and len(names) > 1:
+            message = f"samples of {len(names)} {what}s"
+            hint = f"{what}={what.upper() if what == 'time' else 'NAME'} chooses one: {_join(names)}"
+        if message:
+            raise DatasetIntegrityError.at(path, message, hint, code="samples")
+    if len(found) > 1:
+        names = [one.path.name for one in found]
         raise DatasetIntegrityError.at(
-            path, f"samples of {len(tasks)} tasks", f"task=NAME chooses one: {_join(tasks)}", code="samples"
+            path, f"the same samples twice: {_join(names)}", "path= names one", code="samples"
         )
-    times = sorted({one.time for one in chosen})
-    chosen = [one for one in chosen if time in (None, one.time)]
-    if not chosen:
-        raise DatasetIntegrityError.at(
-            path, f"time={time}: no samples of this time", f"there are {_join(times)}", code="samples"
-        )
-    if len(chosen) > 1:
-        raise DatasetIntegrityError.at(
-            path, f"samples of {len(times)} times", f"time=TIME chooses one: {_join(times)}", code="samples"
-        )
-    return chosen[0]
+    return found[0]
 
 
 def find_results(file: SampleFile) -> Path | None:

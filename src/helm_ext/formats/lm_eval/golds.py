@@ -4,6 +4,10 @@ Of a multiple-choice task it was a position from 0, an option's text, or a list 
 process_results). There false and true are the positions 0 and 1, as they are for Python: also where the options read
 "True" and "False". Metrics that log the gold itself (`f1`, `mcc`, `brier_score`, `likelihood`) tell which; else both
 ways are tried on every line, and must lead to the `acc` that was logged.
+
+Where a task lets the model write and has `doc_to_choice`, it is a position too: the harness compares the answer with
+`doc_to_choice(doc)[doc_to_target(doc)]` (lm_eval/api/task.py, process_results). What the choices are stands in the
+task's config, in the results file; without it, a position is told from an answer by what was counted as right.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ from helm_ext.errors import show
 from helm_ext.formats.lm_eval.requests import RequestError
 from helm_ext.formats.lm_eval.samples import to_score
 
-__all__ = ["Reading", "Targets", "find_in", "read_texts_of_target", "to_position"]
+__all__ = [
+    "READINGS", "Reading", "TargetError", "Targets", "find_in", "read_choice", "read_texts_of_target",
+    "require_compared",
+]  # fmt: skip
 
 Reading = Literal["logged", "index", "text"]
 """How the target of a multiple-choice line is read."""
@@ -85,11 +92,9 @@ class Targets:
     _ways: list[_Way] = field(default_factory=lambda: [_Way(reading) for reading in READINGS])
     _differ: tuple[int, str] | None = None
     """The first line that is read differently as position and as text."""
-    _seen: int = 0
 
     def see(self, sample: Mapping[str, Any], options: Sequence[str], winner: int, line: int) -> None:
         """Take one more line; `winner` is the position of its likeliest option."""
-        self._seen += 1
         acc = to_score(sample["acc"]) if "acc" in sample["metrics"] else None
         read: dict[Reading, list[int]] = {}
         for way in self._ways:
@@ -188,3 +193,60 @@ def find_in(doc: Any, path: str) -> Any:
         if dot:
             return find_in(doc.get(key), rest)
     return None
+
+
+_HINT = "gold=doc.KEY names where the right text stands"
+_KEY = re.compile(r"\{\{-?\s*(?:doc\.)?([A-Za-z_][\w.]*)\s*-?\}\}")
+"""A Jinja template that names a key and does nothing else."""
+
+
+def read_choice(sample: Mapping[str, Any], doc_to_choice: Any) -> tuple[str, ...]:
+    """Return the text that the harness compared with; () for a negative position, a hidden answer.
+
+    `doc_to_choice`: as the results file has it. Raises RequestError where the choices are not known, or there is no
+    such one.
+    """
+    target: str = sample["target"]
+    choices = _find_choices(sample["doc"], doc_to_choice)
+    if choices is None:
+        raise RequestError(
+            f"target {show(target)} is the position of a choice, and doc_to_choice of the task is code or a template "
+            f"whose choices are not logged: {show(doc_to_choice)}",
+            _HINT,
+        )
+    position = to_position(target)
+    if position is None or position >= len(choices):
+        raise RequestError(f"target {show(target)} is no position of the task's {len(choices)} choices", _HINT)
+    return (choices[position],) if position >= 0 else ()
+
+
+def _find_choices(doc: Any, given: Any) -> list[str] | None:
+    """Return the texts of the choices of a row; None where the log does not say them."""
+    if isinstance(given, dict):
+        given = list(given.values())
+    elif isinstance(given, str):
+        match = _KEY.fullmatch(given.strip())
+        is_key = isinstance(doc, dict) and given in doc
+        given = find_in(doc, match[1]) if match is not None else doc[given] if is_key else None
+    is_list = isinstance(given, list) and bool(given) and all(isinstance(one, str) for one in given)
+    return given if is_list else None
+
+
+def require_compared(sample: Mapping[str, Any]) -> None:
+    """Raise RequestError where the logged `exact_match` shows that a `target` that could be a position was no gold.
+
+    An answer that is the target cannot be wrong, and one that was right has the target in it, whatever case, marks or
+    parts the task ignores.
+    """
+    target, logged = sample["target"], sample.get("exact_match")
+    found = sample["filtered_resps"][0] if sample["filtered_resps"] else None
+    is_scored = "exact_match" in sample["metrics"] and logged in (0, 1)
+    if not is_scored or not isinstance(found, str) or to_position(target) is None:
+        return
+    is_in = target.lower() in found.lower().replace(",", "")
+    if (logged == 0 and found == target) or (logged == 1 and not is_in):
+        raise RequestError(
+            f"target {show(target)} is not what the harness compared with: the answer {show(found)} has exact_match "
+            f"{logged:g}; it may be the position of a choice (doc_to_choice), which the results file would name",
+            f"results=FILE names the results file; {_HINT}",
+        )

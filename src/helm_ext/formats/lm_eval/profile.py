@@ -17,8 +17,7 @@ from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, s
 from helm_ext.files.store import RowStore
 from helm_ext.formats.imported.gold import GoldKind, Kind
 from helm_ext.formats.imported.gold_column import GoldColumn
-from helm_ext.formats.lm_eval.choices import read_choice, require_compared
-from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in
+from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in, read_choice, require_compared
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
 from helm_ext.formats.lm_eval.samples import is_invalid, open_samples, require_metrics, to_score

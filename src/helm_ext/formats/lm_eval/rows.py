@@ -9,9 +9,8 @@ from helm_ext.errors import DatasetIntegrityError, show
 from helm_ext.evalset import Likelihood
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.imported.structs import without_nan
-from helm_ext.formats.lm_eval.choices import read_choice
 from helm_ext.formats.lm_eval.exact_match import Cleaner
-from helm_ext.formats.lm_eval.golds import READINGS, find_in, read_texts_of_target
+from helm_ext.formats.lm_eval.golds import READINGS, find_in, read_choice, read_texts_of_target
 from helm_ext.formats.lm_eval.profile import Profile, Question, label_options
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked, read_texts
 

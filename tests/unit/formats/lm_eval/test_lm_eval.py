@@ -597,6 +597,8 @@ def test_a_folder_has_tasks_and_times(tmp_path):
         write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
     assert "samples of 2 times" in refusal(tmp_path)
     assert load(tmp_path, time=TIME).name == "lx_a_b"
+    (tmp_path / f"samples_lx_a_b_{TIME}.jsonl.gz").touch()
+    assert f"the same samples twice: samples_lx_a_b_{TIME}.jsonl, " in refusal(tmp_path, time=TIME)
     assert "samples of 7 models" in refusal(LOGS)
 
 
