@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -71,36 +70,32 @@ def open_samples(
     if chosen.samples is None:
         raise _no_samples(chosen, aggregate)
     found = Profile(chosen.samples, aggregate, gold_kind, index_base)
-    task = _choose_task(chosen.samples, found, evaluation)
-    names = found.tasks[task]
-    of_task = [found.evaluations[name] for name in names]
-    are_lists = gold_kind == "list" or (gold_kind is None and _are_lists(of_task, aggregate))
-    has_references = any(each.referenced for each in of_task)
-    counts: Counter[str] = Counter()
+    name = _choose_task(chosen.samples, found, evaluation)
+    task = found.tasks[name]
+    has_references = task.counts["referenced"] > 0
+    maker = RowMaker(
+        str(chosen.samples),
+        aggregate,
+        task.decide(),
+        are_lists=gold_kind == "list" or (gold_kind is None and _are_lists(task, aggregate)),
+        takes_extracted=prediction == "extracted",
+        needs_gold=has_references,
+    )
     source = Source(
         tool="every_eval_ever",
         version=aggregate.version if aggregate else found.version,
         model=aggregate.model if aggregate else found.model,
-        task=task,
+        task=name,
         settings={KEPT: aggregate.kept} if aggregate else {},
         scores=found.scores(task),
-        counts=counts,
-        notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
+        counts=maker.counts,
+        notes=list(_notes(found, task, aggregate, are_lists=maker.are_lists)),
     )
     source.main = next(iter(source.scores))
     if len(source.scores) > 1:
         source.main_reason = "the first of the record" if aggregate else "the first in the samples"
-    maker = RowMaker(
-        str(chosen.samples),
-        aggregate,
-        found.decide(task),
-        are_lists=are_lists,
-        counts=counts,
-        takes_extracted=prediction == "extracted",
-        needs_gold=has_references,
-    )
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
-    spec: dict[str, Any] = {"method": "chat"} if any(each.is_chat for each in of_task) else {}
+    spec: dict[str, Any] = {"method": "chat"} if task.counts["chat"] else {}
     if maker.golds is not None and _is_multi_label(aggregate):
         spec["multi_label"] = True
     return Opened(
@@ -109,7 +104,7 @@ def open_samples(
         rows=lambda: maker.rows(found.questions(task)),
         digest=lambda: sha256(both.encode()).hexdigest(),
         adapter_spec=spec,
-        scoring={"completions": "mean"} if any(len(each.repeats) > 1 for each in of_task) else {},
+        scoring={"completions": "mean"} if len(task.repeats) > 1 else {},
         is_measured=has_references,
     )
 
@@ -125,19 +120,18 @@ def _no_samples(record: Record, aggregate: Aggregate | None) -> DatasetIntegrity
 
 
 def _choose_task(path: Path, found: Profile, evaluation: str | None) -> str:
-    for task, names in found.tasks.items():
-        if evaluation == task or evaluation in names or (evaluation is None and len(found.tasks) == 1):
-            return task
+    for name, task in found.tasks.items():
+        if evaluation in task.names or (evaluation is None and len(found.tasks) == 1):
+            return name
     shown = ", ".join(found.tasks)
     hint = (did_you_mean(evaluation, found.tasks) if evaluation else "") or f"evaluation= one of {shown}"
     message = f"no evaluation {evaluation}" if evaluation else f"{len(found.tasks)} evaluations are in this file"
     raise DatasetIntegrityError.at(path, message, hint, code="evaluation")
 
 
-def _are_lists(evaluations: Sequence[Evaluation], aggregate: Aggregate | None) -> bool:
+def _are_lists(task: Evaluation, aggregate: Aggregate | None) -> bool:
     """Whether lm-eval's converter wrote all references of rows without choices as Python lists."""
-    free, lists = sum(each.free for each in evaluations), sum(each.lists for each in evaluations)
-    return aggregate is not None and aggregate.is_of_lm_eval and 0 < free == lists
+    return aggregate is not None and aggregate.is_of_lm_eval and 0 < task.counts["free"] == task.counts["lists"]
 
 
 def _is_multi_label(aggregate: Aggregate | None) -> bool:
@@ -147,9 +141,8 @@ def _is_multi_label(aggregate: Aggregate | None) -> bool:
     return any(one.get("multi_label") == "true" for one in details)
 
 
-def _notes(found: Profile, task: str, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
+def _notes(found: Profile, task: Evaluation, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
     """Yield what a reader of the score must know, in words."""
-    of_task = [found.evaluations[name] for name in found.tasks[task]]
     if aggregate is None:
         yield "no aggregate file beside the samples: what the record reports, and of whom, is not known"
         return
@@ -158,23 +151,22 @@ def _notes(found: Profile, task: str, aggregate: Aggregate | None, *, are_lists:
         yield f"{there} are in the file: its scores are not those of the record"
     elif aggregate.checksum is not None and aggregate.checksum != found.digest:
         yield "the samples were changed after the record was made: their SHA-256 is another one"
-    if len(found.tasks[task]) > 1:
-        yield f"evaluations of the same answers, read as one: {', '.join(found.tasks[task])}"
-    if not any(each.referenced for each in of_task):
+    if len(task.names) > 1:
+        yield f"evaluations of the same answers, read as one: {', '.join(task.names)}"
+    if not task.counts["referenced"]:
         yield "no sample says what is right: the record's own score is the main one"
     if are_lists:
         yield "references are Python lists, as lm-eval's converter writes several: any of their texts is right"
-    unnamed = sum(each.unnamed for each in of_task)
+    unnamed = task.counts["unnamed"]
     if unnamed:
         yield f"{unnamed:,} samples do not say which of several results their score is: it has the evaluation's name"
-    if any(each.perturbed for each in of_task):
+    if task.counts["perturbed"]:
         yield "questions that HELM changed (perturbations) are rows of their own, and part of the score"
     reported = {result.name: result.score for result in aggregate.results}
-    for each in of_task:
-        for name, (total, scored, lines) in each.sums.items():
-            if name not in reported or not scored or abs(total / scored - reported[name]) <= _CLOSE:
-                continue
-            said = f"{name}: the record reports {reported[name]:.6g}, the mean of its samples is {total / scored:.6g}"
-            if scored < lines and abs(total / lines - reported[name]) <= _CLOSE:
-                said += f": it counts {count(lines - scored, 'line')} without an answer as 0"
-            yield said
+    for name, (total, scored, lines) in task.sums.items():
+        if name not in reported or not scored or abs(total / scored - reported[name]) <= _CLOSE:
+            continue
+        said = f"{name}: the record reports {reported[name]:.6g}, the mean of its samples is {total / scored:.6g}"
+        if scored < lines and abs(total / lines - reported[name]) <= _CLOSE:
+            said += f": it counts {count(lines - scored, 'line')} without an answer as 0"
+        yield said

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -39,30 +40,41 @@ _LM_EVAL_METRICS = "lm_eval_metrics"
 
 @dataclass
 class Evaluation:
-    """What the samples of one `evaluation_name` have in common."""
+    """What the samples of one `evaluation_name` have in common, or of several that score the same answers."""
 
-    name: str
+    names: list[str]
     column: GoldColumn
-    lines: int = 0
     numbers: dict[str, list[int]] = field(default_factory=dict)
     """By sample id, of its lines: their numbers in the store."""
     contents: dict[str, bytes] = field(default_factory=dict)
     """By sample id, where there are several evaluations: a digest of question and answer."""
     has_choices: bool = False
-    is_chat: bool = False
-    free: int = 0
-    """Lines without choices."""
-    lists: int = 0
-    """Of these, lines whose only reference is the text of a Python list of texts."""
     sums: dict[str, tuple[float, int, int]] = field(default_factory=dict)
     """By name of score: the sum over the lines that were scored, their number, and the number of all lines."""
-    unnamed: int = 0
-    """Lines of which it cannot be told which of several results their score is."""
-    perturbed: int = 0
-    referenced: int = 0
-    """Lines that say what is right."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Lines: `chat`, conversations; `free`, without choices; `lists`, of these with the text of a Python list for
+    reference; `referenced`, that say what is right; `perturbed`; `unnamed`, whose score may be of several results.
+    """
     repeats: set[str] = field(default_factory=set)
     """Names of the times that questions were asked."""
+
+    def has_same_answers(self, other: Evaluation) -> bool:
+        """Whether both are of the same questions and answers, as far as they share ids."""
+        shared = self.contents.keys() & other.contents.keys()
+        return bool(shared) and all(self.contents[one] == other.contents[one] for one in shared)
+
+    def merge(self, other: Evaluation) -> None:
+        """Add the lines of another evaluation."""
+        self.names += other.names
+        for sample_id, found in other.numbers.items():
+            self.numbers[sample_id] = sorted([*self.numbers.get(sample_id, ()), *found])
+        self.sums |= other.sums
+        self.counts += other.counts
+        self.repeats |= other.repeats
+
+    def decide(self) -> GoldKind | None:
+        """Return how references of rows with choices are read; None where no row has any. Raises DatasetError."""
+        return self.column.decide() if self.has_choices and self.counts["referenced"] else None
 
 
 class Profile:
@@ -74,58 +86,56 @@ class Profile:
         """Read all lines. Raises DatasetError with all that is wrong with them."""
         self._aggregate = aggregate
         self._store: RowStore[Sample] = RowStore(Sample.pack, lambda record: Sample(*record), KEPT_ROWS)
-        self.evaluations: dict[str, Evaluation] = {}
+        self.lines = 0
         self.version = self.model = ""
         problems = Problems(str(path))
+        evaluations: dict[str, Evaluation] = {}
         several = aggregate is None or len({result.evaluation for result in aggregate.results}) > 1
         file = SampleFile(path, aggregate, problems)
         for sample in file:
             self.version = self.version or str(sample.value["schema_version"])
             self.model = self.model or str(sample.value["model_id"])
-            found = self.evaluations.get(sample.evaluation)
+            found = evaluations.get(sample.evaluation)
             if found is None:
                 column = _column(path, aggregate, gold_kind, index_base)
-                found = self.evaluations[sample.evaluation] = Evaluation(sample.evaluation, column)
+                found = evaluations[sample.evaluation] = Evaluation([sample.evaluation], column)
+            self.lines += 1
             found.numbers.setdefault(sample.id, []).append(len(self._store))
             self._store.add(sample)
             _see(found, sample, aggregate)
             if several:
                 found.contents[sample.id] = sample.content
         self._store.finish()
-        if not self.evaluations and not problems.errors:
+        if not evaluations and not problems.errors:
             problems.add((), "there are no samples", code="no-rows")
         raise_for(problems.finish())
         self.digest = file.digest
-        self.lines = sum(each.lines for each in self.evaluations.values())
-        self.tasks = _join(self.evaluations)
-        """Name of a task to those of its evaluations: more than one where they score the same answers."""
+        self.tasks: dict[str, Evaluation] = {}
+        """By the name of the first of their evaluations: those that score the same answers are one task."""
+        for name, found in evaluations.items():
+            same = next((task for task in self.tasks.values() if task.has_same_answers(found)), None)
+            if same is None:
+                self.tasks[name] = found
+            else:
+                same.merge(found)
 
-    def questions(self, task: str) -> Iterator[list[Sample]]:
+    def questions(self, task: Evaluation) -> Iterator[list[Sample]]:
         """Yield the samples of each question of a task, in the order in which their last lines come."""
-        numbers: dict[str, list[int]] = {}
-        for name in self.tasks[task]:
-            for sample_id, found in self.evaluations[name].numbers.items():
-                numbers.setdefault(sample_id, []).extend(found)
-        groups = sorted((sorted(found) for found in numbers.values()), key=lambda found: found[-1])
+        groups = sorted(task.numbers.values(), key=lambda numbers: numbers[-1])
         samples = self._store.read(number for group in groups for number in group)
         for group in groups:
             yield list(islice(samples, len(group)))
 
-    def decide(self, task: str) -> GoldKind | None:
-        """Return how references of rows with choices are read; None where no row has any. Raises DatasetError."""
-        first = self.evaluations[self.tasks[task][0]]
-        return first.column.decide() if first.has_choices and first.referenced else None
-
-    def scores(self, task: str) -> dict[str, SourceScore]:
+    def scores(self, task: Evaluation) -> dict[str, SourceScore]:
         """Return the scores of a task, those that the record reports first and in its order.
 
         What it reports is the mean of the samples, but for two: what no sample has, and where another mean comes out of
         all of them. A record that counts lines without an answer as 0 reports their mean too.
         """
-        sums = {name: sums for each in self.tasks[task] for name, sums in self.evaluations[each].sums.items()}
+        sums = task.sums
         found: dict[str, SourceScore] = {}
         for result in self._aggregate.results if self._aggregate else ():
-            if result.name not in sums and result.evaluation not in self.tasks[task]:
+            if result.name not in sums and result.evaluation not in task.names:
                 continue
             why = "no sample has a score of that name"
             if result.name in sums:
@@ -197,26 +207,27 @@ def _column(path: Path, aggregate: Aggregate | None, gold_kind: Any, index_base:
 
 def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None:
     value = sample.value
-    found.lines += 1
     options, references = read_options(sample), value["input"]["reference"]
     if options is not None:
         found.has_choices = True
         found.column.see(references[0] if len(references) == 1 else references, options, sample.line)
-    else:
-        found.free += 1
-        found.lists += len(references) == 1 and read_list(references[0]) is not None
     is_turn = value["interaction_type"] == "single_turn" and read_conversation(value["input"].get("formatted")) is None
-    found.is_chat = found.is_chat or not is_turn
-    found.perturbed += "perturbation" in sample.metadata
-    found.referenced += bool(references)
     if sample.repeat is not None:
         found.repeats.add(sample.repeat)
     scores, is_told = name_scores(sample, aggregate)
-    found.unnamed += not is_told
     is_scored = sample.is_scored
     for name, score in scores.items():
         total, scored, lines = found.sums.get(name, (0.0, 0, 0))
         found.sums[name] = (total + score, scored + 1, lines + 1) if is_scored else (total, scored, lines + 1)
+    for what, is_so in (
+        ("chat", not is_turn),
+        ("free", options is None),
+        ("lists", options is None and len(references) == 1 and read_list(references[0]) is not None),
+        ("referenced", bool(references)),
+        ("perturbed", "perturbation" in sample.metadata),
+        ("unnamed", not is_told),
+    ):
+        found.counts[what] += is_so
 
 
 def read_conversation(formatted: str | None) -> list[Message] | None:
@@ -231,24 +242,10 @@ def read_conversation(formatted: str | None) -> list[Message] | None:
 
 
 def _read_json(text: Any) -> Any:
-    """Return the value of a JSON text; None for what is none."""
+    """Return the value of a JSON text; None for anything else."""
     if not isinstance(text, str):
         return None
     try:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _join(evaluations: dict[str, Evaluation]) -> dict[str, list[str]]:
-    """Return the tasks: evaluations that score the same answers to the same questions are one."""
-    tasks: dict[str, list[str]] = {}
-    for name, evaluation in evaluations.items():
-        task = next((task for task in tasks if _is_same(evaluations[task], evaluation)), name)
-        tasks.setdefault(task, []).append(name)
-    return tasks
-
-
-def _is_same(one: Evaluation, other: Evaluation) -> bool:
-    shared: Sequence[str] = [sample for sample in other.contents if sample in one.contents]
-    return bool(shared) and all(one.contents[sample] == other.contents[sample] for sample in shared)

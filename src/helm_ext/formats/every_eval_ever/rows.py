@@ -38,7 +38,6 @@ class RowMaker:
         golds: GoldKind | None,
         *,
         are_lists: bool,
-        counts: Counter[str],
         takes_extracted: bool,
         needs_gold: bool,
     ) -> None:
@@ -46,15 +45,16 @@ class RowMaker:
         self._aggregate = aggregate
         self.golds = golds
         """How references are read; None where no sample with choices has one."""
-        self._are_lists = are_lists
-        self._counts = counts
+        self.are_lists = are_lists
+        """Whether references of rows without choices are Python lists of texts."""
+        self.counts: Counter[str] = Counter()
         self._takes_extracted = takes_extracted
         self._needs_gold = needs_gold
 
     def rows(self, questions: Iterable[Sequence[Sample]]) -> Iterator[Row]:
         """Yield the rows of questions, each of which has all its lines. Raises DatasetError."""
         for lines in questions:
-            self._counts["lines"] += len(lines)
+            self.counts["lines"] += len(lines)
             yield from self._to_rows(lines)
 
     def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
@@ -83,7 +83,7 @@ class RowMaker:
                 message = f"line {known.line} says something else of the same sample and result"
                 place = Location(self._path, sample.line, "sample_id")
                 raise DatasetIntegrityError.at(place, message, code="conflict")
-            self._counts["duplicates"] += 1
+            self.counts["duplicates"] += 1
         return [list(scored.values()) for scored in repeats.values()]
 
     def _to_row(self, repeats: Sequence[Sequence[Sample]], name: str) -> Row:
@@ -105,7 +105,7 @@ class RowMaker:
         kept |= _keep_question(first)
         if name != first.id:
             kept["sample_id"] = first.id
-        if options is not None or self._are_lists:
+        if options is not None or self.are_lists:
             kept["reference"] = first.value["input"]["reference"]
         return Row(
             line=first.line,
@@ -125,7 +125,7 @@ class RowMaker:
     def _read_gold(self, sample: Sample, options: Mapping[str, str] | None) -> Sequence[str]:
         references = sample.value["input"]["reference"]
         if options is None:
-            read = read_list(references[0]) if self._are_lists and references else None
+            read = read_list(references[0]) if self.are_lists and references else None
             return read if read is not None else references
         if self.golds is None:  # no sample has a reference
             return ()
@@ -170,7 +170,7 @@ class RowMaker:
             turns: list[Message] = [{"role": m["role"], "content": m["content"]} for m in messages[:-1]]
             return turns, [_answer(sample, messages[-1]["content"], messages[-1].get("reasoning_trace"))]
         # Tools were used: what was said between question and answer is no prompt that could be sent again.
-        self._counts["agentic"] += 1
+        self.counts["agentic"] += 1
         last = next((m for m in reversed(messages) if m["role"] == "assistant" and _says(m)), None)
         answers = None if last is None else [_answer(sample, _last_words(last), last.get("reasoning_trace"))]
         return _text_of(given), answers

@@ -65,7 +65,7 @@ class ImportedFormat(Format):
 
     `open`, `read_model` and `explain` get the format's own arguments alone: those that say where its rows are.
 
-    Rows that were not run, or failed, are left out of the score and counted, unless `missing=error`.
+    Rows that were not run, or failed, are excluded from the score and counted, unless `missing=error`.
     """
 
     @abstractmethod
@@ -76,7 +76,7 @@ class ImportedFormat(Format):
         """
 
     def losses(self, evalset: EvalSet) -> Sequence[str]:
-        """Return that nothing is right of some rows: elsewhere such a row is an error."""
+        """Say of how many rows no option is right: in other formats such a row is an error."""
         none_right = evalset.counts.get("none_right", 0)
         return [f"{count(none_right, 'row')} without a right option, wrong whatever was answered"] if none_right else []
 

@@ -39,7 +39,7 @@ NO_YES: Options = {"false": "no", "true": "yes"}
 """The options of a column of true and false that has none. An answer may name them by either word."""
 
 _WHOLE = re.compile(r"\s*(-?(?:0|[1-9][0-9]*))(?:\.0+)?\s*", re.ASCII)
-"""A whole number as a cell has it; pandas writes 1.0 where another cell of the column is empty. "007" is none."""
+"""A whole number as a cell has it; pandas writes 1.0 where another cell of the column is empty. "007" is not one."""
 
 
 def to_options(texts: Sequence[str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ _NOTHING_AROUND = (
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _CUT = frozenset({"length", "max_tokens", "model_length"})
-"""Words for an answer that was cut off, in the order of OpenAI, inspect_ai (twice)."""
+"""Words for an answer that was truncated: OpenAI's, then two of inspect_ai's."""
 
 
 class _Place(Place):

@@ -18,7 +18,7 @@ __all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "Source
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:
-    """Whether a JSON value is a number that a float can hold. True, false, NaN and whole numbers beyond are none."""
+    """Whether a JSON value is a number that a float can hold: not true, false, NaN or a larger whole number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -35,7 +35,7 @@ class Answer:
 
     text: str
     finish_reason: str = ""
-    """`stop`, `length`, or another word of the source; `length` is counted as cut."""
+    """`stop`, `length`, or another word of the source; after `length` the answer counts as truncated (`cut`)."""
     thinking: str | None = None
     """Reasoning that the source keeps apart from the answer."""
     logprob: float | None = None
@@ -68,9 +68,9 @@ class Row:
     failed: str = ""
     """Why there is no answer, where the source says so."""
     unscored: str = ""
-    """Why no score can be made of an answer that is there: left out of every score, and counted."""
+    """Why an answer that is there cannot be scored: the row is excluded from every score, and counted."""
     none_right: str = ""
-    """Why no option is right: whatever the answer, it is wrong, as the source has it. The row is scored."""
+    """Why no option is right: any answer is wrong, as the source has it. The row is scored."""
     source_scores: Mapping[str, float | None] = field(default_factory=dict)
     """The source's own score of this row, by the name that its report has. None: it made none of this row."""
     judgements: Sequence[Mapping[str, Any]] = ()
@@ -78,7 +78,7 @@ class Row:
     chain_of_thought: str = ""
     """The reasoning that leads to the right answer: shown where the row is a demonstration."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """What else of the row is kept: the keys that `by=` names, at least."""
+    """What else of the row is kept, with the keys that `by=` names."""
 
 
 @dataclass(kw_only=True)

@@ -14,7 +14,7 @@ __all__ = ["ImportedScenario"]
 
 
 class ImportedScenario(EvalSetScenario):
-    """A run of a file that another tool wrote: rows without a usable answer are left out and counted by default."""
+    """A run of a file that another tool wrote: rows without a usable answer are excluded and counted by default."""
 
     skips_missing = True
 

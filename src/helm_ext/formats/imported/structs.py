@@ -1,4 +1,4 @@
-"""Lines of a log as msgspec structs have them, and in words for the user what is wrong with those that are none.
+"""Lines of a log that are checked by msgspec structs, and what is wrong with the others, in words for the user.
 
 msgspec tells quickly whether a value fits; its own words name one field, in Python's types. Here all fields are named,
 each with the value that stands there.

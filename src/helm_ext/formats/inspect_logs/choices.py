@@ -27,7 +27,7 @@ _REWRITTEN = re.compile(r"ANSWER: (?P<labels>[A-Z0-9]+(?:, [A-Z0-9]+)*)")
 
 @lru_cache(maxsize=256)
 def labels(count: int) -> tuple[str, ...]:
-    """Return the labels of so many options."""
+    """Return the labels of `count` options."""
     return tuple(map(label, range(count)))
 
 
@@ -60,7 +60,7 @@ def _read_letters(target: str | Sequence[str], count: int) -> list[int] | None:
 
 @lru_cache(maxsize=1024)
 def _find_positions(texts: tuple[str, ...], count: int) -> tuple[int, ...]:
-    """Read a target as inspect_ai's scorer `choice` does (scorer/_choice.py, `_score_target`); () for what is none."""
+    """Read a target as inspect_ai's `choice` does (scorer/_choice.py, `_score_target`); () where it names no options."""
     found: list[int] = []
     for text in texts:
         for token in text.replace(",", " ").split():

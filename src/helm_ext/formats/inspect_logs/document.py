@@ -35,7 +35,7 @@ _INDENT = re.compile(rb"[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Piece(Generic[T]):
-    """A value of the document that was cut out."""
+    """A value of the document, as bytes."""
 
     key: str
     """The top-level key: of the value, or of the list that it is an element of."""
@@ -193,7 +193,7 @@ class Document(Generic[T]):
             size *= 2
 
     def _fill(self, size: int) -> bool:
-        """Read at least so many bytes more, if there are any; forget those before the line that is read."""
+        """Read `size` further bytes or more, if there are any; forget those before the line that is read."""
         keep = self._buffer.rfind(b"\n", 0, self._at)
         keep = self._at if keep < 0 else keep
         self._count_lines(keep)

@@ -90,8 +90,8 @@ def _is_log(seen: Seen) -> bool:
     keys = Seen(seen.path, seen.start[spec.start(1) :]).keys
     if {"task", "model"} <= keys and seen.keys & {"plan", "status"}:
         return True
-    is_cut = len(seen.start) >= LOOKED_AT  # a log names all its samples before the model
-    return is_cut and {"task", "dataset"} <= keys
+    is_truncated = len(seen.start) >= LOOKED_AT  # a log names all its samples before the model
+    return is_truncated and {"task", "dataset"} <= keys
 
 
 def _find_logs(folder: Path) -> list[str]:

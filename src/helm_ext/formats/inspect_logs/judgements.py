@@ -2,9 +2,9 @@
 
 A score is one if its scorer is `model_graded_qa` or `model_graded_fact`, or if it holds the conversation with the
 grader (`metadata.grading`; scorer/_model.py). Of a panel of graders the log has one reply at most, and the votes
-(`metadata.panel`): one judgement of all of them. Scores that somebody edited, and values that are no grades, are none;
-so is a score of `precomputed_scores`: the log does not say whether a person or a model gave it, nor how its rows were
-chosen.
+(`metadata.panel`): one judgement of all of them. Not read as judgements: scores that somebody edited, values that are
+no grades, and scores of `precomputed_scores`, of which the log says neither whether a person or a model gave them, nor
+how their rows were chosen.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class JudgementReader:
         """Criteria with grades between wrong and right. Known when all samples were seen."""
 
     def read(self, name: str, score: SampleScore, texts: Texts) -> dict[str, Any] | None:
-        """Return a score as a judgement but for its scale; None where it is none."""
+        """Return a score as a judgement without its scale; None for a score that no model gave."""
         metadata = score.metadata or {}
         grading = metadata.get("grading")
         if not (name in _GRADERS or isinstance(grading, list)) or score.history:

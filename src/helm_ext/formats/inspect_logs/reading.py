@@ -161,7 +161,7 @@ class _EvalFile:
 def list_samples(archive: Archive) -> list[str]:
     """Return the members to begin reading samples at, those of one sample's epochs one after the other.
 
-    Raises DatasetIntegrityError for a member among the samples that is none.
+    Raises DatasetIntegrityError for a member among the samples that is not part of one.
     """
     groups: dict[str, list[str]] = {}
     for name in archive.names:
@@ -204,7 +204,7 @@ class _JsonFile:
         return lambda: _read_extras(data) or parse(data, Extras, self._path, line)
 
     def _read_header(self) -> dict[str, Any]:
-        """Return the top-level values; those behind the samples are looked for only where there are none before."""
+        """Return the top-level values; those behind the samples only where they do not stand before them."""
         values: dict[str, Any] = {}
         with Document(self._path, "samples", parse_quickly(_Anything)) as document:
             for piece in document.pieces():

@@ -37,7 +37,7 @@ class _Epoch:
     scores: Mapping[str, Any]
     shown: Shown | None = None
     judgements: Sequence[Mapping[str, Any]] = ()
-    """What models said of the answer, but for scales."""
+    """What models said of the answer, without scales."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class RowMaker:
         self.has_scores = False
         """Whether any sample has a score of the log. Known when all samples were seen."""
         self.needs_gold = True
-        """Whether a row without one is left out of the score."""
+        """Whether a row without a gold is excluded from the score."""
         self._groups: dict[tuple[type, int | str], _Group] = {}
 
     def see(self, logged: Logged) -> None:

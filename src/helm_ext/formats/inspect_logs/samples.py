@@ -112,8 +112,6 @@ class Sample(msgspec.Struct):
     error: Any = None
     limit: Any = None
     invalidation: Any = None
-    message_refs: list[tuple[int, int]] | None = None
-    """In logs whose samples come in chunks: the conversation."""
 
 
 class Event(msgspec.Struct):

@@ -187,7 +187,7 @@ class Scores:
         return reduced if reduced is not None and math.isfinite(reduced) else None
 
     def _require_number(self, key: Key, number: int, value: Any) -> float:
-        """Return a value as a number. One that is none counts 0 where the log has a mean of it, as inspect_ai does."""
+        """Return a value as a number. Any other value counts 0 where the log has a mean of it, as for inspect_ai."""
         found = to_number(value)
         if found is None:
             if (key, number) not in self._means or isinstance(value, list | Mapping):

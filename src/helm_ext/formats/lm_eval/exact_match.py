@@ -19,7 +19,7 @@ Cleaner = Callable[[str], str]
 
 
 def make_cleaner(options: Mapping[str, Any] | None) -> Cleaner | None:
-    """Return what removes all that matches one of `regexes_to_ignore`, or None where there are none."""
+    """Return what removes all matches of `regexes_to_ignore` from a text; None where the task has no such patterns."""
     given = (options or {}).get("regexes_to_ignore")
     if not isinstance(given, list) or not given:
         return None

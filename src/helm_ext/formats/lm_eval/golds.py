@@ -55,7 +55,7 @@ def _by_index(sample: Mapping[str, Any], options: Sequence[str]) -> list[int] | 
 
 
 def to_position(text: str) -> int | None:
-    """Return the position that a logged target is; None for one that is none."""
+    """Return the position that a logged target is; None for any other text."""
     if text in _TRUTHS:
         return _TRUTHS[text]
     return int(text) if _INDEX.fullmatch(text) else None
@@ -185,7 +185,7 @@ def _walk(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def find_in(doc: Any, path: str) -> Any:
-    """Return the value of a key of a document, or of a path of keys with dots; None where there is none."""
+    """Return the value of a key of a document, or of a dotted path of keys; None where the document has no such key."""
     if isinstance(doc, dict):
         if path in doc:
             return doc[path]

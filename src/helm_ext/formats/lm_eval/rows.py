@@ -25,7 +25,7 @@ class RowMaker:
     ) -> None:
         """`chosen`: the filter whose answers are scored; None: the answers as they came. `by`: keys of `doc` that rows
         keep under their own names; `cleaner`: what golds and filtered answers go through; `needs_gold`: whether a row
-        without a gold is left out of the score.
+        without a gold is excluded from the score.
         """
         self.found = found
         self.chosen = chosen

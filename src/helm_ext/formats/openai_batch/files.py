@@ -1,4 +1,4 @@
-"""Which files belong together: requests, results, and results that only say why there is none."""
+"""Which files belong together: requests, results, and results that only say why there is no answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batch:
 def find_input(path: Path, given: str | None) -> Path:
     """Return the file of requests: `path` itself, or where that holds results, `given` or the one beside it.
 
-    Raises DatasetError where there is none, or several.
+    Raises DatasetError where there is no such file, or several.
     """
     if not _is_results(path):
         if given is not None and Path(given) != path:
@@ -56,7 +56,7 @@ def find_results(path: Path, requests: Path, named: Sequence[str], asked: Contai
     """Return the files of results. `named` are those of the arguments, `asked` the ids of the requests.
 
     Without them: the results beside the requests that answer one of them. Where `path` holds results itself: it, and
-    files of failures alone. Raises DatasetError where there is none.
+    files of failures alone. Raises DatasetError where no file holds results.
     """
     if named:
         wanted = [*([path] if path != requests else []), *map(Path, named)]

@@ -35,7 +35,7 @@ class Question:
 
     @property
     def asked(self) -> Any:
-        """What stands before the options; the prompt where there are none."""
+        """What stands before the options; the whole prompt where there are no options."""
         return self.prompts[0][: self.start] if len(self.ids) > 1 else self.prompts[0]
 
     @property

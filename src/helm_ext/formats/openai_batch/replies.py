@@ -1,4 +1,4 @@
-"""The result of one request: its answers, or why there is none."""
+"""The result of one request: its answers, or why it has no answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Result:
 
 
 def parse_result(outcome: Outcome, request: Request) -> Result:
-    """Return what a result says. Raises ReplyError for a reply that is none to this request."""
+    """Return what a result says. Raises ReplyError for a reply that does not fit the request."""
     if outcome.failure:
         return Result(is_not_run=True) if outcome.is_not_run else Result(failed=outcome.failure)
     body = outcome.body
