@@ -60,7 +60,7 @@ def _read_letters(target: str | Sequence[str], count: int) -> list[int] | None:
 
 @lru_cache(maxsize=1024)
 def _find_positions(texts: tuple[str, ...], count: int) -> tuple[int, ...]:
-    """Read a target as inspect_ai's `choice` does (scorer/_choice.py, `_score_target`); () where it names no options."""
+    """Read a target as inspect_ai's `choice` does (scorer/_choice.py, `_score_target`); () where it names none."""
     found: list[int] = []
     for text in texts:
         for token in text.replace(",", " ").split():
