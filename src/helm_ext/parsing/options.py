@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from helm_ext.parsing.spelling import FINAL, LabelSet, fold, index, lower, peelings, simplify, squeeze
+from helm_ext.parsing.spelling import LabelSet, fold, index, peelings, simplify
 
 __all__ = ["Options"]
 
@@ -20,8 +20,7 @@ class Options:
     def __init__(self, label_set: LabelSet, labels: Mapping[str, str]) -> None:
         self.label_set = label_set
         self.simplified = {label: simplify(option) for label, option in labels.items()}
-        whole = {label: " ".join(lower(option).split()) for label, option in self.simplified.items()}
-        self.folded = {label: text.rstrip(FINAL) for label, text in whole.items()}
+        self.folded = {label: fold(option) for label, option in self.simplified.items()}
         """Label to text, where case, white space and final punctuation do not count."""
         first_of_text: dict[str, str] = {}
         for label, option in labels.items():
@@ -29,8 +28,6 @@ class Options:
         # The same text twice is no ambiguity: it names the first.
         firsts = {label: first_of_text[option.strip()] for label, option in labels.items()}
         self.by_text = index((text, firsts[label]) for label, text in self.folded.items() if text)
-        self.by_whole_text = index((text, firsts[label]) for label, text in whole.items() if text)
-        """The same with the final punctuation."""
         for text, named in [*self.by_text.items()]:
             if (bare := _BARE.sub("", text)) not in {"", text}:
                 self.by_text.setdefault(bare, named)
@@ -54,8 +51,6 @@ class Options:
         for spelling in peelings(text):
             key = fold(spelling)
             label = self.label_set.find(spelling) if is_label_long else None
-            if label is None and is_text_long:
-                label = self.by_whole_text.get(squeeze(lower(spelling)))
             if label is None and is_text_long and key not in self.label_set.by_folded_core:
                 label = self.by_text.get(key)  # "B." is the label B, even where another option's text is B
             if label is not None:
