@@ -15,10 +15,6 @@ from pathlib import Path
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.engines.processes import WORKERS_ENV, find_engine
-from helm_ext.engines.progress import read_mode
-from helm_ext.running.spending import read_limits
-
 __all__ = ["check_settings", "warn_without"]
 
 _OPTION = "--runner-class-name"
@@ -27,6 +23,12 @@ _warned: set[str] = set()
 
 def check_settings() -> None:
     """Raise HelmExtError for settings that make no sense: workers, limits, how progress is shown."""
+    if not any(name.startswith("HELM_EXT_") for name in os.environ):
+        return  # nothing is set, and what reads settings takes 3 % of a preview to import
+    from helm_ext.engines.processes import find_engine
+    from helm_ext.engines.progress import read_mode
+    from helm_ext.running.spending import read_limits
+
     find_engine()
     read_mode()
     read_limits()
@@ -34,8 +36,12 @@ def check_settings() -> None:
 
 def warn_without() -> None:
     """Warn, once a process, of HELM_EXT_WORKERS where `helm-run` uses HELM's own runner, which knows no workers."""
-    workers = os.environ.get(WORKERS_ENV, "")
-    if not workers or WORKERS_ENV in _warned or Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv[1:]):
+    if Path(sys.argv[0]).name != "helm-run" or _names_own_runner(sys.argv[1:]):
+        return
+    from helm_ext.engines.processes import WORKERS_ENV
+
+    workers = os.environ.get(WORKERS_ENV)
+    if not workers or WORKERS_ENV in _warned:
         return
     _warned.add(WORKERS_ENV)
     hwarn(
