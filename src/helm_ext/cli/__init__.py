@@ -128,3 +128,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         print(f"error: {describe_missing(error)}", file=sys.stderr)  # noqa: T201 - likewise
         raise SystemExit(1) from None
+    finally:
+        gc.freeze()  # what ends with the process need not be looked through for garbage first: a fifth of a start

@@ -123,7 +123,7 @@ class Ids(Tally):
         names = np.frombuffer(self.hashes, np.int64).copy()
         for ordinal, hashed in self._names.items():
             names[ordinal] = hashed
-        taken = np.unique(np.delete(names, waiting))
+        taken = np.sort(np.delete(names, waiting))
         repeated = [ordinal for ordinal in waiting if self.hashes[ordinal]]
         given = {ordinal: str(row.instance["id"]) for ordinal, row in zip(repeated, fetch(repeated), strict=True)}
         new: set[int] = set()
