@@ -11,7 +11,6 @@ from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.formats.detection import detect
 from helm_ext.formats.lm_eval.format import FORMAT
-from helm_ext.formats.registry import all_formats
 from helm_ext.scoring.registry import get_scores
 
 REPORT = json.loads(results().read_text(encoding="utf-8"))["results"]
@@ -604,9 +603,9 @@ def test_a_folder_has_tasks_and_times(tmp_path):
 
 def test_logs_are_told_from_files_of_other_formats(tmp_path):
     for path in (samples("lx_sums"), results(), MODEL):
-        assert detect(path, all_formats()) is FORMAT
+        assert detect(path) is FORMAT
     path = changed(tmp_path, "lx_index", lambda rows: rows[0].pop("doc"))
-    assert detect(path, all_formats()) is not FORMAT
+    assert detect(path) is not FORMAT
 
 
 @pytest.mark.parametrize("key", ["resps", "target_hash", "acc"])
@@ -662,7 +661,7 @@ def test_logs_of_older_versions_are_read_as_those_of_newer_ones(tmp_path, task, 
     assert str(older.instances) == str(newer.instances)
     assert older.source == newer.source
     assert [str(one.message) for one in older.warnings] == [str(one.message) for one in newer.warnings]
-    assert detect(path, all_formats()) is detect(tmp_path, all_formats()) is FORMAT
+    assert detect(path) is detect(tmp_path) is FORMAT
     assert FORMAT.tasks({"path": str(tmp_path)}) == [{}]
     with_results = [name for name in ("results.json", results().name) if (tmp_path / name).exists()]
     for named in (tmp_path, tmp_path / with_results[0]):
