@@ -54,7 +54,9 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
     """
     verdicts: dict[str, bool | None] = {}
     start = end = -1
-    for segment_start, segment_end in find_lines(mentions.text):
+    options = mentions.options.folded
+    lines = find_lines(mentions.text)
+    for segment_start, segment_end in lines if len(lines) >= min(_MIN_OPTIONS, len(options)) else ():
         read = _read_segment(mentions, segment_start, segment_end)
         if read is None:
             continue
@@ -63,7 +65,6 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
             return None
         verdicts[label] = verdict
         start, end = segment_start if start < 0 else start, segment_end
-    options = mentions.options.folded
     if len(verdicts) < min(_MIN_OPTIONS, len(options)):
         return None
     right = frozenset(label for label, verdict in verdicts.items() if verdict)

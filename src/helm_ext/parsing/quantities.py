@@ -50,6 +50,7 @@ for _size, _unit, _spellings in (
 _NUMBER = (
     r"(?<![\w.,^])(?P<number>-?\d{1,15}(?:,\d{3}){0,5}(?:[.,]\d{1,15})?)(?:\s?[×x*]\s?10\^(?P<power>[-+]?\d{1,2}))?"
 )
+_DIGIT = re.compile(r"\d")
 _ATOM = r"[A-Za-zμΩ°%]{1,16}(?:\^?-?\d)?"
 _QUANTITY = re.compile(
     rf"{_NUMBER}(?:\s{{0,2}}(?:degrees?\s)?(?P<unit>{_ATOM}(?:(?:\s?(?:/|·|\*)\s?|\sper\s){_ATOM}){{0,3}}))?(?![\w^]|[.,]\d)"
@@ -85,7 +86,7 @@ def spell_as_options(text: str, texts: Mapping[str, str]) -> str:
     `texts`: the options' texts, simplified, by label. Both are in Unicode's compatibility form.
     """
     spelled: dict[Quantity, str | None] = {}
-    for option in texts.values():
+    for option in texts.values() if _DIGIT.search(text) else ():
         quantity = _read(_QUANTITY.fullmatch(option.strip()))
         if quantity is not None:
             spelled[quantity] = None if quantity in spelled else option.strip()
