@@ -138,13 +138,12 @@ class RequestWriter:
 
     def _name(self, run_digest: str, target: Target) -> str:
         """Return an id that no other request has."""
-        plain = make_custom_id(run_digest, target, 0)
-        while True:
-            custom_id = make_custom_id(run_digest, target, self._numbers[plain])
+        custom_id = plain = make_custom_id(run_digest, target, 0)
+        while custom_id in self._ids:
             self._numbers[plain] += 1
-            if custom_id not in self._ids:
-                self._ids.add(custom_id)
-                return custom_id
+            custom_id = make_custom_id(run_digest, target, self._numbers[plain])
+        self._ids.add(custom_id)
+        return custom_id
 
     def require_sendable(self) -> None:
         """Raise UnsendableError with all that cannot be sent."""
