@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, did_you_mean, raise_for, show
 from helm_ext.files import read_json
-from helm_ext.formats.ultraeval.values import Natural, expecting, to_problems
+from helm_ext.formats.ultraeval.options import Natural, expecting, to_problems
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
-from helm_ext.formats.ultraeval.checkout import Checkout
-from helm_ext.formats.ultraeval.checkout_metrics import digest_metrics, require_metrics
+from helm_ext.formats.ultraeval.checkout import Checkout, digest_metrics, require_metrics
 from helm_ext.formats.ultraeval.metric_names import MetricChoice
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.task_files import Method

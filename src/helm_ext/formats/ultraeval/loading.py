@@ -21,18 +21,16 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import EvalSet, Places
 from helm_ext.formats.ultraeval import config as task_config
-from helm_ext.formats.ultraeval.checkout import open_checkout
-from helm_ext.formats.ultraeval.checkout_metrics import require_metrics
+from helm_ext.formats.ultraeval.checkout import open_checkout, require_metrics
 from helm_ext.formats.ultraeval.facts import TaskFacts, make_digest, require_allowed, require_scores
 from helm_ext.formats.ultraeval.finished_run import check_log, find_log, load_log
 from helm_ext.formats.ultraeval.lowering import check_options, to_adapter_spec, to_instance
-from helm_ext.formats.ultraeval.options import Options
+from helm_ext.formats.ultraeval.options import Options, read_options
 from helm_ext.formats.ultraeval.postprocess import get_postprocess
 from helm_ext.formats.ultraeval.prompt import Failure, Question, make_questions
 from helm_ext.formats.ultraeval.rows import Rows, read_rows
 from helm_ext.formats.ultraeval.script import Script, TransformProblem, check_source, load_script
 from helm_ext.formats.ultraeval.task import Task, resolve, tasks_of
-from helm_ext.formats.ultraeval.values import read_options
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 __all__ = ["check", "get_postprocess", "json_schema", "load", "tasks"]
@@ -45,7 +43,7 @@ def load(**arguments: Any) -> EvalSet:
 
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
-    options = read_options(Options, "ultraeval", arguments)
+    options = read_options(arguments)
     log = _find_log(options)
     if log is not None:
         return load_log(log, options)
@@ -112,7 +110,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     The arguments are those of `load`, and `missing`. Raises RunEntryError where they are wrong or name no task.
     """
     arguments.pop("missing", None)  # decided by the run, see helm_ext.adaptation
-    options = read_options(Options, "ultraeval", arguments)
+    options = read_options(arguments)
     log = _find_log(options)
     if log is not None:
         return check_log(log, options, execute=execute)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, Location, Problem, raise_for, show
 from helm_ext.evalset import Decoding
 from helm_ext.files import read_json
-from helm_ext.formats.ultraeval.values import Positive, expecting, to_problems
+from helm_ext.formats.ultraeval.options import Positive, expecting, to_problems
 
 __all__ = ["Sampling", "read_sampling"]
 

@@ -18,7 +18,6 @@ import random
 import re
 import sys
 import traceback
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -75,11 +74,9 @@ class Script:
         """Whether the script imported something of the checkout, whose bytes then matter too."""
         return self.checkout is not None and self.checkout.used
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> contextlib.AbstractContextManager[None]:
         """Return the context in which `transform` must be called: see `_user_code`."""
-        with _user_code(self.checkout):
-            yield
+        return _user_code(self.checkout)
 
     def transform(
         self, row: Mapping[str, Any], fewshot: int, rng: random.Random, dataset_name: str, *, seed: int = 0
@@ -112,7 +109,7 @@ def _user_code(checkout: Checkout | None) -> Iterator[None]:
     """
     state, numpy_state, folder = random.getstate(), np.random.get_state(), Path.cwd()  # noqa: NPY002 - the global one
     try:
-        with contextlib.redirect_stdout(sys.stderr), nullcontext() if checkout is None else checkout:
+        with contextlib.redirect_stdout(sys.stderr), checkout or contextlib.nullcontext():
             yield
     finally:
         os.chdir(folder)  # else the next task's files are not found, and the run is written to another folder

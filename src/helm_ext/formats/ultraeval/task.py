@@ -29,10 +29,9 @@ from helm_ext.formats.ultraeval.task_files import (
     find_data_file,
     find_dataset_folder,
     is_called,
-    method_in,
     require_file,
+    script_name,
     script_of_version,
-    script_version,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Task:
     @property
     def version(self) -> str:
         """The script's version: `v0`, `cot`, or "" for `transform.py`."""
-        return script_version(self.script)
+        return script_name(self.script)[1]
 
 
 @dataclass
@@ -92,13 +91,13 @@ def resolve(options: Options) -> Task:
     if options.transform is not None and options.data is None:
         script = options.transform
     elif options.version is not None and options.dataset is None:
-        method = options.method or (config.kind if config else method_in(script))
+        method = options.method or (config.kind if config else script_name(script)[0])
         script = script_of_version(script.parent, method, options.version)
     if config is not None and options.method not in (None, config.kind):
         raise RunEntryError(f"method={options.method}: the config's task is for {config.kind}")
-    chosen: Method = options.method or (config.kind if config else method_in(script)) or "gen"
-    if method_in(script) not in (None, chosen):
-        message = f"method={chosen}, and by its name the script is for {method_in(script)}"
+    chosen: Method = options.method or (config.kind if config else script_name(script)[0]) or "gen"
+    if (named := script_name(script)[0]) not in (None, chosen):
+        message = f"method={chosen}, and by its name the script is for {named}"
         found.warnings.append(Problem(message, Location(str(script)), "", "warning", "other-method"))
     root = found.root or find_checkout(script) or find_checkout(found.data)
     files = [found.config_path] if found.config_path else []

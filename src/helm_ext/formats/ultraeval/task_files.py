@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from helm_ext.formats.ultraeval.config import TaskConfig
 
 __all__ = [
-    "Method", "choose_script", "find_data_file", "find_dataset_folder", "is_called", "method_in", "require_file",
-    "script_of_version", "script_version",
+    "Method", "choose_script", "find_data_file", "find_dataset_folder", "is_called", "require_file", "script_name",
+    "script_of_version",
 ]  # fmt: skip
 
 Method = Literal["gen", "ppl"]
@@ -21,20 +21,14 @@ Method = Literal["gen", "ppl"]
 _SCRIPT_NAME = re.compile(r"transform_(gen|ppl)_(.+)\.py")
 
 
-def script_version(script: Path) -> str:
-    """Return the version in a script's name.
+def script_name(script: Path) -> tuple[Method | None, str]:
+    """Return the method and the version in a script's name.
 
-    >>> script_version(Path("transform_gen_v0.py")), script_version(Path("transform.py"))
-    ('v0', '')
+    >>> script_name(Path("transform_gen_v0.py")), script_name(Path("transform.py"))
+    (('gen', 'v0'), (None, ''))
     """
     match = _SCRIPT_NAME.fullmatch(script.name)
-    return match.group(2) if match else ""
-
-
-def method_in(script: Path) -> Method | None:
-    """Return the method in a script's name, None where it says none."""
-    match = _SCRIPT_NAME.fullmatch(script.name)
-    return None if match is None else ("gen" if match.group(1) == "gen" else "ppl")
+    return (None, "") if match is None else ("gen" if match[1] == "gen" else "ppl", match[2])
 
 
 def is_called(asked: str, name: str) -> bool:
@@ -107,8 +101,8 @@ def choose_script(
     """Return the script to use: the version that is asked for, the config's, or the highest."""
     if version is None and config is not None:
         return root / config.transform
-    scripts = _scripts(folder)
-    kinds = {kind for kind, _ in scripts}
+    scripts = [name for path in sorted(folder.glob("transform_*.py")) if (name := script_name(path))[0]]
+    kinds = {str(kind) for kind, _ in scripts}
     if not scripts:
         if (folder / "transform.py").is_file():
             return folder / "transform.py"
@@ -138,14 +132,9 @@ def script_of_version(folder: Path, method: str | None, version: str) -> Path:
         path = folder / f"transform_{kind}_{name}.py"
         if path.is_file():
             return path
-    known = sorted(name for kind, name in _scripts(folder) if method in (None, kind))
+    names = map(script_name, folder.glob("transform_*.py"))
+    known = sorted(name for kind, name in names if kind and method in (None, kind))
     raise RunEntryError(
         f"version={version}: {folder} has no script transform_{method or 'gen'}_{name}.py\n"
         f"  hint: {'versions: ' + ', '.join(known) if known else 'it has none of this method'}"
     )
-
-
-def _scripts(folder: Path) -> list[tuple[str, str]]:
-    """Return method and version of each script of a folder."""
-    matches = (_SCRIPT_NAME.fullmatch(path.name) for path in sorted(folder.glob("transform_*.py")))
-    return [(match.group(1), match.group(2)) for match in matches if match]
