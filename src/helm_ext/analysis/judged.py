@@ -9,14 +9,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE, Judgement, take_judgements
-from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, list_judge_stats
+from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, UNSCORED, list_judge_stats
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
     from helm_ext.scoring.statistics import Interval
 
-__all__ = ["JudgedRow", "JudgedStats", "correct_intervals", "judge_row", "list_judged", "read_judged", "to_portable"]
+__all__ = [
+    "JudgedRow",
+    "JudgedStats",
+    "correct_intervals",
+    "count_lost",
+    "judge_row",
+    "list_judged",
+    "read_judged",
+    "to_portable",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +101,21 @@ def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
         if score in means:
             named = [name for name in means if name.partition("@")[0] == f"{score}{CORRECTED}"]
             corrected = {name.partition("@")[2]: read(name) for name in named if not name.endswith(ENDS)}
-            numbers = {what: means.get(f"{score}_{what}", 0) for what in (*NOT_OK, "unscored")}
-            lost = {what.replace("_", " "): round(number) for what, number in numbers.items() if number}
             labels = round(means.get(f"{score}{LABELS}", 0))
+            lost = {what.replace("_", " "): number for what, number in count_lost(score, means).items()}
             found.append(JudgedStats(score, read(score), corrected, labels, lost))
     return found
+
+
+def count_lost(score: str, means: Mapping[str, float]) -> dict[str, int]:
+    """Return how many judgements are no part of a judge's score, by what they are, and rows without a value.
+
+    Rows that have no value because of just these judgements, of one judge, are not counted a second time.
+    """
+    numbers = {what: round(means.get(f"{score}_{what}", 0)) for what in NOT_OK}
+    rows = round(means.get(f"{score}{UNSCORED}", 0))
+    found = {**numbers, "unscored": 0 if rows == sum(numbers.values()) else rows}
+    return {what: number for what, number in found.items() if number}
 
 
 def correct_intervals(

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from helm_ext.cli.console import Console
 from helm_ext.cli.output import echo, status
-from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
+from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders, read_folders
 from helm_ext.cli.session import shorten, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 
@@ -83,7 +83,6 @@ def compare(
     those of its slices. Exit codes of --fail-if-worse: 0 no model is worse for certain, 1 one is, 3 the rows do not
     tell (with --fail-if-unsure).
     """
-    from helm_ext.analysis import find_runs
     from helm_ext.analysis.compare_page import write_comparison
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.gates import find_not_judged, judge
@@ -100,9 +99,7 @@ def compare(
     if over is not None:
         _require_plain(over, baseline=baseline, by_suite=by_suite, slices=slices, fail_if_unsure=fail_if_unsure,
                        point_estimate=point_estimate, html=html)  # fmt: skip
-    found, unfinished = find_runs(runs)
-    for folder in unfinished:
-        echo(f"left out: {folder}: the run is not finished", err=True)
+    found = read_folders(runs)
     siblings = find_siblings(read_sibling(run.folder) for run in found)
     stale = siblings.find_stale()
     for note in siblings.describe():
@@ -222,7 +219,7 @@ def vars_of(flip: Flip) -> dict[str, object]:
 
 
 def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
-    console = Console(width=None if Console().is_terminal else 120, emoji=False)
+    console = Console()
     last = None
     for index, one in enumerate(results):
         if one.slice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import rich.console
 from rich.segment import Segment
@@ -14,6 +15,12 @@ __all__ = ["Console"]
 
 class Console(rich.console.Console):
     """Rich's console. Its own control sequences are added behind this place."""
+
+    def __init__(self, *, piped: int = 120, **options: Any) -> None:
+        """`piped`: how many columns tables have that go to no terminal."""
+        super().__init__(emoji=False, **options)
+        if not self.is_terminal:
+            self.width = piped
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         return super()._render_buffer(

@@ -26,7 +26,7 @@ def print_series(found: Sequence[Series], *, as_json: bool) -> None:
             for point in one.to_json():
                 echo(json.dumps(point))
         return
-    console = Console(width=None if Console().is_terminal else 120, emoji=False)
+    console = Console()
     for one in found:
         console.print(f"\n[bold]{escape(f'{one.model} on {one.title}: {one.metric}')}[/bold]")
         console.print(_make_table(one))

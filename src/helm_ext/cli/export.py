@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from helm_ext.cli.output import echo, status
-from helm_ext.cli.run_options import RunFolders
+from helm_ext.cli.run_options import RunFolders, read_folders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.formats.every_eval_ever.schema import ENUMS
@@ -153,7 +153,6 @@ def export(
     csv, jsonl, parquet: one file of all runs. hf: a folder for datasets.load_from_disk. every_eval_ever (EEE): a record
     for each run, https://evalevalai.com. Columns and rules: docs/how-to/export.md.
     """
-    from helm_ext.analysis import find_runs
     from helm_ext.analysis.export.every_eval_ever import Publisher
 
     if not organization.strip():
@@ -163,9 +162,7 @@ def export(
     publisher = Publisher(organization, relationship, deployment_type, model_availability)
     target = _TARGETS[to]
     path = out or Path("every_eval_ever" if target.write is _record else f"{table}{target.ending}")
-    found, unfinished = find_runs(runs)
-    for folder in unfinished:
-        echo(f"left out: {folder}: the run is not finished", err=True)
+    found = read_folders(runs)
     try:
         with status("exporting"), without_output():
             said = target.write(found, path, publisher, table, replace, for_spreadsheets)

@@ -250,5 +250,4 @@ def _print_table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
         table.add_column(title, justify="right" if title in {"version", "test", "train", "bytes"} else "left")
     for row in rows:
         table.add_row(*map(str, row))
-    console = Console()
-    Console(width=None if console.is_terminal else 200, markup=False, emoji=False).print(table)
+    Console(piped=200, markup=False).print(table)

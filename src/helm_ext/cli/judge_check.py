@@ -13,6 +13,7 @@ from rich.table import Table
 
 from helm_ext.cli.console import Console
 from helm_ext.cli.output import echo
+from helm_ext.cli.run_options import read_folders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import count
 
@@ -38,15 +39,12 @@ def check(
 
     People's labels of the same answers tell it: `helm-ext judge sheet` draws answers to label.
     """
-    from helm_ext.analysis import find_runs
     from helm_ext.analysis.judge_check import check_judges
 
+    found = read_folders(runs)
     with without_output():
-        found, unfinished = find_runs(runs)
         checks = check_judges(found, criterion)
-    for folder in unfinished:
-        echo(f"left out: {folder}: the run is not finished", err=True)
-    console = Console(width=None if Console().is_terminal else 120, emoji=False, highlight=False)
+    console = Console(highlight=False)
     for number, one in enumerate(checks):
         if as_json:
             echo(json.dumps(to_json(one)))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-__all__ = ["ClusterOption", "MetricOption", "RunFolders"]
+from helm_ext.cli.output import echo
+
+if TYPE_CHECKING:
+    from helm_ext.analysis import FinishedRun
+
+__all__ = ["ClusterOption", "MetricOption", "RunFolders", "read_folders"]
 
 RunFolders = Annotated[
     list[Path],
@@ -20,3 +26,13 @@ ClusterOption = Annotated[
         help="Rows with one value of this key are not independent: a passage. Default: as the runs were told."
     ),
 ]
+
+
+def read_folders(folders: Sequence[Path]) -> list[FinishedRun]:
+    """Return the finished runs of these folders, and name those that are not finished. Raises DatasetNotFoundError."""
+    from helm_ext.analysis import find_runs
+
+    found, unfinished = find_runs(folders)
+    for folder in unfinished:
+        echo(f"left out: {folder}: the run is not finished", err=True)
+    return found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from helm_ext.analysis.judged import count_lost
 from helm_ext.cli.session import shorten
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
@@ -116,7 +117,8 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     if headline != main:
         marks = {headline: "main", main: "raw"}
         shown.insert(0, headline)
-    cap = describe_cap({name: stat["mean"] for name, stat in stats.items()})
+    means = {name: stat["mean"] for name, stat in stats.items()}
+    cap = describe_cap(means)
     title = f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}" + (f" ({cap})" if cap else "")
     table = Table(title=title, title_justify="left")
     table.add_column("metric")
@@ -125,8 +127,11 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     table.add_column("95 %, rows like these" if is_repeated else "95 % interval")
     if is_repeated:
         table.add_column("95 %, these rows")
+    twice = {
+        f"{s}{UNSCORED}" for s in list_judge_stats(find_judged(run_spec)) if "unscored" not in count_lost(s, means)
+    }
     for name in dict.fromkeys(shown):
-        if name in stats and not name.endswith(BESIDE):
+        if name in stats and not name.endswith(BESIDE) and (show_all or name not in twice):
             interval = "as the file reports it" if name in reported else _show_interval(stats, name, ENDS)
             these = _show_interval(stats, name, THESE_ROWS) or ("not known" if name == main else "")
             value = show_value(stats[name]["mean"])

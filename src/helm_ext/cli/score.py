@@ -139,7 +139,7 @@ def _print_run(
         # ASCII: no character in it ends a line
         echo(json.dumps({**to_json(run_spec, folder, facts), **wrong}))
     else:
-        console = Console(width=None if Console().is_terminal else 120, markup=False, emoji=False)
+        console = Console(markup=False)
         console.print(make_table(run_spec, folder, show_all=show_all))
         if most is not None:
             console.print(make_wrong_list(*_find_wrong(folder, most)), soft_wrap=True, highlight=False)

@@ -267,8 +267,12 @@ def _correct(
         found = correct_graded(
             verdicts, chosen.gold, chances=chosen.chances, clusters=clusters, rater_variance=variance, level=level
         )
-    low, high = scale
-    return _within(found, (low - high, high - low) if is_difference else (low, high))
+    if isinstance(found, Refused):
+        return found
+    # The interval, and a mean that extrapolation took beyond the scale, are cut to what there can be.
+    low, high = (scale[0] - scale[1], scale[1] - scale[0]) if is_difference else scale
+    cut = {name: min(high, max(low, getattr(found.interval, name))) for name in ("mean", "low", "high")}
+    return found._replace(interval=replace(found.interval, **cut))
 
 
 def measure_bias(rows: Sequence[Seen], clusters: Sequence[Hashable] | None = None) -> Corrected | Refused:
@@ -310,34 +314,31 @@ def compare_judged(
     ]
     if not any(matching):
         return Refused("the labels of both answers were drawn in different ways")
-    rows = [one._replace(labels=tuple(labels), undesigned=0) for (one, _), labels in zip(both, matching, strict=True)]
-    cells = [f"{one.cell} and {other.cell}" for one, other in both]
+    are_juries = _are_juries([*a, *b])
+    rows = [
+        one._replace(
+            cell=f"{one.cell} and {other.cell}",
+            side=f"{one.side or one.cell} and {other.side or other.cell}" if are_juries else "",
+            is_binary=one.is_binary and other.is_binary, labels=tuple(labels), undesigned=0,
+        )
+        for (one, other), labels in zip(both, matching, strict=True)
+    ]  # fmt: skip
+    cells = [row.cell for row in rows]
     chosen = choose_labels(rows, cells)
     if isinstance(chosen, Refused):
         return chosen
     if chosen.is_balanced:
         return Refused("labels balanced on the human verdict correct no difference of two models")
-    scale = _find_scale([*a, *b])
-    if scale is None:
+    if _find_scale([*a, *b]) is None:
         return Refused("labels and verdicts of both models are not all on one scale")
     others = [
         [its for its in other.labels if any(_are_one_draw(label, its) for label in labels)]
         for (_, other), labels in zip(both, chosen.labels, strict=True)
     ]
-    gold = np.array([_mean_label(one) for one in others]) - chosen.gold
-    low, high = scale
-    if all(row.is_binary for pair in both for row in pair):
-        sides = (
-            [(one.side or one.cell, other.side or other.cell) for one, other in both] if _are_juries([*a, *b]) else None
-        )
-        found = correct_by_verdict(
-            cells, gold, sides=sides, chances=chosen.chances, clusters=clusters,
-            is_difference=True, level=level,
-        )  # fmt: skip
-    else:
-        grades = [other.verdict - one.verdict for one, other in both]  # type: ignore[operator]
-        found = correct_graded(grades, gold, chances=chosen.chances, clusters=clusters, level=level)
-    return _within(found, (low - high, high - low))
+    chosen = chosen._replace(gold=np.array([_mean_label(one) for one in others]) - chosen.gold)
+    verdicts = np.array([other.verdict for other in b], np.float64) - np.array([one.verdict for one in a], np.float64)
+    is_binary = all(row.is_binary for row in rows)
+    return _correct(rows, cells, verdicts, chosen, clusters, 0.0, is_binary=is_binary, is_difference=True, level=level)
 
 
 def _are_one_draw(one: Label, other: Label) -> bool:
@@ -350,15 +351,6 @@ def _are_one_draw(one: Label, other: Label) -> bool:
 def to_right(values: NDArray[np.float64], *, is_binary: bool) -> NDArray[np.float64]:
     """Return what most of a row's judges, or raters, say where that is right or wrong; grades as they are."""
     return np.where(values > _HALF, 1.0, 0.0) if is_binary else values
-
-
-def _within(found: Corrected | Refused, bounds: tuple[float, float]) -> Corrected | Refused:
-    """Cut the interval, and a mean that extrapolation took beyond the scale, to what there can be."""
-    if isinstance(found, Refused):
-        return found
-    low, high = bounds
-    cut = {name: min(high, max(low, getattr(found.interval, name))) for name in ("mean", "low", "high")}
-    return found._replace(interval=replace(found.interval, **cut))
 
 
 def _to_matrix(labels: Sequence[Sequence[Label]]) -> NDArray[np.float64]:

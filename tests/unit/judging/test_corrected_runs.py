@@ -242,6 +242,19 @@ def test_exported_scores_have_both(tmp_path):
     assert [line["mean"] for line in lines if line["metric"] == "judge_correct"] == ["0.75"]
 
 
+def test_rows_without_a_verdict_are_counted_once(tmp_path):
+    states = make_rows(PASSED, FAILED)
+    states[119]["judgements"] = [{"by": "gpt", "kind": "model", "criterion": "correct", "status": "unparsed"}]
+    path = files.write(tmp_path / "judged.json", states)
+    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    assert "judge_correct_unparsed" in done.stdout
+    assert "judge_correct_unscored" not in done.stdout
+    del states[118]["judgements"]
+    files.write(path, states)
+    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    assert re.search("judge_correct_unscored +│ +2 ", done.stdout)
+
+
 def test_several_answers_of_a_row_are_not_corrected(tmp_path):
     run = score(tmp_path, make_rows(PASSED, FAILED), completions="mean")
     assert "judge_correct_corrected" not in stats_of(run)
