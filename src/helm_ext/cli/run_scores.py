@@ -127,9 +127,8 @@ def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
     table.add_column("95 %, rows like these" if is_repeated else "95 % interval")
     if is_repeated:
         table.add_column("95 %, these rows")
-    twice = {
-        f"{s}{UNSCORED}" for s in list_judge_stats(find_judged(run_spec)) if "unscored" not in count_lost(s, means)
-    }
+    judges = list_judge_stats(find_judged(run_spec))
+    twice = {f"{score}{UNSCORED}" for score in judges if "unscored" not in count_lost(score, means)}
     for name in dict.fromkeys(shown):
         if name in stats and not name.endswith(BESIDE) and (show_all or name not in twice):
             interval = "as the file reports it" if name in reported else _show_interval(stats, name, ENDS)
