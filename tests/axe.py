@@ -70,7 +70,7 @@ def picture(page: Path, target: Path, *, width: int, dark: bool, height: int = 2
     profile = target.parent / "picture-profile"
     arguments = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--hide-scrollbars"]
     shown = [f"--window-size={max(width, 500)},{height}", f"--screenshot={target}", _scheme(dark=dark), frame.as_uri()]
-    subprocess.run([CHROMIUM, *arguments, *shown], check=True, capture_output=True, timeout=180)
+    subprocess.run([CHROMIUM, *arguments, *shown], check=True, capture_output=True)
     shutil.rmtree(profile, ignore_errors=True)
 
 

@@ -35,6 +35,7 @@ class Finder(importlib.abc.MetaPathFinder):
         execute = spec.loader.exec_module
         def exec_module(module):
             execute(module)
+            assert SIZES[name].keys() <= vars(module).keys(), name
             vars(module).update(SIZES[name])
         spec.loader.exec_module = exec_module
         return spec

@@ -7,6 +7,8 @@ import math
 import re
 
 import pytest
+import request_states_files
+from request_states_files import answered, state
 from typer.testing import CliRunner
 
 from helm_ext.analysis.pairs import show_p
@@ -16,21 +18,12 @@ from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, RunEntr
 
 def write(path, right, rows=60, question="{n} + 1?"):
     """Write a file whose row n is answered rightly where `right(n)`."""
-    states = [
-        {
-            "instance": {
-                "id": f"r{n}",
-                "input": {"text": question.format(n=n)},
-                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
-                "subject": ["math", "law"][n % 2],
-                "passage": f"p{n // 6}",
-            },
-            "request": {"result": {"success": True, "completions": [{"text": str(n + 1) if right(n) else "no"}]}},
-        }
+    asked = [
+        state(question.format(n=n), str(n + 1), id=f"r{n}", subject=["math", "law"][n % 2], passage=f"p{n // 6}")
         for n in range(rows)
     ]
-    spec = {"method": "generation", "max_train_instances": 0}
-    path.write_text(json.dumps({"adapter_spec": spec, "name": "sums", "request_states": states}))
+    states = [answered(row, str(n + 1) if right(n) else "no") for n, row in enumerate(asked)]
+    request_states_files.write(path, states, name="sums")
 
 
 def run(*arguments):

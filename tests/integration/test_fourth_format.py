@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
+import request_states_files
 from processes import command, helm_run, load, run_folders, stat_means
 
 pytestmark = pytest.mark.slow
@@ -74,11 +74,7 @@ def test_a_broken_format_of_somebody_elses_breaks_no_run(folder, tmp_path):
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[helm_ext.formats]\nbroken = no_such:FORMAT\nmmlu = no_such:FORMAT\n")
-    state = {
-        "instance": {"id": "a", "input": {"text": "?"}, "references": [{"output": {"text": "!"}, "tags": ["correct"]}]}
-    }
-    content = {"adapter_spec": {"max_train_instances": 0}, "request_states": [state]}
-    (folder / "a.json").write_text(json.dumps(content))
+    request_states_files.write(folder / "a.json", [request_states_files.state("?", "!", id="a")])
     done = helm_run(folder, "adapter_spec:path=a.json,model=simple/model1", env=with_paths(tmp_path / "site"))
     log = done.stdout + done.stderr
     assert log.count("the format 'broken' of the distribution 'broken' cannot be loaded") == 1

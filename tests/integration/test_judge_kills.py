@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import request_states_files
+from request_states_files import answered, state
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -42,7 +44,8 @@ def in_child(folder: Path, work, kill_at: int | None = None) -> tuple[int, int]:
         def look(event, arguments):
             nonlocal seen
             flags = arguments[2] if event == "open" and isinstance(arguments[2], int) else 0
-            if event in _WRITES or flags & (os.O_WRONLY | os.O_RDWR):
+            is_compiled = any("__pycache__" in str(argument) for argument in arguments)
+            if not is_compiled and (event in _WRITES or flags & (os.O_WRONLY | os.O_RDWR)):
                 seen += 1
                 if seen == kill_at:
                     os._exit(KILLED)
@@ -60,16 +63,9 @@ def in_child(folder: Path, work, kill_at: int | None = None) -> tuple[int, int]:
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judged")
-    states = [
-        {
-            "instance": {"id": f"r{n}", "split": "test", "input": {"text": f"{n} + 1?"},
-                         "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}]},
-            "request": {"result": {"success": True, "completions": [{"text": str(n + 1 + n % 2)}]}},
-        }
-        for n in range(ROWS)
-    ]  # fmt: skip
-    data = {"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}
-    (folder / "sums.json").write_text(json.dumps(data))
+    rows = [state(f"{n} + 1?", str(n + 1), id=f"r{n}", split="test") for n in range(ROWS)]
+    states = [answered(row, str(n + 1 + n % 2)) for n, row in enumerate(rows)]
+    request_states_files.write(folder / "sums.json", states, name="sums")
     before = Path.cwd()
     os.chdir(folder)
     try:

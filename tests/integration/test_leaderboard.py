@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+import request_states_files
 from processes import command
+from request_states_files import answered, state
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,19 +19,9 @@ ROWS = 40
 
 def write(path, wrong, name):
     """Write a file that answers the first `wrong` rows of 40 wrongly."""
-    states = [
-        {
-            "instance": {
-                "input": {"text": f"{n} + 1?"},
-                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
-                "passage": n // 4,
-            },
-            "request": {"result": {"success": True, "completions": [{"text": "no" if n < wrong else str(n + 1)}]}},
-        }
-        for n in range(ROWS)
-    ]
-    spec = {"method": "generation", "max_train_instances": 0}
-    path.write_text(json.dumps({"adapter_spec": spec, "name": name, "request_states": states}))
+    rows = [state(f"{n} + 1?", str(n + 1), passage=n // 4) for n in range(ROWS)]
+    states = [answered(row, "no" if n < wrong else str(n + 1)) for n, row in enumerate(rows)]
+    request_states_files.write(path, states, name=name)
 
 
 def summarize(folder, seed=None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import re
 import shutil
@@ -15,6 +15,8 @@ import lm_eval_logs
 import openai_batches
 import processes
 import pytest
+import request_states_files
+from request_states_files import answered, state
 
 pytestmark = [
     pytest.mark.slow,
@@ -60,29 +62,13 @@ def write_inputs(folder: Path) -> None:
         shutil.copy(lm_eval_logs.samples(task.removeprefix("samples_")), folder / task)
         shutil.copy(lm_eval_logs.results(), folder / task)
     shutil.copy(ROOT / "tests/data/inspect/headlines/matched.eval", folder / "headline.eval")
-    states = [
-        {
-            "instance": {
-                "input": {"text": f"{n} + 1?"},
-                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
-            },
-            "request": {
-                "result": {
-                    "success": True,
-                    "completions": [
-                        {
-                            "text": str(n + n % 2),
-                            "logprob": -(n + 1) / 9,
-                            "tokens": [{"text": "1", "logprob": -(n + 1) / 9}],
-                        }
-                    ],
-                }
-            },
-        }
-        for n in range(40)
+    logprobs = [-(n + 1) / 9 for n in range(40)]
+    completions = [
+        {"text": str(n + n % 2), "logprob": logprob, "tokens": [{"text": "1", "logprob": logprob}]}
+        for n, logprob in enumerate(logprobs)
     ]
-    spec = {"method": "generation", "max_train_instances": 0}
-    (folder / "logprobs.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+    states = [answered(state(f"{n} + 1?", str(n + 1)), "", completions=[one]) for n, one in enumerate(completions)]
+    request_states_files.write(folder / "logprobs.json", states)
     openai_batches.write_batch(
         folder,
         [openai_batches.request(key, f"{key}?") for key in "abc"],
@@ -100,10 +86,14 @@ def run(bin_folder: Path, folder: Path, given: str):
     )  # fmt: skip
 
 
-def run_all(bin_folder: Path, folder: Path) -> dict[str, tuple[int, str, str]]:
+def run_here(folder: Path, given: str):
+    return processes.command(folder, "helm-ext", *given.split(), check=False, env={"SOURCE_DATE_EPOCH": "0"})
+
+
+def run_all(run_one, folder: Path) -> dict[str, tuple[int, str, str]]:
     write_inputs(folder)
     pack = "hub pack --test examples/innodata/test.jsonl --name bundle --out ."
-    done = {given: run(bin_folder, folder, given) for given in (pack, *COMMANDS)}
+    done = {given: run_one(folder, given) for given in (pack, *COMMANDS)}
     return {given: (one.returncode, one.stdout, one.stderr) for given, one in done.items()}
 
 
@@ -132,8 +122,8 @@ def light(tmp_path_factory):
 def test_commands_do_the_same_as_in_the_full_installation(light, tmp_path):
     size = sum(path.lstat().st_blocks * 512 for path in light.rglob("*")) / 2**20
     assert size <= MEGABYTES
-    ours = run_all(light / "bin", tmp_path / "light")
-    full = run_all(processes.BIN, tmp_path / "full")
+    ours = run_all(functools.partial(run, light / "bin"), tmp_path / "light")
+    full = run_all(run_here, tmp_path / "full")
     assert {given: one[0] for given, one in ours.items()} == dict.fromkeys(ours, 0), ours
     assert ours == full
     runs, theirs = (read_runs(tmp_path / name) for name in ("light", "full"))

@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+import request_states_files
 from processes import command, helm_run, load, run_folders, stat_means
+from request_states_files import answered, state
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_column_says_so(tmp_path):
-    def state(number):
-        instance = {
-            "input": {"text": f"{number}+{number}?"},
-            "references": [{"output": {"text": str(2 * number)}, "tags": ["correct"]}],
-        }
-        completions = [{"text": str(2 * number)}]
-        return {"instance": instance, "request": {"result": {"success": True, "completions": completions}}}
-
-    content = {"adapter_spec": {"max_train_instances": 3}, "request_states": [state(number) for number in range(10)]}
-    (tmp_path / "sums.json").write_text(json.dumps(content))
+    states = [answered(state(f"{number}+{number}?", str(2 * number)), str(2 * number)) for number in range(10)]
+    request_states_files.write(tmp_path / "sums.json", states, {"max_train_instances": 3})
     helm_run(tmp_path, *(f"adapter_spec:path=sums.json,model={model}" for model in ("recorded/m", "simple/model1")))
     runs = run_folders(tmp_path)
     assert {

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 from openai_server import answer_chat, serve
 from processes import command, only_run, run_folders, stat_means
+from served_runs import ENTRY, make_folder
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/running", "tests/openai_server.py"),
 ]
 
-ENTRY = "adapter_spec:path=questions.jsonl,model=local/tiny"
 ROWS = 60
 
 
@@ -26,14 +25,7 @@ def server():
 
 @pytest.fixture
 def folder(tmp_path, server):
-    head = {"adapter_spec": {"output_prefix": "Answer: ", "max_tokens": 5, "max_train_instances": 0}}
-    lines = [
-        {"instance": {"id": f"r{row}", "split": "test", "input": {"text": f"Question {row}?"}, "references": [
-            {"output": {"text": "Paris"}, "tags": ["correct"]}]}}
-        for row in range(ROWS)
-    ]  # fmt: skip
-    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *lines]))
-    command(tmp_path, "helm-ext", "model", "add", "local/tiny", "--url", f"{server.url}/v1")
+    make_folder(tmp_path, server, rows=ROWS)
     (tmp_path / "prod_env" / "prices.yaml").write_text("local/tiny: {in: 1000, out: 10000, cached: 100}\n")
     return tmp_path
 

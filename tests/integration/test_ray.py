@@ -21,6 +21,7 @@ import processes
 import pytest
 import ray_runs
 import recorded_runs
+import served_runs
 from openai_server import serve
 from processes import STOCK_ENTRIES, read_all, without_times
 from ray_runs import calls, children, read_files, run, run_folder, running, wait_until
@@ -229,23 +230,6 @@ def test_credentials_are_in_no_file(deadly):
     assert [path.name for path in files] == ["credentials.conf"]
 
 
-def make_served_run(folder, server, rows=20):
-    """Write a run entry's data, and a deployment with a key that the server wants."""
-    lines = [{"adapter_spec": {"output_prefix": "Answer: ", "max_tokens": 5, "max_train_instances": 0}}]
-    for row in range(rows):
-        references = [{"output": {"text": "Paris"}, "tags": ["correct"]}]
-        text = {"text": f"Question {row}?"}
-        lines.append({"instance": {"id": f"r{row}", "split": "test", "input": text, "references": references}})
-    folder.mkdir()
-    (folder / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "prod_env").mkdir()
-    args = {"base_url": f"{server.url}/v1"}
-    client = {"class_name": "helm_ext.clients.OpenAICompatibleClient", "args": args}
-    deployments = {"model_deployments": [{"name": "local/tiny", "client_spec": client}]}
-    (folder / "prod_env" / "model_deployments.yaml").write_text(json.dumps(deployments))
-    (folder / "prod_env" / "credentials.conf").write_text('localApiKey: "sk-1"\n')
-
-
 def test_a_server_is_asked_as_without_ray(tmp_path, cluster):
     """Many at once from each actor; notes, cache and rows that fail are those of the streaming runner."""
     entry = "adapter_spec:path=questions.jsonl,model=local/tiny,missing=skip"
@@ -256,7 +240,8 @@ def test_a_server_is_asked_as_without_ray(tmp_path, cluster):
         files, asked = {}, {}
         for runner, starts in (("StreamingRunner", 1), ("RayRunner", 2)):
             folder = tmp_path / runner
-            make_served_run(folder, server)
+            folder.mkdir()
+            served_runs.make_folder(folder, server)
             for start in range(starts):
                 processes.command(
                     folder, "helm-run", "--suite", f"s{start}", "-m", "1000", "--run-entries", entry,

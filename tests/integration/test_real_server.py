@@ -51,7 +51,7 @@ def server(tmp_path_factory):
         yield folder, f"{url}/v1"
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait()
         log.close()
 
 
@@ -67,12 +67,10 @@ def write_questions(path: Path) -> None:
 
 
 def wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
-    until = time.monotonic() + 200
-    while time.monotonic() < until:
-        assert process.poll() is None, log.read_text()[-3000:]
+    while process.poll() is None:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except (urllib.error.URLError, OSError):
+            urllib.request.urlopen(url).close()
+        except OSError:
             time.sleep(0.5)
         else:
             return

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import processes
 import pytest
+import request_states_files
 from openai_server import answer_file, serve, write_lines
 from processes import load
 from typer.testing import CliRunner
@@ -40,18 +41,11 @@ def folder(tmp_path, monkeypatch):
 
 def write_dataset(folder: Path, gold: str = "1", rows: int = 7) -> None:
     states = [
-        {
-            "instance": {
-                "id": f"row {number}",
-                "split": "test",
-                "input": {"text": f"What is {number} + 1?"},
-                "references": [{"output": {"text": str(number + int(gold))}, "tags": ["correct"]}],
-            }
-        }
-        for number in range(rows)
+        request_states_files.state(f"What is {n} + 1?", str(n + int(gold)), id=f"row {n}", split="test")
+        for n in range(rows)
     ]
     spec = {"input_prefix": "Q: ", "output_prefix": "A:", "max_train_instances": 0, "max_tokens": 5}
-    (folder / "sums.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+    request_states_files.write(folder / "sums.json", states, spec)
 
 
 def run(*arguments, expect=0):

@@ -145,10 +145,7 @@ MEET = """
 
     def meet_and_commit(self):
         Path(f"here-{os.getpid()}").touch()
-        deadline = time.monotonic() + 120
         while len(list(Path().glob("here-*"))) < 2:
-            if time.monotonic() > deadline:
-                raise TimeoutError("the other run did not come")
             time.sleep(0.01)
         commit(self)
 

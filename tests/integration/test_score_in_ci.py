@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+import request_states_files
+from request_states_files import answered, state
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -12,19 +14,8 @@ from helm_ext.errors import DatasetError, RunEntryError
 
 
 def write(path, wrong):
-    states = [
-        {
-            "instance": {
-                "id": n,
-                "input": {"text": f"{n}?"},
-                "references": [{"output": {"text": "yes"}, "tags": ["correct"]}],
-            },
-            "request": {"result": {"success": True, "completions": [{"text": "no" if n < wrong else "yes"}]}},
-        }
-        for n in range(10)
-    ]
-    spec = {"method": "generation", "max_train_instances": 0}
-    path.write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+    states = [answered(state(f"{n}?", "yes", id=n), "no" if n < wrong else "yes") for n in range(10)]
+    request_states_files.write(path, states)
 
 
 @pytest.fixture
@@ -96,8 +87,9 @@ def test_a_single_wrong_file_is_its_error(folder):
 
 def test_warnings_can_be_errors(folder):
     assert score("outputs/one.json", "--model", "m", "--warnings-as-errors").exit_code == 0
-    text = (folder / "outputs" / "one.json").read_text()
-    (folder / "outputs" / "same.json").write_text(text.replace('"id": 1,', '"id": 0,'))
+    content = json.loads((folder / "outputs" / "one.json").read_text())
+    content["request_states"][1]["instance"]["id"] = 0
+    (folder / "outputs" / "same.json").write_text(json.dumps(content))
     done = score("outputs/same.json", "--model", "m", "--warnings-as-errors")
     assert done.exit_code == 1
     assert "0 is also the id of" in done.stderr

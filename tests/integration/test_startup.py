@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+import request_states_files
+from request_states_files import answered, state
 
 LARGE = ("torch", "transformers", "spacy", "sklearn", "nltk", "datasets", "pandas", "scipy.stats")
 
@@ -27,18 +29,9 @@ main()
 
 
 def write_rows(folder, **completion):
-    states = [
-        {
-            "instance": {
-                "input": {"text": f"{n} + 1?"},
-                "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
-            },
-            "request": {"result": {"success": True, "completions": [{"text": str(n + n % 2), **completion}]}},
-        }
-        for n in range(40)
-    ]
-    spec = {"method": "generation", "max_train_instances": 0}
-    (folder / "rows.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+    rows = [state(f"{n} + 1?", str(n + 1)) for n in range(40)]
+    states = [answered(row, "", completions=[{"text": str(n + n % 2), **completion}]) for n, row in enumerate(rows)]
+    request_states_files.write(folder / "rows.json", states)
 
 
 def score(folder, *large):

@@ -1,9 +1,9 @@
 """Sub-splits of different sizes, through helm-run, helm-summarize and `helm-ext score`."""
 
-import json
-
 import pytest
+import request_states_files
 from processes import command, helm_run, load, only_run, stat_means
+from request_states_files import answered, state
 
 pytestmark = pytest.mark.slow
 
@@ -14,18 +14,12 @@ SIZES = {"rare": (10, "no"), "common": (90, "yes")}
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sub_splits")
-    states = []
-    for name, (count, said) in SIZES.items():
-        for number in range(count):
-            instance = {
-                "input": {"text": f"Is {name} {number} right?"},
-                "references": [{"output": {"text": "yes"}, "tags": ["correct"]}],
-                "split": "test", "sub_split": name, "id": f"{name}{number}",
-            }  # fmt: skip
-            result = {"success": True, "completions": [{"text": said}]}
-            states.append({"instance": instance, "request": {"result": result}})
-    content = {"name": "parts", "adapter_spec": {"max_train_instances": 0}, "request_states": states}
-    (folder / "parts.json").write_text(json.dumps(content))
+    states = [
+        answered(state(f"Is {name} {n} right?", "yes", split="test", sub_split=name, id=f"{name}{n}"), said)
+        for name, (count, said) in SIZES.items()
+        for n in range(count)
+    ]
+    request_states_files.write(folder / "parts.json", states, name="parts")
     helm_run(folder, "adapter_spec:path=parts.json,model=recorded/one")
     command(folder, "helm-summarize", "--suite", "s", "--auto-generate-schema")
     return folder

@@ -3,13 +3,14 @@
 So recorded deployments, and the wrap around HELM's adapters, must be there as soon as a scenario is imported.
 """
 
-import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+import request_states_files
 from processes import command, helm_run, only_run, stat_means
+from request_states_files import answered, state
 
 from helm_ext.formats import format_names, get_format
 
@@ -43,14 +44,8 @@ def test_importing_the_scenario_is_enough(tmp_path, name):
 @pytest.fixture
 def dataset(tmp_path):
     """Two rows that were answered, one rightly."""
-
-    def state(text, gold, reply):
-        instance = {"input": {"text": text}, "references": [{"output": {"text": gold}, "tags": ["correct"]}]}
-        return {"instance": instance, "request": {"result": {"success": True, "completions": [{"text": reply}]}}}
-
-    states = [state("France?", "Paris", "Paris"), state("Italy?", "Rome", "Milan")]
-    content = {"adapter_spec": {"max_train_instances": 0}, "request_states": states}
-    (tmp_path / "qa.json").write_text(json.dumps(content))
+    states = [answered(state("France?", "Paris"), "Paris"), answered(state("Italy?", "Rome"), "Milan")]
+    request_states_files.write(tmp_path / "qa.json", states)
     return tmp_path
 
 
