@@ -34,7 +34,7 @@ def compare(
     baseline: Annotated[str | None, typer.Option(help="Compare the other models with this one alone.")] = None,
     metric: MetricOption = None,
     cluster: ClusterOption = None,
-    rows: Annotated[int, typer.Option(min=0, help="Show so many rows that flipped, of each pair of models.")] = 5,
+    rows: Annotated[int, typer.Option(min=0, help="How many flipped rows to show of each pair of models.")] = 5,
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")
     ] = False,

@@ -21,7 +21,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="Default: the name of the suite.")] = None,
     metric: MetricOption = None,
     cluster: ClusterOption = None,
-    rows: Annotated[int, typer.Option(min=0, help="Show so many rows of each dataset, drawn by their ids.")] = 500,
+    rows: Annotated[int, typer.Option(min=0, help="How many rows of each dataset to show, drawn by their ids.")] = 500,
 ) -> None:
     """Write one self-contained HTML page about finished runs of any HELM scenario: to open from disk, mail or print.
 

@@ -23,7 +23,7 @@ from helm_ext.formats import Format, detect, files_in, get_format
 __all__ = ["validate"]
 
 LINTED_ROWS = 5_000
-"""Files of up to so many rows are linted without being asked: it takes a second or two."""
+"""Files of up to this many rows are linted without being asked: it takes a second or two."""
 NOT_CHECKED = "not checked: whether prompts fit a model's context window, and whether the answers are true"
 
 

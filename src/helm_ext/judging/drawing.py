@@ -40,7 +40,7 @@ def order(keys: Sequence[T], seed: int, purpose: str) -> list[T]:
 
 
 def draw(strata: Mapping[str, Sequence[T]], number: int, seed: int) -> list[Drawn[T]]:
-    """Return so many keys, or all where there are fewer: of each stratum as many, as far as it has them."""
+    """Return `number` keys, or all where there are fewer: equally many of each stratum, as far as it has them."""
     sizes = allocate({name: len(keys) for name, keys in strata.items()}, number)
     return [
         Drawn(key, name, sizes[name] / len(keys))

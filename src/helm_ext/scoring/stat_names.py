@@ -38,7 +38,7 @@ JUDGED = "_judged"
 """Ends the name of a score of which a judge read what our own reading could not: `exact_match_judged`."""
 
 BESIDE = (*ENDS, *THESE_ROWS, ANSWERS, NOISE)
-"""All that ends the name of what is said of a score, and is none."""
+"""The endings of stats that describe a score and are not scores themselves."""
 
 
 CHOICE, ANSWER, REFUSAL = "unclear_choice", "unclear_answer", "unclear_refusal"

@@ -114,7 +114,7 @@ class _Signatures:
             self._file.write(self._new.tobytes())
 
     def find(self, classes: NDArray[np.int64], least: NDArray[np.float64], nearest: _Nearest) -> None:
-        """Add the pairs of rows of one class that have at least so many hashes in common."""
+        """Add the pairs of rows of one class that have at least `least` hashes in common."""
         rows = np.array(self.rows, dtype=np.int64)
         for start in range(0, HASHES, BAND):
             bucket = classes[rows].astype(np.uint64)

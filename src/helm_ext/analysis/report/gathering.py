@@ -141,7 +141,7 @@ def gather(
 ) -> tuple[list[DatasetFacts], list[str]]:
     """Return the facts of each dataset and main metric, and in words what was left out of the report.
 
-    `most_rows`: so many rows of each dataset are shown. Raises RunEntryError where no run has a score.
+    `most_rows`: how many rows of each dataset are shown. Raises RunEntryError where no run has a score.
     """
     found: dict[tuple[str, str, str], list[RunFacts]] = {}
     siblings = find_siblings(read_sibling(run.folder) for run in runs)

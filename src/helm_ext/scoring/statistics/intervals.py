@@ -198,7 +198,7 @@ def _above_rounding(error: float, values: NDArray[np.float64]) -> float:
 
 
 def name_method(clusters: int) -> str:
-    """Return `Interval.method` of so many clusters."""
+    """Return `Interval.method` for this number of clusters."""
     return "clusters" if clusters >= FEW_CLUSTERS else "few clusters"
 
 
