@@ -61,8 +61,8 @@ class MeasuredRows(MetricService):
         super().__init__(None)
 
     @abstractmethod
-    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[list[Stat]]:
-        """Return the Stats of a row, in pieces, without those of names that are left out.
+    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[Stat]:
+        """Return the Stats of a row, without those of names that are left out.
 
         `states`: those of its request states that a metric is about. Equal names are one object.
         """

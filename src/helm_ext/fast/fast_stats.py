@@ -38,8 +38,8 @@ from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.evalset.remembering import SHORT
 from helm_ext.fast.calibration import compute_calibration
 from helm_ext.fast.fast_scores import get_score
-from helm_ext.fast.one_pass import Context, OnePassMetric, Parts, Stats
-from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_parts
+from helm_ext.fast.one_pass import Context, OnePassMetric, Stats
+from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
@@ -102,7 +102,7 @@ class FastGenerationMetric(OnePassMetric):
 
     def prepare(
         self, adapter_spec: AdapterSpec, metric_service: MetricService
-    ) -> Callable[[Sequence[RequestState], Context], Parts]:
+    ) -> Callable[[Sequence[RequestState], Context], Stats]:
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
@@ -110,24 +110,24 @@ class FastGenerationMetric(OnePassMetric):
         repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
 
-        def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
+        def compute_row(states: Sequence[RequestState], context: Context) -> Stats:
             state = singleton(list(states))
-            parts = common.get_parts(state, context)
+            stats = common.get_stats(state, context)
             reading = read(state)
             if state.instance.references:
-                parts.append(context.once("max_prob", reading.logprob, lambda: _max_prob(reading.logprob, context)))
+                stats += context.once("max_prob", reading.logprob, lambda: _max_prob(reading.logprob, context))
 
                 def compare() -> Stats:
                     return context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
 
                 texts = (*reading.golds, None, *reading.predictions)
                 comes_again = repeats and sum(len(text) for text in texts if text) <= SHORT
-                parts.append(context.once("scores", texts, compare) if comes_again else compare())
-            parts += language_modeling_parts(state, context)
+                stats += context.once("scores", texts, compare) if comes_again else compare()
+            stats += language_modeling_stats(state, context)
             if reading.more:
                 key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])
-                parts.append(context.once("more", key, lambda: _make_more(reading.more, parts, context)))
-            return parts
+                stats += context.once("more", key, lambda: _make_more(reading.more, stats, context))
+            return stats
 
         return compute_row
 
@@ -174,10 +174,10 @@ def _max_prob(logprob: float, context: Context) -> Stats:
     return context.stats([("max_prob", float(np.exp(logprob)) if logprob else 1.0)])
 
 
-def _make_more(values: Mapping[str, float], parts: Parts, context: Context) -> Stats:
-    """Return Stats of further values. Raises ValueError for names that `parts` has already."""
+def _make_more(values: Mapping[str, float], stats: Stats, context: Context) -> Stats:
+    """Return Stats of further values. Raises ValueError for names that `stats` has already."""
     more = context.stats(values.items())
-    known = {stat.name for part in parts for stat in part}
+    known = {stat.name for stat in stats}
     repeated = sorted(stat.name.name for stat in more if stat.name in known)
     if repeated:
         raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
@@ -280,19 +280,19 @@ class FastReferenceMetric(OnePassMetric):
 
     def prepare(
         self, adapter_spec: AdapterSpec, metric_service: MetricService
-    ) -> Callable[[Sequence[RequestState], Context], Parts]:
+    ) -> Callable[[Sequence[RequestState], Context], Stats]:
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         choose, rewrite = self.choose(adapter_spec, window), self.rewrite
 
-        def compute_row(states: Sequence[RequestState], context: Context) -> Parts:
+        def compute_row(states: Sequence[RequestState], context: Context) -> Stats:
             choice = choose([rewrite(state) for state in states])
             several: dict[str, list[float | None]] = {}
             for state in states:
                 for name, value in common.get(state):
                     several.setdefault(name, []).append(value)
             row = [context.stat(name, *values) for name, values in several.items() if name not in context.left_out]
-            return [row, context.stats(choice)]
+            return [*row, *context.stats(choice)]
 
         return compute_row
 

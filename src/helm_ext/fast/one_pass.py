@@ -28,7 +28,7 @@ from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
 from helm_ext.evalset.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
-from helm_ext.fast.tally import Column, Tally, Totals
+from helm_ext.fast.tally import Column, Totals, to_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,14 +38,12 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["Context", "OnePassMetric", "Parts", "Stats"]
+__all__ = ["Context", "OnePassMetric", "Stats"]
 
 REMEMBERED = 2_000
 """How many values of one kind a context remembers: scores repeat, times and log-probabilities do not."""
 
 Stats = list[Stat]
-Parts = list[Stats]
-"""The Stats of a row, in pieces."""
 T = TypeVar("T")
 
 
@@ -235,20 +233,17 @@ class OnePassMetric(FoldingMetric):
         scenario_state: ScenarioState,
         index: int,
         contexts: Sequence[Context],
-        compute_row: Callable[[Sequence[RequestState], Context], Parts],
+        compute_row: Callable[[Sequence[RequestState], Context], Stats],
         facts: RunFacts,
     ) -> tuple[list[PerInstanceStats], _TrialSummary]:
         """Return the Stats of the rows in one trial, and what they say together."""
-        tally = Tally()
         rows: list[PerInstanceStats] = []
         of_instances: dict[Instance, Stats] = {}
         kept: Kept = {}
         for instance, context in zip(scenario_state.instances, contexts, strict=True):
             states = self.select(scenario_state, index, instance)
-            parts = compute_row(states, context) if states else []
-            stats = [stat for part in parts for stat in part]
+            stats = compute_row(states, context) if states else []
             if stats:
-                tally.add(parts)
                 rows.append(PerInstanceStats(str(instance.id), instance.perturbation, index, stats))
                 if self.kept:
                     values = {stat.name.name: stat.mean for stat in stats if stat.name.name in self.kept}
@@ -258,7 +253,7 @@ class OnePassMetric(FoldingMetric):
                             column.append(values[name])
             if facts.has_perturbations:
                 of_instances[instance] = stats
-        summary = _TrialSummary(tally.to_columns(), kept)
+        summary = _TrialSummary(to_columns(row.stats for row in rows), kept)
         if facts.has_perturbations:
             summary.worst = compute_worst_case_metrics(of_instances)
         return rows, summary
@@ -266,7 +261,7 @@ class OnePassMetric(FoldingMetric):
     @abstractmethod
     def prepare(
         self, adapter_spec: AdapterSpec, metric_service: MetricService
-    ) -> Callable[[Sequence[RequestState], Context], Parts]:
+    ) -> Callable[[Sequence[RequestState], Context], Stats]:
         """Do what is done once a run; return the function that makes one instance's Stats, each name once."""
 
     @abstractmethod
@@ -282,5 +277,5 @@ class OnePassMetric(FoldingMetric):
         return []
 
 
-def _take_from(rows: MeasuredRows) -> Callable[[Sequence[RequestState], Context], Parts]:
+def _take_from(rows: MeasuredRows) -> Callable[[Sequence[RequestState], Context], Stats]:
     return lambda states, context: rows.find(states, context.left_out)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.window_service import WindowService
     from helm.common.request import Token
 
-    from helm_ext.fast.one_pass import Context, Parts
+    from helm_ext.fast.one_pass import Context, Stats
 
-__all__ = ["RequestValues", "Values", "language_modeling_parts"]
+__all__ = ["RequestValues", "Values", "language_modeling_stats"]
 
 Values = list[tuple[str, float | None]]
 
@@ -86,15 +86,13 @@ class RequestValues:
         counted = counts.get((hash(text), len(text))) if counts else None
         return self.window.get_num_tokens(text) if counted is None else counted
 
-    def get_parts(self, state: RequestState, context: Context) -> Parts:
+    def get_stats(self, state: RequestState, context: Context) -> Stats:
         """Return the values as Stats of one value each."""
         repeated, times = self._get(state)
         before, after = context.once(
             "requests", repeated, lambda: (context.stats(repeated.before()), context.stats(repeated.after()))
         )
-        if not times:
-            return [before, after]
-        return [before, [context.single(*time) for time in times if time[0] not in context.left_out], after]
+        return [*before, *(context.single(*time) for time in times if time[0] not in context.left_out), *after]
 
     def get(self, state: RequestState) -> Values:
         """Return the values as (name, value)."""
@@ -178,7 +176,7 @@ class RequestValues:
         return costs
 
 
-def language_modeling_parts(state: RequestState, context: Context) -> Parts:
+def language_modeling_stats(state: RequestState, context: Context) -> Stats:
     """Restate `compute_language_modeling_metrics`."""
     tokens = state.result.completions[0].tokens
     skipped = state.num_conditioning_tokens
@@ -189,8 +187,8 @@ def language_modeling_parts(state: RequestState, context: Context) -> Parts:
     counts = (len(tokens), _count_bytes(tokens)) if tokens else (0, 0)
     shared = context.once("tokens", counts, lambda: context.stats(zip(_TOKENS, counts, strict=True)))
     if "logprob" in context.left_out:
-        return [shared]
-    return [[context.single("logprob", sum([token.logprob for token in tokens]))], shared]
+        return shared
+    return [context.single("logprob", sum([token.logprob for token in tokens])), *shared]
 
 
 def _count_bytes(tokens: Sequence[Token]) -> int:

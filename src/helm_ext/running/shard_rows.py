@@ -150,7 +150,7 @@ class MeasuredStats(MeasuredRows):
         """Close the file."""
         self._rows.close()
 
-    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[list[Stat]]:
+    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[Stat]:
         """Return the Stats of a row: see `MeasuredRows`."""
         state = states[0]
         instance_id = str(state.instance.id)
@@ -160,7 +160,7 @@ class MeasuredStats(MeasuredRows):
             return []
         # Of several, that of the metric of texts comes first.
         stats = elements[0 if state.reference_index is None else -1]["stats"]
-        return [[self._to_stat(**stat) for stat in stats if stat["name"]["name"] not in left_out]]
+        return [self._to_stat(**stat) for stat in stats if stat["name"]["name"] not in left_out]
 
     def _to_stat(self, name: JSONObject, **values: Any) -> Stat:
         key = (name["name"], name.get("split"), name.get("sub_split"))

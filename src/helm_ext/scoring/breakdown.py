@@ -22,7 +22,7 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.fast.tally import Column, Tally, Totals
+from helm_ext.fast.tally import Column, Totals, to_columns
 
 __all__ = [
     "SUB_SPLIT",
@@ -66,17 +66,14 @@ class BreakdownMeasure:
     def measure(self, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]) -> BreakdownSummary:
         """Return the main metric's values for each attribute value, by trial."""
         own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
-        trials: BreakdownSummary = {}
-        tallies: dict[int, Tally] = {}
+        trials: dict[int, list[list[Stat]]] = {}
         for row in rows:
-            tally = tallies.setdefault(row.train_trial_index, Tally())
+            found = trials.setdefault(row.train_trial_index, [])
             for stat in row.stats:
                 if stat.name.name == self._main_metric:
                     attributes = own[row.instance_id, row.perturbation]
-                    tally.add([[Stat(self._name(stat.name, *one)).merge(stat)] for one in attributes.items()])
-        for trial, tally in tallies.items():
-            trials[trial] = tally.to_columns()
-        return trials
+                    found.append([Stat(self._name(stat.name, *one)).merge(stat) for one in attributes.items()])
+        return {trial: to_columns(found) for trial, found in trials.items()}
 
     def _name(self, name: MetricName, attribute: str, value: str) -> MetricName:
         key = name, attribute, value

@@ -21,7 +21,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.fast.tally import Column, Tally, Totals
+from helm_ext.fast.tally import Column, Totals, to_columns
 from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
@@ -87,7 +87,7 @@ class SourceMeasure:
 
         `instances`: those of the rows.
         """
-        tally = Tally()
+        made: list[list[Stat]] = []
         differs: dict[int, MetricName] = {}
         """By the id of the score's name, of which a context has one."""
         for stats in _pick(rows, self._names):
@@ -101,13 +101,13 @@ class SourceMeasure:
                     if name is None:
                         name = differs[id(stat.name)] = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
                     found.append(Stat(name).add(float(abs(stat.mean - ours.mean) > _CLOSE)))
-                tally.add([found])
+                made.append(found)
         unscored = Counter(
             _in_context(f"{name}{UNSCORED}", instance)
             for instance in instances
             for name in row_extra(instance).get("source_unscored", ())
         )
-        return SourceSummary(tally.to_columns(), unscored)
+        return SourceSummary(to_columns(made), unscored)
 
 
 def _in_context(stat: str, instance: Instance) -> MetricName:

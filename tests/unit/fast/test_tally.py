@@ -12,7 +12,7 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.fast.tally import Tally, Totals
+from helm_ext.fast.tally import Totals, to_columns
 
 NAMES = [MetricName(name, split="test") for name in ("a", "b", "c")]
 VALUES = st.one_of(
@@ -42,10 +42,7 @@ def in_batches(rows, sizes, *, sent=False):
     totals, rows = Totals(), list(rows)
     while rows:
         size = next(sizes)
-        tally = Tally()
-        for row in rows[:size]:
-            tally.add([[stat] for stat in row])
-        columns = tally.to_columns()
+        columns = to_columns(rows[:size])
         totals.add(pickle.loads(pickle.dumps(columns)) if sent else columns)
         del rows[:size]
     return totals
@@ -78,16 +75,6 @@ def test_many_floats_in_batches_of_any_size():
         totals = in_batches(rows, iter(lambda most=most: draw.randint(1, most), 0))
         assert totals.to_stats() == expected
         assert plain(totals.to_stats()) == plain(expected)
-
-
-def test_stats_that_rows_share_count_once_for_each_row():
-    shared = [to_stat(0, [1]), to_stat(1, [0.5])]
-    tally = Tally()
-    for _ in range(3):
-        tally.add([shared])
-    totals = Totals()
-    totals.add(tally.to_columns())
-    assert [(stat.count, stat.sum) for stat in totals.to_stats()] == [(3, 3), (3, 1.5)]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5])

@@ -51,8 +51,7 @@ def said(stats):
 
 
 def found(stats, given):
-    pieces = stats.find([state(given.instance_id, given.train_trial_index)], NONE)
-    return said(stat for piece in pieces for stat in piece)
+    return said(stats.find([state(given.instance_id, given.train_trial_index)], NONE))
 
 
 ROWS = (
@@ -73,10 +72,10 @@ def test_stats_are_what_was_written_in_any_order(tmp_path, flat):
     for given in (*ROWS, *reversed(ROWS)):
         assert found(stats, given) == said(given.stats)
     assert stats.find([state("z")], NONE) == []
-    [first], [second] = (stats.find([state(name)], NONE) for name in "ab")
+    first, second = (stats.find([state(name)], NONE) for name in "ab")
     assert first[0].name is second[0].name
     stats.shard_ids = {"a-2": "a"}
-    assert [stat.name.name for stat in stats.find([state("a-2")], frozenset({"f1"}))[0]] == ["exact", "low"]
+    assert [stat.name.name for stat in stats.find([state("a-2")], frozenset({"f1"}))] == ["exact", "low"]
     stats.close()
 
 
