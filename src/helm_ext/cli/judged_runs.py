@@ -106,7 +106,8 @@ def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) 
     told = {(key, _who(one.to_json())) for key, new in judged.items() for one in new}
     told.update(_list_told(run))
     for path in runs.glob("*:*"):
-        if (sibling := read_sibling(path)) is None or not sibling.finished:  # a killed one may hold half of its files
+        # A killed one may hold some of its files: the last of them is put in place last and taken away first.
+        if read_sibling(path) is None or not (path / "per_instance_stats.json").is_file():
             continue
         there = RunFiles(path)
         if (there.run_spec["scenario_spec"].get("args") or {}).get("path") == str(target):
