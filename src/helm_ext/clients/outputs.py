@@ -16,7 +16,7 @@ __all__ = ["Outcome", "OutputError", "parse_output"]
 
 OK = 200
 
-NOT_RUN = frozenset({"batch_expired", "batch_cancelled"})
+NOT_RUN = ("batch_expired", "batch_cancelled")  # a code may be of any type, a list too
 """Codes of errors of a request that no model has seen."""
 
 

@@ -55,3 +55,10 @@ def test_every_line_is_an_answer_or_says_why_it_is_none(output, asked, endpoint)
 def test_errors_are_failures_with_their_reason():
     found = [parse_output(line).failure for line in lines("chat_errors.jsonl")]
     assert found == ["not run: batch_expired", "status 400: \"Invalid 'messages'\""]
+
+
+@pytest.mark.parametrize("code", [{"a": 1}, ["x"], 7, None])
+def test_a_code_of_another_type_is_explained(code):
+    line = {"custom_id": "a", "response": None, "error": {"code": code, "message": "no"}}
+    outcome = parse_output(line)
+    assert (outcome.failure, outcome.is_not_run) == ('"no"', False)
