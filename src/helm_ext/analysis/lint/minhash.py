@@ -58,7 +58,7 @@ class MinHashPairs:
 
     def find(self, classes: Sequence[int], rare: Sequence[int]) -> list[tuple[int, int]]:
         """Return pairs of rows of one class that are alike, of each row the nearest ones, in order of the second."""
-        least = np.where(np.array(rare, dtype=bool), LEAST_ALIKE[True], LEAST_ALIKE[False]) * HASHES
+        least = np.where(np.array(rare, dtype=bool), LEAST_ALIKE[True], LEAST_ALIKE[False]).astype(np.float32) * HASHES
         nearest = _Nearest(self._seen)
         for signatures in self._views:
             if signatures.rows:
@@ -113,7 +113,7 @@ class _Signatures:
         if at == BLOCK - 1:
             self._file.write(self._new.tobytes())
 
-    def find(self, classes: NDArray[np.int64], least: NDArray[np.float64], nearest: _Nearest) -> None:
+    def find(self, classes: NDArray[np.int64], least: NDArray[np.float32], nearest: _Nearest) -> None:
         """Add the pairs of rows of one class that have at least `least` hashes in common."""
         rows = np.array(self.rows, dtype=np.int64)
         for start in range(0, HASHES, BAND):
@@ -121,7 +121,9 @@ class _Signatures:
             for number in range(start, start + BAND):
                 bucket = (bucket ^ self._column(number)) * _MIX
                 bucket ^= bucket >> np.uint64(32)
-            order = np.lexsort([self._four_columns(start + BAND + 4), self._four_columns(start + BAND), bucket])
+            order = np.argsort(self._four_columns(start + BAND + 4), kind="stable").astype(np.int32)
+            order = order[np.argsort(self._four_columns(start + BAND)[order], kind="stable")]
+            order = order[np.argsort(bucket[order], kind="stable")]  # np.lexsort would hold all of this at once
             bucket = bucket[order]
             for step in range(1, NEIGHBOURS + 1):
                 at = np.flatnonzero(bucket[:-step] == bucket[step:])
