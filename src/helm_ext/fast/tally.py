@@ -13,6 +13,7 @@ tests/unit/fast/test_tally.py, which adds the same Stats by HELM's function.
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -67,7 +68,7 @@ def _to_column(stats: Sequence[Stat]) -> Column:
             return Column(name, 0, (), None, None, None, None)
     several = max(counts) > 1
     sums = _pack([stat.sum for stat in stats])
-    is_whole = not several and isinstance(sums, array) and sums.typecode == "q"
+    is_whole = not several and isinstance(sums, array) and sums.typecode != "d"
     lows = [stat.min for stat in stats]
     return Column(
         name,
@@ -85,11 +86,9 @@ def _pack(values: list[float]) -> Sequence[float]:
     kinds = set(map(type, values))
     if kinds == {float}:
         return array("d", values)
-    if kinds == {int}:
-        try:
-            return array("q", values)
-        except OverflowError:
-            pass
+    for size in ("b", "q") if kinds == {int} else ():  # most are 0 or 1, and some tasks wait to be added
+        with suppress(OverflowError):
+            return array(size, values)
     return values
 
 
