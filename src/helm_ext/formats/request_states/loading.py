@@ -19,7 +19,13 @@ from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.header_models import CLOSED, FileModel
 from helm_ext.formats.request_states.models import OPEN
-from helm_ext.formats.request_states.parts import OnePieceError, Part, PartWork, read_parts
+from helm_ext.formats.request_states.parts import (
+    OnePieceError,
+    OneProcessError,
+    Part,
+    PartWork,
+    read_parts,
+)
 from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.reading import FileReader, Reader, open_file
@@ -119,8 +125,10 @@ class _Content:
         return self.problems.finish(self.reader.locate)
 
 
-def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None) -> _Content:
+def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None, may_share: bool = True) -> _Content:
     """Read every state. `kept`: how many rows are kept in memory, if there are no more; None: the file is only checked.
+
+    `may_share`: whether several processes may read it.
 
     Raises DatasetError when nothing can be read at all, HelmExtError where it is not clear how many processes are
     wanted.
@@ -139,13 +147,16 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
 
         store = RowStore(Row.pack, unpack, kept if reader.is_streamed else math.inf)
     try:
-        if kept in (None, math.inf) or not _read_in_parts(reader, header, options, part, store):
+        may_group = kept in (None, math.inf) or not reader.is_streamed
+        if may_group or not may_share or not _read_in_parts(reader, header, options, part, store):
             with show_reading(path):
-                may_group = kept in (None, math.inf) or not reader.is_streamed
                 part.read(reader, header, None if store is None else store.add, may_group=may_group)
     except OnePieceError:
         reader.close()
         return _read(open_, path, options, kept=math.inf)
+    except OneProcessError:
+        reader.close()
+        return _read(open_, path, options, kept=kept, may_share=False)
     if store is not None:
         store.finish()
     return _Content(reader, header, part, problems, reader.digest, store)
@@ -154,7 +165,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
 def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part, store: RowStore[Row] | None) -> bool:
     """Let several processes read the states, if there are several and it pays. False: this one must do it.
 
-    Raises OnePieceError, DatasetError, HelmExtError.
+    Raises OneProcessError, OnePieceError, HelmExtError.
     """
     if not isinstance(reader, FileReader) or reader.problems.errors or Path(reader.path).stat().st_size < LEAST_BYTES:
         return False
@@ -177,7 +188,7 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
             reader.problems.merge(problems)
             segments.append(segment)
     if not part.profile.rows:
-        raise OnePieceError
+        raise OneProcessError
     assert store is not None
     store.take(segments, folder)
     return True

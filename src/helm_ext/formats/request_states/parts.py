@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from helm_ext.engines.engine import Engine
     from helm_ext.files.store import Segment, SpillWriter
 
-__all__ = ["OnePieceError", "Part", "PartWork", "read_parts"]
+__all__ = ["OnePieceError", "OneProcessError", "Part", "PartWork", "read_parts"]
+
+
+class OneProcessError(Exception):
+    """One process must read a file: where something is wrong with it, so that one reading says it all."""
 
 
 class OnePieceError(Exception):
@@ -139,15 +143,12 @@ class PartWork:
     def read(self, writer: SpillWriter, lines: Lines) -> tuple[Part, Problems, Segment] | None:
         """Return what is known of lines, what was found in them, and where their rows are stored.
 
-        None where the file must be read in one piece: where there are errors, so that one reading says them all.
+        None where there are errors. Raises OnePieceError.
         """
         problems, part = Problems(self.path), Part(self.header, self.seed, is_checked=False)
         with garbage.paused():
             reader = LineReader(self.path, problems, lines)
-            try:
-                part.read(reader, self.header, lambda row: writer.add(row.pack()), may_group=False)
-            except OnePieceError:
-                return None
+            part.read(reader, self.header, lambda row: writer.add(row.pack()), may_group=False)
         return None if problems.errors else (part, problems, writer.end())
 
 
@@ -156,12 +157,15 @@ def read_parts(
 ) -> Generator[tuple[Part, Problems, Segment], None, None]:
     """Yield what the processes of `engine` know of the lines of a file, some at a time: of `size` bytes or more.
 
-    Raises OnePieceError where the file must be read in one piece, DatasetError, BatchLostError.
+    Raises OneProcessError where there are errors, in rows or in reading the lines; OnePieceError, BatchLostError.
     """
-    for found in engine.map(work.begin, _cut(lines, size), split=Lines.split):
-        if found is None:
-            raise OnePieceError
-        yield found
+    try:
+        for found in engine.map(work.begin, _cut(lines, size), split=Lines.split):
+            if found is None:
+                raise OneProcessError
+            yield found
+    except DatasetError as error:
+        raise OneProcessError from error
 
 
 def _cut(lines: Iterable[tuple[int, bytes]], size: int) -> Iterator[Lines]:

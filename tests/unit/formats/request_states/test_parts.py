@@ -15,6 +15,7 @@ from request_states_files import answered, choice, reference, state
 from helm_ext.engines import processes
 from helm_ext.errors import DatasetError, HelmExtError
 from helm_ext.evalset.rows import Lacks
+from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
 from helm_ext.formats.request_states.parts import Lines
@@ -363,6 +364,32 @@ def test_what_is_wrong_is_said_in_the_same_words(tmp_path, in_parts, name):
         engine = Here(cut)
         assert in_parts(engine, path, **options) == whole
         assert engine.done
+
+
+def test_a_wrong_file_is_not_held_in_memory(tmp_path, in_parts, monkeypatch):
+    held, add = [], RowStore.add
+
+    def add_and_count(self, row):
+        add(self, row)
+        held.append(len(self.kept or ()))
+
+    monkeypatch.setattr(RowStore, "add", add_and_count)
+    monkeypatch.setattr(loading, "KEPT_ROWS", 3)
+    path, engine = write(tmp_path / "f.jsonl", [*lines(*map(ask, range(20))), b"no row"]), Here([9])
+    assert in_parts(engine, path) == see(path)
+    assert engine.done
+    assert max(held) == 3
+
+
+def test_what_is_wrong_with_a_truncated_file_is_said_in_the_same_words(tmp_path, in_parts):
+    """Of its rows too: here the first has no correct reference."""
+    rows = [ask(0, references=[]), *map(ask, range(1, 3_000))]
+    data = gzip.compress(write(tmp_path / "f.jsonl", lines(*rows)).read_bytes())
+    path = tmp_path / "f.jsonl.gz"
+    path.write_bytes(data[: len(data) // 2])
+    whole = see(path)
+    assert {"compression", "no-correct-reference"} <= {problem.code for problem, _, _ in whole[1]}
+    assert in_parts(Here(), path) == whole
 
 
 def test_of_many_errors_as_many_are_named(tmp_path, in_parts):
