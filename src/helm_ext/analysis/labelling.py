@@ -278,10 +278,12 @@ def take_labels(
             message = f"it was drawn from {made.answers} answers, and {name} has {there}"
             hint = "name the run that the sheet was drawn from, or draw one from this run"
             problems.add(Location(str(path)), message, hint, code="run", kind=DatasetIntegrityError)
-    if problems.errors == len(labels) > 1:
-        drawn_of = " and ".join(sorted({row.run for row in made.rows}))
+    drawn_from = {row.run for row in made.rows}
+    is_elsewhere = {_DIGEST.sub("", name) for name in drawn_from}.isdisjoint(_DIGEST.sub("", name) for name in runs)
+    if is_elsewhere and problems.errors == len(labels) > 1:
         message = (
-            f"none of its {len(labels)} labels is of an answer of {' or '.join(runs)}: it was drawn from {drawn_of}"
+            f"none of its {len(labels)} labels is of an answer of {' or '.join(runs)}: "
+            f"it was drawn from {' and '.join(sorted(drawn_from))}"
         )
         problems = Problems(str(path))
         problems.add(Location(str(path)), message, "name that run", code="run", kind=DatasetIntegrityError)

@@ -230,6 +230,10 @@ def test_labels_of_answers_that_have_changed_are_refused(folder):
     state.write_text(state.read_text().replace(f"It is {n + 1}.", "It is so."))
     said = run("judge", "labels", "sheet.csv", find_run(), code=1)
     assert f'question or answer of row "r{n}" has changed since the sheet was drawn' in said
+    state.write_text(state.read_text().replace('"It is ', '"It was '))
+    said = run("judge", "labels", "sheet.csv", find_run(), code=1)
+    assert "draw a sheet of the run as it is now" in said
+    assert "none of its" not in said
 
 
 def test_labels_of_some_rows_are_none_of_a_run_that_has_more(folder):
