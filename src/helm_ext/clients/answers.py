@@ -19,6 +19,7 @@ from helm_ext.clients.openai_requests import Endpoint
 from helm_ext.clients.outputs import OutputError, parse_output
 from helm_ext.errors import (
     DatasetIntegrityError,
+    DatasetSchemaError,
     DatasetSyntaxError,
     HelmExtError,
     Location,
@@ -31,6 +32,8 @@ from helm_ext.files.writing import open_part
 __all__ = ["ANSWERS", "Answers", "Tally", "join"]
 
 ANSWERS = "answers.jsonl"
+
+_GIVE_AGAIN = f"remove {ANSWERS} and give all files of results again"
 
 
 @dataclass
@@ -138,8 +141,9 @@ def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answer
     requests = {sent.custom_id: sent for sent in manifest.requests}
     answers = Answers(folder / ANSWERS, manifest.plan.endpoint, requests)
     problems = Problems()
+    stored_bytes = answers.path.stat().st_size if answers.path.exists() else 0
     with open_part(answers.path) as part:
-        if answers.path.exists() and answers.path.stat().st_size:
+        if stored_bytes:
             _read_results(answers.path, answers, part.file, problems)
         raise_for(problems.finish())
         before = len(answers._stored)  # noqa: SLF001 - one unit
@@ -148,7 +152,7 @@ def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answer
             _read_results(path, answers, part.file, problems)
         raise_for(problems.finish())
         answers.new = len(answers._stored) - before  # noqa: SLF001
-        if answers.new:
+        if answers.new or part.file.tell() != stored_bytes:  # the places of answers are those in what was written now
             part.replace()
     answers.failures = {key: why for key, why in answers.failures.items() if key not in answers._stored}  # noqa: SLF001
     return answers
@@ -168,11 +172,15 @@ def _read_results(path: Path, answers: Answers, target: IO[bytes], problems: Pro
                 problems.add(
                     Location(shown, number, "custom_id"),
                     f"{outcome.custom_id!r:.80} is no request of {answers.path.parent / MANIFEST}",
-                    hint=f"remove {ANSWERS} and give all files of results again"
+                    hint=_GIVE_AGAIN
                     if path == answers.path
                     else "these are results of other requests, or of an earlier version of the dataset",
                     code="unknown-id",
                     kind=DatasetIntegrityError,
+                )
+            elif outcome.failure and path == answers.path:  # only answers are stored there
+                problems.add(
+                    Location(shown, number), outcome.failure, hint=_GIVE_AGAIN, code="answer", kind=DatasetSchemaError
                 )
             elif outcome.failure:
                 answers.failures.setdefault(outcome.custom_id, outcome.failure)

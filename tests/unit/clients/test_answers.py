@@ -186,6 +186,18 @@ def test_damaged_kept_answers_are_refused(tmp_path):
         join(make(), tmp_path, [])
 
 
+def test_kept_answers_are_read_however_they_were_written(tmp_path):
+    """Somebody may look through the file, and save it again."""
+    answers = join(make(), tmp_path, [write(tmp_path, "1.jsonl", *[ok(id_, id_) for id_ in IDS])])
+    lines = [json.loads(line) for line in answers.path.read_text().splitlines()]
+    write(tmp_path, ANSWERS, lines[0], *lines)
+    assert answers.path.write_text(answers.path.read_text().replace(":", ": "))
+    assert texts(join(make(), tmp_path)) == {id_: id_ for id_ in IDS}
+    write(tmp_path, ANSWERS, {"custom_id": IDS[0]}, *lines[1:])
+    with pytest.raises(DatasetError, match=f"{ANSWERS}:1: no response and no error\n  hint: remove {ANSWERS}"):
+        join(make(), tmp_path)
+
+
 def test_answers_are_counted_by_what_they_say_of_themselves(tmp_path):
     cut = ok(IDS[0])
     cut["response"]["body"]["choices"][0]["finish_reason"] = "length"
