@@ -23,6 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from helm_ext.clients import event_loop
 from helm_ext.errors import show
+from helm_ext.files import MAX_DEPTH, is_deeper
 
 if TYPE_CHECKING:
     import aiohttp
@@ -275,6 +276,8 @@ def _parse_reply(data: bytes) -> Any:
     character is to any decoder).
     """
     found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
+    if is_deeper(found, MAX_DEPTH):  # pickle reads fewer levels than JSON's parser: the cache could not hold it
+        raise ValueError("nested too deep")
     if b"\\ud" in data.lower():
         text = json.dumps(found, ensure_ascii=False)
         found = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))

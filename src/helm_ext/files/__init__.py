@@ -11,6 +11,7 @@ from helm_ext.files.content import BOM, LineSource, Source, read_json, read_sour
 from helm_ext.files.json_text import (
     canonical_json,
     decode,
+    is_deeper,
     is_faithful,
     is_finite,
     parse_json,
@@ -29,6 +30,7 @@ __all__ = [
     "Source",
     "canonical_json",
     "decode",
+    "is_deeper",
     "is_faithful",
     "is_finite",
     "iter_json_lines",

@@ -14,7 +14,7 @@ from helm_ext.files.limits import MAX_DEPTH
 from helm_ext.files.opening import ZIP_MAGIC
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
-__all__ = ["canonical_json", "decode", "is_faithful", "is_finite", "parse_json", "parse_relaxed_json"]
+__all__ = ["canonical_json", "decode", "is_deeper", "is_faithful", "is_finite", "parse_json", "parse_relaxed_json"]
 
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
@@ -124,7 +124,7 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
         raise DatasetSyntaxError.at(
             path, "not usable JSON: a number has too many digits", line=line, code="not-json"
         ) from None
-    if _is_deeper(value, MAX_DEPTH):
+    if is_deeper(value, MAX_DEPTH):
         raise _too_deep(text, path, line)
     if doubled:
         at = line + _line_of_doubled(text, doubled[0])
@@ -172,7 +172,7 @@ def is_finite(value: Any) -> bool:
     return True
 
 
-def _is_deeper(value: Any, limit: int) -> bool:
+def is_deeper(value: Any, limit: int) -> bool:
     """Whether objects and lists stand inside one another in more than `limit` levels."""
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(limit):

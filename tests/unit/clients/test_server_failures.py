@@ -106,6 +106,10 @@ def test_what_no_answer_needs_is_not_in_the_way_of_one(kind, server, config):
     assert (again.completions[0].text, again.cached) == (result.completions[0].text, True)
 
 
+def nested(body):
+    return 200, f'{json.dumps(saying(body, "Paris"))[:-1]}, "more": {"[" * 500}{"]" * 500}}}'.encode()
+
+
 GARBLED = {
     "malformed JSON": lambda body: (200, b'{"choices": [{"index": 0, "mess'),
     "not JSON": lambda body: (200, b"<html>busy</html>"),
@@ -113,6 +117,7 @@ GARBLED = {
     "a list": lambda body: (200, []),
     "null": lambda body: (200, None),
     "an error with status 200": lambda body: (200, {"error": "busy"}),
+    "deeper than the cache can hold": nested,
     "empty choices": no_choices,
     "null content": null_content,
     "null log-probabilities": null_logprobs,
