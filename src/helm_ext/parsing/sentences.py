@@ -27,7 +27,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
         clauses = [end - len(text[begin:end].lstrip())] if len(spans) > 1 else []
         commas = (comma.end() for comma in _COMMA.finditer(text, begin, end))
-        for clause in (*clauses, *(comma for comma in commas if phrases.NEGATION.search(text, begin, comma))):
+        for clause in (*clauses, *(comma for comma in commas if _is_instead(mentions, begin, comma))):
             alone = mentions.read_items(clause, end)
             if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
                 predicates.add(alone[0])
@@ -50,6 +50,14 @@ def read_sentence(mentions: Mentions) -> Named | None:
             is_said = predicates == {frozenset(found)} or _is_said(mentions, found, sentences)
             return frozenset(found) if is_said else None
     return equals or (predicates.pop() if len(predicates) == 1 and not found else None)
+
+
+def _is_instead(mentions: Mentions, begin: int, comma: int) -> bool:
+    """Tell whether what follows a comma is said instead of what stands before it: "Not A, B.", not "Maybe A, B."."""
+    if not phrases.NEGATION.search(mentions.text, begin, comma):
+        return False
+    named = [word.start() for word in _WORD.finditer(mentions.text, begin, comma) if mentions.read_item(word.start())]
+    return all(_NOT.search(mentions.text[begin:place]) for place in named)
 
 
 def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:
@@ -99,6 +107,11 @@ _SIGNS = (*"-+$€£¥.^/",)
 _CLAUSE_END = re.compile(r"[,;:—(]")
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])", re.IGNORECASE)
 _COMMA = re.compile(r"[,;]\s")
+_WORD = re.compile(r"\w+")
+_NOT = phrases.compile_words(
+    r"\b(?:not|nicht|pas|не|non|não|no es)(?: (?:the|option|choice|answer|letter))? {1,2}\W?$|不是?$"
+)
+"""Before an option: it alone is denied."""
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""

@@ -101,6 +101,25 @@ def test_prose_that_may_not(words):
     assert read_label(f"The answer is B {words} there", LABELS) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Not A, B.", "B"),
+        ("Not zormun, not kolpus, wemtin.", "C"),
+        ("If I had to guess, kolpus.", "B"),
+        # Two options in doubt, or denied, are no answer.
+        ("Maybe A, B", None),
+        ("It could be A, B", None),
+        ("It can't be A, B", None),
+        ("I would not say A, B", None),
+        ("It states A, B", None),
+        ("Possibly A, B.", None),
+    ],
+)
+def test_what_follows_a_comma_in_a_sentence_of_doubt(text, label):
+    assert read_label(text, LABELS) == label
+
+
 @pytest.mark.parametrize("before", ["not", "never", "definitely not", "clearly not", "also not"])
 def test_a_denied_answer(before):
     assert read_label(f"The answer is {before} B.", LABELS) is None
