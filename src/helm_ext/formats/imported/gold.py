@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from helm_ext.errors import show
 
 __all__ = [
+    "MOST_OPTIONS",
     "NO_YES",
     "Element",
     "GoldKind",
@@ -42,10 +43,14 @@ _WHOLE = re.compile(r"\s*(-?(?:0|[1-9][0-9]*))(?:\.0+)?\s*", re.ASCII)
 """A whole number as a cell has it; pandas writes 1.0 where another cell of the column is empty. "007" is not one."""
 
 
+MOST_OPTIONS = 26
+"""That have letters."""
+
+
 def to_options(texts: Sequence[str]) -> dict[str, str]:
-    """Return options that have no labels of their own as A, B, C, ... Raises ValueError for more than 26."""
-    if len(texts) > 26:
-        raise ValueError(f"{len(texts)} options, and there are letters for 26")
+    """Return options that have no labels of their own as A, B, C, ... Raises ValueError for more than there may be."""
+    if len(texts) > MOST_OPTIONS:
+        raise ValueError(f"{len(texts)} options, and there are letters for {MOST_OPTIONS}")
     return {chr(ord("A") + index): text for index, text in enumerate(texts)}
 
 

@@ -17,6 +17,7 @@ from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, s
 from helm_ext.files.store import RowStore
 from helm_ext.formats.imported.gold import GoldKind, Kind
 from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.imported.structs import without_nan
 from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in, read_choice, require_compared
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
@@ -143,6 +144,7 @@ class Profile:
         question = self._numbers.setdefault(doc_id, len(self._keys))
         is_first = question == len(self._keys)
         if is_first:
+            sample["doc"] = without_nan(sample["doc"])  # or Infinity is the gold "inf"
             self._keys.append(key)
             self._first.append(len(self._store))
         elif self._keys[question] != key:

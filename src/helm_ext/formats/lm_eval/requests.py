@@ -112,7 +112,9 @@ def _read_answers(resps: Sequence[Any]) -> tuple[list[float], list[bool]]:
     try:
         logprobs = [float(found[0][0]) for found in resps]
         greedy = [_GREEDY[found[0][1]] for found in resps]
-    except (TypeError, ValueError, IndexError, KeyError):
+        if math.inf in logprobs:
+            raise ValueError  # noqa: TRY301 - told as the others
+    except (TypeError, ValueError, OverflowError, IndexError, KeyError):
         shown = show(resps)
         raise RequestError(f"resps: expected a log-probability and True or False for each, got {shown}") from None
     if -math.inf in logprobs:

@@ -8,7 +8,6 @@ from typing import Any
 from helm_ext.errors import DatasetIntegrityError, show
 from helm_ext.evalset import Likelihood
 from helm_ext.formats.imported.row import Answer, Row
-from helm_ext.formats.imported.structs import without_nan
 from helm_ext.formats.lm_eval.exact_match import Cleaner
 from helm_ext.formats.lm_eval.golds import READINGS, find_in, read_choice, read_texts_of_target
 from helm_ext.formats.lm_eval.profile import Profile, Question, label_options
@@ -52,7 +51,7 @@ class RowMaker:
             id=sample["doc_id"],
             question=asked.question,
             source_scores=question.scores,
-            data=self._keep(without_nan(sample["doc"])),
+            data=self._keep(sample["doc"]),
         )
         if asked.kind == "generate_until":
             self._add_texts(row, question)

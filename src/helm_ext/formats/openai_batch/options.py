@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from helm_ext.clients.openai_replies import ReplyError, ReplyToken
-from helm_ext.formats.imported.gold import to_options
+from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.row import Likelihood
 
 __all__ = ["Question", "find_starts", "group", "score_option"]
@@ -51,7 +51,7 @@ class Question:
 def group(requests: Mapping[str, tuple[str, int]]) -> list[Question]:
     """Return the questions of requests: id to (prompt, line), in the order of their first ones.
 
-    Raises ValueError for an id without a number, a number that is missing, and a question with one option.
+    Raises ValueError for an id without a number, a number that is missing, and a question with one option or too many.
     """
     numbered: dict[str, list[tuple[int, str]]] = {}
     for custom_id in requests:
@@ -65,6 +65,8 @@ def group(requests: Mapping[str, tuple[str, int]]) -> list[Question]:
         numbers = [number for number, _ in found]
         if len(found) < 2 or numbers != list(range(numbers[0], numbers[0] + len(found))) or numbers[0] > 1:
             raise ValueError(f"{base}: the options {', '.join(map(str, numbers))} are not all of a question")
+        if len(found) > MOST_OPTIONS:
+            raise ValueError(f"{base}: {len(found)} options, and there are letters for {MOST_OPTIONS}")
         ids = [custom_id for _, custom_id in found]
         prompts, lines = zip(*(requests[custom_id] for custom_id in ids), strict=True)
         questions.append(Question(base, ids, list(prompts), list(lines)))

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, did_you_mean, show
-from helm_ext.formats.imported.gold import to_options
+from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.table.layouts import Layout
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
 from helm_ext.formats.table.tool_layouts import find_layout
 
-__all__ = ["CANDIDATES", "MOST_OPTIONS", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
+__all__ = ["CANDIDATES", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
 
 CANDIDATES: Mapping[str, Sequence[str]] = {
     "question": ("question", "prompt", "input", "query", "problem", "instruction"),
@@ -39,9 +39,6 @@ _NAMED = ("scores", "judgements")
 
 OUTPUT_NAMES = frozenset(CANDIDATES["output"])
 """A column of another name is called after its model."""
-
-MOST_OPTIONS = 26
-"""There are letters for so many."""
 
 _GROUP = re.compile(r"(?:(option|opt|choice|ending|answer|sol)[ _-]?)?([a-z]|\d\d?)", re.IGNORECASE)
 """A column that holds one option: `A`, `option_a`, `choice1`."""

@@ -1,4 +1,4 @@
-"""From cells to rows: the second of a table's two readings."""
+"""From cells to rows."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
 
 from helm_ext.errors import DatasetIntegrityError, Location, did_you_mean, format_path, show
-from helm_ext.formats.imported.gold import NO_YES, GoldKind, to_options
+from helm_ext.formats.imported.gold import MOST_OPTIONS, NO_YES, GoldKind, to_options
 from helm_ext.formats.imported.row import Answer, Message
 from helm_ext.formats.imported.score_values import to_number
 from helm_ext.formats.table.cells import CellError, label_options, look_up, read_options, to_text
 from helm_ext.formats.table.options import Options
-from helm_ext.formats.table.roles import MOST_OPTIONS, Roles, option_labels
+from helm_ext.formats.table.roles import Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
 from helm_ext.judging.judgement import read_judgements
 

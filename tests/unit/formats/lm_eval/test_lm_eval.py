@@ -196,6 +196,12 @@ def test_minus_infinity_and_what_is_no_number(tmp_path):
     assert evalset.counts["unscored"] == 1
 
 
+@pytest.mark.parametrize("value", ["inf", math.inf, 10**400])
+def test_what_no_log_probability_can_be_is_refused(value, tmp_path):
+    path = changed(tmp_path, "lx_index", lambda rows: rows[2]["resps"][1][0].__setitem__(0, value))
+    assert f"{path}:3: resps: expected a log-probability" in refusal(path)
+
+
 # Targets
 
 
@@ -325,6 +331,13 @@ def test_gold_names_a_key_of_doc():
     assert golds(load(samples("lx_lists"), gold="doc.country").instances[0]) == ["Umbria Minor"]
     assert golds(load(samples("lx_lists"), gold="country").instances[0]) == ["Umbria Minor"]
     assert "no gold" in refusal(samples("lx_lists"), gold="doc.town")
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_gold_that_is_no_number_is_not_there(value, tmp_path):
+    path = changed(tmp_path, "lx_lists", lambda rows: rows[1]["doc"].update(country=value))
+    evalset = load(path, gold="doc.country")
+    assert (evalset.counts["unscored"], golds(evalset.instances[1])) == (1, [])
 
 
 # Generated answers and filters

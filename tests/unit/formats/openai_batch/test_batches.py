@@ -294,6 +294,11 @@ class TestOptions:
         with pytest.raises(DatasetError, match="no number at the end"):
             FORMAT.load(**write_batch(tmp_path, [asked], [answer], {"q": 0}))
 
+    def test_more_options_than_letters(self, tmp_path):
+        made = [self.option(f"q#{at}", "1+1?", f" {at}", -1.0) for at in range(27)]
+        with pytest.raises(DatasetError, match="q: 27 options, and there are letters for 26"):
+            FORMAT.load(**write_batch(tmp_path, *zip(*made, strict=True), {"q": 0}))
+
 
 def test_all_lines_that_are_wrong_are_said_at_once(tmp_path):
     arguments = write_batch(tmp_path, ASKED, [result("a", "2")], GOLDS)
