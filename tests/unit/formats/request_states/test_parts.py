@@ -18,7 +18,9 @@ from helm_ext.evalset.rows import Lacks
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
+from helm_ext.formats.request_states.header import Options
 from helm_ext.formats.request_states.parts import Lines
+from helm_ext.formats.request_states.reading import open_file
 
 
 def compared(text, **likelihoods):
@@ -379,6 +381,16 @@ def test_a_wrong_file_is_not_held_in_memory(tmp_path, in_parts, monkeypatch):
     assert in_parts(engine, path) == see(path)
     assert engine.done
     assert max(held) == 3
+
+
+def test_what_is_known_of_rows_is_small_whatever_keys_they_have(tmp_path):
+    sizes = []
+    for name in ("own {}", "own"):
+        rows = lines(*({**ask(n), name.format(n): 1} for n in range(2_000)))
+        path = write(tmp_path / f"{name}.jsonl", rows)
+        content = loading._read(lambda problems, path=path: open_file(path, problems), path, Options(), kept=None)
+        sizes.append(len(pickle.dumps(content.part.checks)))
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
 
 
 def test_what_is_wrong_with_a_truncated_file_is_said_in_the_same_words(tmp_path, in_parts):

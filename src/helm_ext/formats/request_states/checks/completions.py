@@ -110,11 +110,9 @@ class ReasonedAnswers(Rule):
             lead = re.search(r"(\w+\W+)?\w+\W*$", text.removesuffix(gold)) if text.endswith(gold) else None
             if lead is not None:
                 self.found.add(row)
-                self._count(lead[0].strip(), 1)
-
-    def _count(self, lead: str, times: int) -> None:
-        if lead in self.leads or len(self.leads) < MOST_KEPT:
-            self.leads[lead] += times
+                words = lead[0].strip()
+                if words in self.leads or len(self.leads) < MOST_KEPT:
+                    self.leads[words] += 1
 
     def report(self, file: File) -> None:
         plan, profile = file.plan, file.profile

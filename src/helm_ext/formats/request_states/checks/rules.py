@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import lru_cache
 
 import msgspec
 
@@ -302,25 +303,21 @@ def scales(file: File) -> None:
 class UnknownPerturbation(Rule):
     """Descriptions of perturbations that HELM does not know."""
 
-    def __init__(self, header: Header) -> None:  # noqa: ARG002
-        self.wrong: dict[bytes, str] = {}
-        """Descriptions that were looked at, and what is wrong with each: "" for nothing."""
-
     def see(self, row: Row, state: State) -> None:  # noqa: ARG002
         given = row.instance.get("perturbation")
-        if not given:
-            return
-        key = canonical_json(given)
-        if key not in self.wrong:
-            if len(self.wrong) >= MOST_KEPT:
-                self.wrong.clear()
-            try:
-                self.wrong[key] = ""
-                to_perturbation(given)
-            except ValueError as error:
-                self.wrong[key] = str(error)
-        if self.wrong[key]:
-            row.place.error("instance", "perturbation", message=self.wrong[key], code="perturbation")
+        wrong = _find_wrong(msgspec.json.encode(given)) if given else ""
+        if wrong:
+            row.place.error("instance", "perturbation", message=wrong, code="perturbation")
+
+
+@lru_cache(MOST_KEPT)
+def _find_wrong(perturbation: bytes) -> str:
+    """Return what is wrong with a description, which is JSON; "" for nothing."""
+    try:
+        to_perturbation(msgspec.json.decode(perturbation))
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def nonfinite_numbers(file: File) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from helm_ext.errors import Path
@@ -18,7 +19,7 @@ from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.models import known_keys
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.tally import First
+from helm_ext.formats.request_states.tally import MOST_KEPT, First
 
 __all__ = ["StrayKeys"]
 
@@ -87,28 +88,20 @@ class StrayKeys(Rule):
     def __init__(self, header: Header) -> None:  # noqa: ARG002
         self.found: dict[tuple[Path, str], First] = {}
         """(place in the state, key) to where it was seen."""
-        self.settled = {place: set(known) for place, known in _READABLE_KEYS.items()}
-        """Keys that are read, and those that rows have for themselves: they are not looked at again."""
 
     def see(self, row: Row, state: State) -> None:
         if row.is_helm or state.is_known:
             return
-        settled = self.settled
         for place, given in _find_objects(state.value, row):
-            if not settled[place].issuperset(given):
+            if not _READABLE_KEYS[place].issuperset(given):
                 for key in given:
-                    if key not in settled[place]:
-                        self._look_at(place, key, row)
+                    self._look_at(place, key, row)
 
     def _look_at(self, place: Path, key: str, row: Row) -> None:
         if row.found[0][0] == "ok" and (place, key) in _ANSWERS:
             return  # it may be the row's own: only a row without a recorded completion can tell
-        if (place, key) not in self.found:
-            if not _guess(place, key):
-                self.settled[place].add(key)
-                return
-            self.found[place, key] = First()
-        self.found[place, key].add(row)
+        if key not in _READABLE_KEYS[place] and _guess(place, key):
+            self.found.setdefault((place, key), First()).add(row)
 
     def report(self, file: File) -> None:  # noqa: ARG002
         for (place, key), first in self.found.items():
@@ -141,6 +134,7 @@ def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Ma
             yield _HELMS_COMPLETION, completion
 
 
+@lru_cache(MOST_KEPT)  # rows have the same keys again and again, as a rule: a file may have some of its own in each row
 def _guess(place: Path, key: str) -> str:
     """Return what may have been meant, or ""."""
     hint = _HINTS.get((place, key)) or _ANSWERS.get((place, key))
