@@ -25,7 +25,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import DIGEST_LENGTH
-from helm_ext.hub.records import parse_object
+from helm_ext.hub.chat_records import parse_object
 
 __all__ = ["hub_app"]
 

@@ -1,7 +1,7 @@
 """Where the batches of a run are done: in this process, in processes of this machine, or on a Ray cluster.
 
 A batch is a pure function of what it is given: it may be done twice, anywhere, and in any order. So one rule holds for
-whatever ends a worker, and `Workers` has it; `processes` and `ray` know how a worker is started, asked and ended.
+whatever ends a worker, and `Workers` has it; `processes` and `ray_engine` know how one is started, asked and ended.
 """
 
 from __future__ import annotations

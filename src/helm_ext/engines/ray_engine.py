@@ -16,7 +16,7 @@ from typing import Any
 
 from helm_ext.engines.engine import LostError, Workers
 from helm_ext.engines.ray_actor import RayActor, versions
-from helm_ext.engines.ray_start import RayConnection, RaySettings
+from helm_ext.engines.ray_cluster import RayConnection, RaySettings
 
 __all__ = ["RayEngine"]
 

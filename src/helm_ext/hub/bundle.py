@@ -33,8 +33,8 @@ from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.opening import near_files
 from helm_ext.files.writing import replace_file
 from helm_ext.hub.archive import Limits, open_archive
+from helm_ext.hub.chat_records import Record, parse_record, read_rows
 from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
-from helm_ext.hub.records import Record, parse_record, read_rows
 
 __all__ = [
     "MEMBERS",

@@ -11,8 +11,8 @@ from helm_ext.hub.bundle import MEMBERS
 
 if TYPE_CHECKING:
     from helm_ext.hub.bundle import Bundle
+    from helm_ext.hub.chat_records import Record
     from helm_ext.hub.meta import Split
-    from helm_ext.hub.records import Record
 
 __all__ = ["Change", "Difference", "SplitDifference", "compare"]
 

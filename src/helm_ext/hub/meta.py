@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from helm_ext.errors import Location, Problems, show
-from helm_ext.hub.records import parse_object, suggest_rename
+from helm_ext.hub.chat_records import parse_object, suggest_rename
 
 __all__ = ["META_NAME", "NAME_RULE", "SPLITS", "Meta", "Split", "is_valid_name", "parse_meta"]
 

@@ -38,8 +38,8 @@ from helm_ext.hub.bundle import (
     save,
     sha256_of,
 )
+from helm_ext.hub.chat_records import Record
 from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
-from helm_ext.hub.records import Record
 
 __all__ = ["Packed", "pack"]
 

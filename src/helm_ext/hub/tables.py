@@ -12,8 +12,8 @@ from datasets.table import InMemoryTable, concat_tables
 
 if TYPE_CHECKING:
     from helm_ext.hub.bundle import Bundle
+    from helm_ext.hub.chat_records import Record
     from helm_ext.hub.meta import Split
-    from helm_ext.hub.records import Record
 
 __all__ = ["FEATURES", "get_attributes", "to_dataset_dict"]
 

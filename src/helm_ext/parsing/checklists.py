@@ -6,8 +6,8 @@ import re
 import unicodedata
 
 from helm_ext.parsing import phrases
+from helm_ext.parsing.decoration import find_lines
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
-from helm_ext.parsing.spelling import find_lines
 
 __all__ = ["BAD", "GOOD", "RIGHT", "WRONG", "read_checklist"]
 

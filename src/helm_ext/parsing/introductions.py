@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from helm_ext.parsing.decoration import MARKER
 from helm_ext.parsing.phrases import any_of, compile_words
-from helm_ext.parsing.spelling import MARKER
 
 __all__ = ["ANCHOR", "INTRODUCTION", "REJECTION", "VERDICT"]
 

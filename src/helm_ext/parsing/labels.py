@@ -40,11 +40,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from helm_ext.parsing.decoration import get_label_set, peel, simplify, strip_end_tokens
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.predictions import apply_pattern
 from helm_ext.parsing.runon import find_asked_options, without_next_question
 from helm_ext.parsing.segments import SEPARATOR, split_segments
-from helm_ext.parsing.spelling import get_label_set, peel, simplify, strip_end_tokens
 from helm_ext.parsing.thinking import split_thinking
 
 __all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_choice", "read_label", "read_labels"]

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
-from helm_ext.parsing.options import Options
-from helm_ext.parsing.spelling import (
+from helm_ext.parsing.decoration import (
     BRACKETS,
     CLOSERS,
     DASHES,
@@ -24,6 +23,7 @@ from helm_ext.parsing.spelling import (
     lower,
     peel,
 )
+from helm_ext.parsing.options import Options
 
 __all__ = ["UNCLEAR", "Item", "Mentions", "Named"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from helm_ext.parsing.spelling import LabelSet, fold, index, peelings, simplify
+from helm_ext.parsing.decoration import LabelSet, fold, index, peelings, simplify
 
 __all__ = ["Options"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from helm_ext.parsing.spelling import MARKER
+from helm_ext.parsing.decoration import MARKER
 
 __all__ = [
     "APOLOGY", "APPOSITION", "CLAUSE_START", "CONCLUSION", "CONNECTIVE", "CONTINUATION", "CORRECTION", "DENIAL",

@@ -7,8 +7,8 @@ import unicodedata
 from itertools import islice
 
 from helm_ext.parsing.checklists import BAD, GOOD, RIGHT, WRONG
+from helm_ext.parsing.decoration import CLOSERS, fold
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
-from helm_ext.parsing.spelling import CLOSERS, fold
 
 __all__ = ["read_ratings"]
 

@@ -6,12 +6,12 @@ import re
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.checklists import read_checklist
+from helm_ext.parsing.decoration import CLOSERS, PUNCTUATION, find_lines, peel
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.quantities import spell_as_options
 from helm_ext.parsing.ratings import read_ratings
 from helm_ext.parsing.sentences import read_sentence
-from helm_ext.parsing.spelling import CLOSERS, PUNCTUATION, find_lines, peel
 from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
 
 __all__ = ["read_options"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from helm_ext.parsing import phrases
+from helm_ext.parsing.decoration import OPENERS
 from helm_ext.parsing.mentions import Mentions, Named
-from helm_ext.parsing.spelling import OPENERS
 
 __all__ = ["read_sentence"]
 

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from helm_ext.parsing import introductions, phrases
+from helm_ext.parsing.decoration import CLOSERS, MARKER, OPENERS, PUNCTUATION, is_unspaced
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.spelling import CLOSERS, MARKER, OPENERS, PUNCTUATION, is_unspaced
 
 __all__ = ["Rank", "Statement", "find_statements", "raise_corrections"]
 

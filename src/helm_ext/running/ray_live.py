@@ -20,8 +20,8 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.engines.engine import LONE_TRIES, read_number
 from helm_ext.engines.progress import PROGRESS_ENV
+from helm_ext.engines.ray_cluster import RaySettings
 from helm_ext.engines.ray_engine import RayEngine
-from helm_ext.engines.ray_start import RaySettings
 from helm_ext.errors import DeploymentError
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.kept import KeptAnswers, digest_of

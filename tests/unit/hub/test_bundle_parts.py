@@ -27,9 +27,9 @@ from helm_ext.hub.bundle import (
     iter_checked,
     open_bundle,
 )
+from helm_ext.hub.chat_records import parse_object, parse_record, read_rows, suggest_rename
 from helm_ext.hub.meta import NAME_RULE, Meta, is_valid_name, parse_meta
 from helm_ext.hub.packing import pack
-from helm_ext.hub.records import parse_object, parse_record, read_rows, suggest_rename
 
 USER, BOT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
 SYSTEM = {"role": "system", "content": "Be brief."}

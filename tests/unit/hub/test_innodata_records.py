@@ -11,7 +11,7 @@ import pytest
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problems
 from helm_ext.files import lines, split_lines
 from helm_ext.formats.innodata import pack
-from helm_ext.hub.records import parse_record
+from helm_ext.hub.chat_records import parse_record
 
 USER = {"role": "user", "content": "Hi"}
 BOT = {"role": "assistant", "content": "Hello"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
+from helm_ext.parsing.decoration import get_label_set, simplify
 from helm_ext.parsing.options import Options
 from helm_ext.parsing.reader import read_options
-from helm_ext.parsing.spelling import get_label_set, simplify
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 

@@ -13,7 +13,7 @@ import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, show
 from helm_ext.files import parse_json, read_source
-from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY
+from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY, READ_VERSIONS
 from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.formats.imported.structs import to_struct
 
@@ -21,8 +21,6 @@ __all__ = ["Aggregate", "Result", "read_aggregate", "require_version"]
 
 JSONObject = dict[str, Any]
 
-_VERSIONS = ("0.2.", "0.3.")
-"""Beginnings of the versions that are read: 0.2.x has the same fields where they matter here."""
 _DESCRIBED = "evaluation_description"
 _KEPT = (
     "schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "eval_library", "model_info"
@@ -163,7 +161,7 @@ def read_aggregate(path: Path) -> Aggregate:
 
 def require_version(version: Any, path: str, line: int | None = None) -> str:
     """Return the version of the schema. Raises DatasetIntegrityError for one that is not known."""
-    if not isinstance(version, str) or not version.startswith(_VERSIONS):
+    if not isinstance(version, str) or not version.startswith(READ_VERSIONS):
         raise DatasetIntegrityError.at(
             Location(path, line, "schema_version"),
             f"schema_version {show(version)} is not known here",

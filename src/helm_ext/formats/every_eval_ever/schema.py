@@ -8,10 +8,15 @@ __all__ = [
     "INSTANCE_KEYS",
     "KEPT",
     "ORIGINAL_LIBRARY",
+    "READ_VERSIONS",
     "VERSION",
 ]
 
 VERSION = "0.3.0"
+"""Of what we export."""
+
+READ_VERSIONS = ("0.2.", "0.3.")
+"""Beginnings of the versions that are read: 0.2.x has the same fields where they matter here."""
 
 KEPT = "every_eval_ever"
 """The key under which a row keeps what the importer read of its sample and HELM has no place for."""

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from helm_ext.formats.innodata.editor_schema import json_schema
     from helm_ext.formats.innodata.loading import check, load
     from helm_ext.formats.innodata.lowering import render_text
-    from helm_ext.formats.innodata.schema import json_schema
     from helm_ext.hub import open_bundle, pack
 
 __all__ = ["check", "json_schema", "load", "open_bundle", "pack", "render_text"]
@@ -28,6 +28,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from helm_ext import hub
-    from helm_ext.formats.innodata import loading, lowering, schema
+    from helm_ext.formats.innodata import editor_schema, loading, lowering
 
-    return getattr(next(module for module in (loading, lowering, schema, hub) if hasattr(module, name)), name)
+    return getattr(next(module for module in (loading, lowering, editor_schema, hub) if hasattr(module, name)), name)

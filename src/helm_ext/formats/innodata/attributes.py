@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helm_ext.hub.records import Record
+from helm_ext.hub.chat_records import Record
 
 __all__ = ["MAX_ATTRIBUTES", "AttributeValues", "short_attributes"]
 

@@ -23,8 +23,8 @@ from helm_ext.formats.innodata.record_ids import RecordIds
 from helm_ext.formats.innodata.replies import check_replies, read_replies
 from helm_ext.hub import open_bundle, open_version, resolve
 from helm_ext.hub.bundle import iter_checked
+from helm_ext.hub.chat_records import Record
 from helm_ext.hub.meta import Meta, Split
-from helm_ext.hub.records import Record
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet

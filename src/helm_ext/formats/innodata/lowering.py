@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from helm_ext.errors import Location, Problem
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Places, Recorded, RowExtra
 from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, AttributeValues, short_attributes
-from helm_ext.hub.records import Message, Record
+from helm_ext.hub.chat_records import Message, Record
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec

@@ -22,7 +22,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import Recorded
 from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
-from helm_ext.hub.records import parse_object, read_rows
+from helm_ext.hub.chat_records import parse_object, read_rows
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore

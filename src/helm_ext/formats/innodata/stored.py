@@ -13,7 +13,7 @@ from helm.benchmark.scenarios.scenario import TEST_SPLIT
 from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_lacks
 from helm_ext.files.store import RowStore
 from helm_ext.formats.innodata.replies import Replies, to_recorded
-from helm_ext.hub.records import Record
+from helm_ext.hub.chat_records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
