@@ -30,8 +30,9 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     """
     mentions = Mentions(options, spell_as_options(text, options.simplified))
     text = mentions.text
-    if any(re.search(rf"(?<![\d)] )(?<!\b\w )[-–] {re.escape(number)}(?![\w.])", text) for number in options.unsigned):
-        return UNCLEAR
+    for number in options.unsigned:
+        if re.search(rf"(?<![\d)] )(?<!\b\w )[-–] {re.escape(number)}(?!\w|\.\d)", text):
+            return UNCLEAR
     whole = _read_line(mentions, 0, len(text))
     rated = None if whole and len(whole) == 1 else read_checklist(mentions) or read_ratings(mentions)
     if whole is not None and rated is None:
