@@ -42,6 +42,8 @@ Judged = Mapping[RowKey, Sequence[Judgement]]
 _KEY = "judgements"
 _FOLDER = "judged"
 """Of HELM's output folder: the files that judged runs are scored from."""
+_LAST = "per_instance_stats.json"
+"""The file of a run that is put in place last and taken away first: a killed one may hold the others alone."""
 
 
 def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: str | None) -> None:
@@ -90,6 +92,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
         identity = _identify(read_sibling(made))
         for path, one in before.items():
             if _identify(one) == identity and path != made:
+                (path / _LAST).unlink(missing_ok=True)
                 shutil.rmtree(path)
 
 
@@ -106,8 +109,7 @@ def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) 
     told = {(key, _who(one.to_json())) for key, new in judged.items() for one in new}
     told.update(_list_told(run))
     for path in runs.glob("*:*"):
-        # A killed one may hold some of its files: the last of them is put in place last and taken away first.
-        if read_sibling(path) is None or not (path / "per_instance_stats.json").is_file():
+        if read_sibling(path) is None or not (path / _LAST).is_file():
             continue
         there = RunFiles(path)
         if (there.run_spec["scenario_spec"].get("args") or {}).get("path") == str(target):

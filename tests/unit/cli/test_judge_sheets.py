@@ -8,13 +8,14 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from browser import CHROMIUM, page_text
 from scipy.stats import chisquare
 from typer.testing import CliRunner
 
-from helm_ext.cli import app
+from helm_ext.cli import app, judged_runs
 from helm_ext.judging.drawing import allocate, draw
 
 ROWS, FAILED = 61, 12
@@ -260,6 +261,24 @@ def test_a_run_with_labels_does_not_go_for_one_without(folder):
     assert sum(map(len, read_labels(find_run("judged")).values())) == 10
     run(*mine, find_run("judged"))
     assert sum(map(len, read_labels(find_run("judged")).values())) == 11
+
+
+def test_labels_go_on_where_a_run_that_goes_was_removed_by_half(folder, monkeypatch):
+    run("judge", "sheet", find_run(), "-n", 10)
+    write_back([{**row, "label": "1"} for row in read_sheet()])
+    run("judge", "labels", "sheet.csv", find_run(), "--main-metric", "exact_match")
+
+    def killed(path):
+        (path / "scenario_state.json").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(judged_runs, "shutil", SimpleNamespace(rmtree=killed))
+        CliRunner().invoke(app, ["judge", "labels", "sheet.csv", str(find_run())])
+    assert len([*Path("benchmark_output/runs/judged").glob("*:*")]) == 2
+    run("judge", "labels", "sheet.csv", find_run())
+    assert sum(map(len, read_labels(find_run("judged")).values())) == 10
+    assert len([*Path("benchmark_output/runs/judged").glob("*:*")]) == 1
 
 
 def test_labels_made_elsewhere_correct_nothing_without_their_design(folder):
