@@ -242,7 +242,7 @@ class _Chooser:
     def _of_headerless(self) -> Roles:
         """Return the roles of a table without header like the first MMLU's: question, options, letter."""
         *before, gold = self._columns
-        letter = str(self._sample[gold]).strip()
+        letter = str(self._sample.get(gold)).strip()
         letters = [chr(ord("A") + index) for index in range(len(before) - 1)]
         if len(before) < 3 or letter not in letters:
             hint = "say which column is what by its number: question=1,options=2+3+4+5,gold=6"

@@ -172,6 +172,8 @@ class TestWithoutHeader:
     def test_of_another_shape_needs_numbers(self, tmp_path):
         path = write_csv(tmp_path, None, ["Metal?", "iron", "tin"])
         assert refusal(path, header="no").code == "no-header"
+        lines = write_lines(tmp_path, {"question": "x"}, {"question": "y", "answer": "B"})
+        assert refusal(lines, header="no").code == "no-header"
         evalset = load(path, header="no", question="1", gold="2", output=["3"])
         assert (golds(evalset), answers(evalset)) == ([["iron"]], [["tin"]])
 
