@@ -1,7 +1,7 @@
 """What `helm-ext merge` takes: CPU and memory, beside the runs of the shards that it joins.
 
     python -m benchmarks.merge                               # 10 shards of 20,000 rows of W1
-    python -m benchmarks.merge --shards 4 --rows 50000 --sample 1000
+    python -m benchmarks.merge --shards 4 --rows 10000
 
 CPU is user+sys of one process, the start included; "more a row" is what a row costs beyond a merge of two shards of 10
 rows, in microseconds. The stats are compared with those of one run of all rows.
@@ -36,12 +36,11 @@ def run_shards(folder: Path, whole: Path, shards: int, rows: int) -> tuple[list[
     return made, cpu
 
 
-def merge(runs: list[Path], output: Path, *options: str) -> tuple[float, float, Path]:
+def merge(runs: list[Path], output: Path) -> tuple[float, float, Path]:
     """Merge; return CPU seconds, the peak in MB, and the folder of the run."""
     shutil.rmtree(output, ignore_errors=True)
     command = [
-        str(Path(sys.executable).with_name("helm-ext")), "merge", *map(str, runs), "--into", "s", "-o", str(output),
-        *options,
+        str(Path(sys.executable).with_name("helm-ext")), "merge", *map(str, runs), "--into", "s", "-o", str(output)
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -63,7 +62,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shards", type=int, default=10)
     parser.add_argument("--rows", type=int, default=20_000, help="Of each shard.")
-    parser.add_argument("--sample", type=int, default=1_000, help="Rows kept in the second merge.")
     parser.add_argument("--folder", type=Path, help="Where files of some GB are written. Default: a temporary folder.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -81,14 +79,10 @@ def main() -> None:
         print("|---|---|---|---|---|")
         print(f"| helm-run, {options.shards} shards of {options.rows:,} rows | {cpu_runs:.1f} | | | |")
         print(f"| helm-run, one file of {total:,} rows | {cost.user + cost.sys:.1f} | | {cost.driver_mb:.0f} | |")
-        for what, rows in (("all rows kept", "all"), (f"{options.sample:,} kept", str(options.sample))):
-            cpu, peak, made = merge(runs, folder / "merged", "--rows", rows)
-            same = filecmp.cmp(expected / "stats.json", made / "stats.json", shallow=False)
-            more = (cpu - start) / total * 1e6
-            print(
-                f"| helm-ext merge, {what} | {cpu:.1f} | {more:.0f} | {peak:.0f} | {'yes' if same else 'NO'} |",
-                flush=True,
-            )
+        cpu, peak, made = merge(runs, folder / "merged")
+        same = filecmp.cmp(expected / "stats.json", made / "stats.json", shallow=False)
+        more = (cpu - start) / total * 1e6
+        print(f"| helm-ext merge | {cpu:.1f} | {more:.0f} | {peak:.0f} | {'yes' if same else 'NO'} |")
 
 
 if __name__ == "__main__":
