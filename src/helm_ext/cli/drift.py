@@ -50,6 +50,7 @@ def _make_table(series: Series) -> Table:
         if gate is not None:
             known = [show_p(p) if p is not None else "not known" for p in (gate.test.p_worse, gate.p_holm)]
             said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
-            compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else ''}", *known, said]
+            own = "" if gate.result.metric == series.metric else " corrected"  # beside means that are not
+            compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else own}", *known, said]
         table.add_row(escape(point.run.run.suite), show_minute(point.time), f"{interval.mean:.4g}", ends, *compared)
     return table

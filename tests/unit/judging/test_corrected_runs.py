@@ -155,16 +155,22 @@ def test_a_gate_judges_by_the_corrected_difference(tmp_path, labels, options, sa
 
 
 def test_a_series_shows_corrected_means_beside_corrected_gains(tmp_path):
-    for suite, wrong in (("1", 0), ("2", 6)):
-        path = files.write(tmp_path / "x.json", make_rows((1.0, 90, 30 - wrong, wrong), (0.0, 30, 0, 20)), name="same")
+    def score_labelled(suite, *rows):
+        path = files.write(tmp_path / "x.json", make_rows(*rows), name="same")
         given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--suite", suite]
         assert CliRunner().invoke(app, given).exit_code == 0
-    given = ["compare", str(tmp_path / "out"), "--over", "suite", "--metric", "judge_correct_corrected", "--json"]
-    first, second = map(json.loads, CliRunner().invoke(app, given).stdout.splitlines())
+
+    score_labelled("1", (1.0, 90, 30, 0), (0.0, 30, 0, 20))
+    score_labelled("2", (1.0, 90, 24, 6), (0.0, 30, 0, 20))
+    given = ["compare", str(tmp_path / "out"), "--over", "suite", "--metric", "judge_correct_corrected"]
+    first, second = map(json.loads, CliRunner().invoke(app, [*given, "--json"]).stdout.splitlines())
     assert (first["metric"], first["mean"]) == ("judge_correct_corrected", pytest.approx(0.75))
     assert second["mean"] == pytest.approx(0.75 - 0.15)
     assert second["gate"]["gain"] == pytest.approx(-0.15)
     assert second["first_worse"]
+    score_labelled("3", (1.0, 90, 0, 0), (0.0, 30, 0, 0))  # then all means are the judge's own
+    said = CliRunner().invoke(app, given).stdout
+    assert re.search(r"2 .* 0.75 .* -0.15 corrected .*\n3 .* 0.75 .* \+0 raw ", said)
 
 
 def test_the_least_value_is_asked_of_the_corrected_score(tmp_path, monkeypatch):
