@@ -139,7 +139,7 @@ class MeasuredStats(MeasuredRows):
     """What the rows of a run were measured as, from its `per_instance_stats.json`. Equal names are one object."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ValueError, KeyError or OSError for what is no such file, or of perturbed rows."""
+        """Raises ValueError, KeyError or OSError for what is no such file."""
         super().__init__()
         self.shard_ids: dict[str, str] = {}
         """Of rows by the ids that they have now: those of their run."""
