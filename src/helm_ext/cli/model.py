@@ -331,4 +331,4 @@ def _print_findings(findings: Iterable[Finding]) -> None:
         said = finding.said.splitlines()[0] if finding.said else ""
         table.add_row(escape(finding.what), finding.outcome.value, escape(said))
     with contextlib.suppress(BrokenPipeError):
-        Console(piped=80).print(table)
+        Console().print(table)
