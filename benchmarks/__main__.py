@@ -139,7 +139,7 @@ def main() -> None:
             table, notes = make_table(workload, results, known)
             print("", *table, sep="\n")
             limits.print_limits(Job(STOCK, workload, arguments.rows, folder).recorded_path, WIDTH_BEFORE_MARGINAL)
-            helm = [system for system in systems if system.name in HELM_SYSTEMS]
+            helm = [system for system in systems if system.name in HELM_SYSTEMS and system.can_run(workload)]
             if arguments.summarize and helm:
                 summarize(Job(helm[0], workload, arguments.rows, folder).output)
             print(*notes, sep="\n", flush=True)
