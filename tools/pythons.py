@@ -21,7 +21,7 @@ ABSENT = (
     "torch", "torchvision", "transformers", "spacy", "calibration", "ray", "moto", "statsmodels", "rouge_score",
     "sklearn", "s3fs", "mkdocs",
 )  # fmt: skip
-FEW = ("tests/unit/adaptation", "tests/unit/errors", "tests/unit/evalset", "tests/unit/files")
+FEW = ("tests/unit/adaptation", "tests/unit/errors", "tests/unit/files")
 TESTS = ("bottle", "pandas<3", "pytest", "pytest-timeout", "hypothesis", "tomli", "wheel")
 """What tests import, beside requirements-light.txt and what pyproject.toml names."""
 IMPORTS = """

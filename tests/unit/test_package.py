@@ -61,4 +61,5 @@ def test_the_classifiers_are_the_pythons_that_are_tested():
         if line.startswith("Programming Language :: Python :: 3.")
     ]
     assert tuple(named) == pythons.VERSIONS
+    assert all((ROOT / folder).is_dir() for folder in pythons.FEW)
     assert PROJECT["requires-python"] == f">={named[0]}"
