@@ -3,6 +3,7 @@
 | what | where |
 |---|---|
 | sample files of other harnesses | `shared/imports_samples`, in the checkout, beside it or further up |
+| a checkout of github.com/OpenBMB/UltraEval | `ULTRAEVAL_REPO` |
 | a checkout of github.com/evaleval/every_eval_ever | `EEE_REPO`, run by `EEE_PYTHON` (else `python3.12`, else this Python) |
 | a Python that has inspect_ai | this one, or `INSPECT_PYTHON` |
 """
@@ -31,6 +32,11 @@ def _find(variable: str) -> Path | None:
     named = os.environ.get(variable)
     return Path(named).resolve() if named else None
 
+
+ULTRAEVAL_REPO = _find("ULTRAEVAL_REPO") or Path("ULTRAEVAL_REPO")
+needs_ultraeval = pytest.mark.skipif(
+    not _find("ULTRAEVAL_REPO"), reason="ULTRAEVAL_REPO names no checkout of github.com/OpenBMB/UltraEval"
+)
 
 EEE_REPO = _find("EEE_REPO") or Path("EEE_REPO")
 EEE_PYTHON = os.environ.get("EEE_PYTHON") or shutil.which("python3.12") or sys.executable
