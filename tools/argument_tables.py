@@ -14,8 +14,6 @@ from pathlib import Path
 from helm_ext.formats import get_format
 from helm_ext.formats.arguments import to_table
 
-__all__ = ["with_tables"]
-
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 _BLOCK = re.compile(r"(<!-- arguments of (\w+) -->\n).*?(<!-- end of arguments -->)", re.DOTALL)

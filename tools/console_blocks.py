@@ -29,8 +29,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Command", "Page", "read_page", "run_page"]
-
 WIDTH = 100
 """Columns of the terminal that the commands believe to write to."""
 

@@ -20,8 +20,6 @@ from helm_ext.formats import all_formats
 from helm_ext.formats.arguments import to_table
 from helm_ext.scoring.registry import get_scores
 
-__all__ = ["arguments_page", "command_page", "on_config", "on_files", "scores_page"]
-
 KINDS = {
     "text": "Of a text, for each accepted answer; the best counts",
     "row": "Of a whole row",

@@ -7,8 +7,6 @@ from random import Random
 from example_data.pieces import FIRST, SECOND, Api, Example, Question, deal, draw, expected_stats, references, rng_of
 from example_data.spellings import chooses, names_nothing, put_options
 
-__all__ = ["build"]
-
 LABELS = "ABCD"
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 PORTS = ("Norrvik", "Ostholm", "Tarnsund", "Breivaag", "Lillehamn", "Stenby")

@@ -20,8 +20,6 @@ from example_data.pieces import (
     rng_of,
 )
 
-__all__ = ["build"]
-
 COLOURS = ("red", "green", "blue", "yellow", "black", "white", "purple", "orange", "grey")
 GOODS = (
     "candles", "string", "olive oil", "matches", "rye bread", "soap", "stamps", "black pepper", "nails", "tea",

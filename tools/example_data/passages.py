@@ -27,8 +27,6 @@ from example_data.pieces import (
     rng_of,
 )
 
-__all__ = ["build", "build_small"]
-
 PEOPLE = ("Mira", "Tomas", "Ines", "Oskar", "Leyla", "Henrik")
 PLACES = ("library", "harbour", "bakery", "museum", "station", "greenhouse", "courtyard", "attic")
 THINGS = ("lantern", "umbrella", "violin", "parcel", "notebook", "telescope", "teapot")

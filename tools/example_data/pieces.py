@@ -13,11 +13,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-__all__ = [
-    "FIRST", "SECOND", "Api", "Example", "Plan", "Question", "Said", "Way", "deal", "draw", "expected_stats",
-    "references", "rng_of",
-]  # fmt: skip
-
 FIRST = "first-model"
 SECOND = "second-model"
 """The imaginary models. Both are asked the same questions."""

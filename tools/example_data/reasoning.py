@@ -22,8 +22,6 @@ from example_data.pieces import (
     rng_of,
 )
 
-__all__ = ["build"]
-
 NAMES = ("Anneke", "Bjarne", "Catalina", "Dimitri", "Elif", "Farid", "Greta", "Hiroshi", "Imani", "Jovan")
 FRUIT = ("pears", "plums", "quinces", "apricots", "lemons", "figs")
 PLANTS = ("lettuces", "tulips", "leeks", "dahlias", "cabbages")

@@ -8,8 +8,6 @@ from example_data.choices import clock
 from example_data.pieces import Api, Example, Question, deal, draw, expected_stats, references
 from example_data.spellings import chooses, names_nothing, put_options
 
-__all__ = ["build"]
-
 LABELS = "АБВГ"
 DAYS = ("понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье")
 # Nominative and genitive.

@@ -8,8 +8,6 @@ from random import Random
 
 from example_data.pieces import Question, Said, Way
 
-__all__ = ["chooses", "names_nothing", "put_options"]
-
 
 def chooses(spelling: str, labels: Sequence[str], *, right: bool) -> Way:
     """Choose the right option or a wrong one, and spell it: `{label}`, `{lower}` and `{text}` are filled in."""

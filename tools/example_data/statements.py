@@ -8,8 +8,6 @@ from random import Random
 from example_data.choices import DAYS, WORDS, clock
 from example_data.pieces import Example, Question, draw, references
 
-__all__ = ["build"]
-
 PLACES = ("library", "swimming pool", "museum", "post office", "bakery", "tool shop", "town archive")
 VESSELS = ("kettle", "jug", "bucket", "barrel", "mug", "bowl", "flask")
 

@@ -7,8 +7,6 @@ from random import Random
 from example_data.pieces import FIRST, SECOND, Api, Example, Question, deal, draw, expected_stats, references, rng_of
 from example_data.spellings import chooses, names_nothing, put_options
 
-__all__ = ["build"]
-
 LABELS = "甲乙丙丁"
 DAYS = "一二三四五六日"
 NAMES = ("小林", "小周", "小吴", "小郑", "小孙", "小何", "小唐", "小叶")

@@ -12,8 +12,6 @@ from helm.benchmark.model_deployment_registry import get_model_deployment
 
 from helm_ext.errors import RunEntryError
 
-__all__ = ["IGNORES_MESSAGES", "ignores_messages", "require_chat_client"]
-
 IGNORES_MESSAGES = frozenset(
     f"helm.clients.{name}"
     for name in (

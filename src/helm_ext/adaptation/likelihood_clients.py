@@ -10,14 +10,6 @@ from helm.benchmark.scenarios.scenario import Instance
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import row_extra
 
-__all__ = [
-    "PROMPT_LOGPROBS",
-    "LogprobsMissingError",
-    "explain_missing",
-    "gives_prompt_logprobs",
-    "require_prompt_logprobs",
-]
-
 _GIVES = (
     "huggingface_client.HuggingFaceClient",
     "vllm_client.VLLMClient",

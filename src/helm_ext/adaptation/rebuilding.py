@@ -15,8 +15,6 @@ from helm_ext.adaptation.selection import OURS_ALONE, leave_out, select, without
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import LeftOut, garbage, row_extra
 
-__all__ = ["RecordedStates", "rebuild_recorded"]
-
 _SHOWN_IDS = 5
 
 

@@ -30,14 +30,6 @@ from helm_ext.evalset.rows import Lacks, find_lacks
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
-__all__ = [
-    "RecordedClient",
-    "RecordedRequest",
-    "get_recorded_model_deployment",
-    "is_recorded",
-    "register_deployments",
-]
-
 T = TypeVar("T")
 
 CLIENT_CLASS_NAME = "helm_ext.adaptation.recorded.RecordedClient"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
     from numpy.typing import NDArray
 
-__all__ = ["in_file_order", "order_for_sampling", "sample_places"]
-
 
 def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]) -> list[Instance]:
     """Return the instances with those eval rows moved that HELM's sampling would take in the wrong order.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["make_run_scoring", "share_scoring", "tell_scoring", "with_unmeasured"]
-
 _STATE_KEYS = ("num_train_instances", "prompt_truncated")
 """Of HELM's request states: also the names of the stats that are made of them."""
 

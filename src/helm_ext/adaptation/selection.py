@@ -16,8 +16,6 @@ from helm_ext.adaptation.row_order import in_file_order
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY, LeftOut, RowExtra, row_extra
 
-__all__ = ["OF_RECORDED", "OURS_ALONE", "check_selection", "leave_out", "select", "without_recording"]
-
 OURS_ALONE = frozenset({"recorded", "position", "scoring"})
 """Keys of RowExtra that have done their work when requests are made, and are in no file that HELM writes; but
 for `scoring`, which the first row has (`run_scoring`)."""

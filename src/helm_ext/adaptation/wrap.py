@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
     from helm.benchmark.window_services.window_service import WindowService
 
-__all__ = ["EvalSetAdapter", "install"]
-
 
 def install() -> None:
     """Wrap `AdapterFactory.get_adapter` and register `recorded/` deployments, once.

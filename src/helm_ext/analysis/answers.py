@@ -22,8 +22,6 @@ from helm_ext import parsing
 from helm_ext.evalset import Scoring
 from helm_ext.evalset.patterns import limit_pattern
 
-__all__ = ["Read", "Reader", "make_reader"]
-
 JSONObject = dict[str, Any]
 
 _OUR_METRIC = "helm_ext.scoring.metrics.EvalSetMetric"

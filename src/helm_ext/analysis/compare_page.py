@@ -9,8 +9,6 @@ from pathlib import Path
 from helm_ext.analysis.pairs import Flip, PairResult
 from helm_ext.files.writing import open_part
 
-__all__ = ["write_comparison"]
-
 
 def write_comparison(
     results: Sequence[PairResult], flips: Mapping[int, Sequence[Flip]], said: Mapping[int, str], target: Path

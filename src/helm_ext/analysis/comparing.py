@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.scoring.statistics.corrected import Corrected
 
-__all__ = ["compare_runs", "read_flips"]
-
 _FEWEST = 5
 """Rows of a slice below which nothing is said of it: it is counted instead."""
 

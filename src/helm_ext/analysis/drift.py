@@ -20,8 +20,6 @@ from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError
 from helm_ext.scoring.statistics import Interval
 
-__all__ = ["Over", "Point", "Series", "find_series", "show_minute"]
-
 Over = Literal["time", "suite"]
 """What runs are ordered by: when they were finished, or the names of their suites."""
 

@@ -17,8 +17,6 @@ from helm_ext.analysis.run_scores import RunScores
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import MarginTest, holm, judge_margin
 
-__all__ = ["Gate", "Outcome", "find_not_judged", "judge"]
-
 Outcome = Literal["fail", "pass", "cannot tell"]
 
 _LEVEL = 0.95

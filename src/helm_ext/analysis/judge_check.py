@@ -29,8 +29,6 @@ from helm_ext.scoring.statistics.intervals import Interval
 if TYPE_CHECKING:
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["JudgeCheck", "ModelCheck", "check_judges", "find_refusals"]
-
 JURY = "all judges together"
 
 

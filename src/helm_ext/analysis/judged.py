@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
     from helm_ext.scoring.statistics import Interval
 
-__all__ = [
-    "JudgedRow",
-    "JudgedStats",
-    "correct_intervals",
-    "count_lost",
-    "judge_row",
-    "list_judged",
-    "read_judged",
-    "to_portable",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedRow:

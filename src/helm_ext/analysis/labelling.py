@@ -43,11 +43,6 @@ from helm_ext.judging.sheets import (
 from helm_ext.parsing import split_thinking
 from helm_ext.scoring.corrected_scores import see
 
-__all__ = [
-    "Asked", "answer_of", "draw_sheet", "find_asked", "key_of", "question_of", "take_elsewhere", "take_labels",
-    "to_time", "write_sheets",
-]  # fmt: skip
-
 NO_VERDICT = "none"
 """The stratum of answers without a verdict: a jury that lacks one judge's may have none."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from helm_ext.scoring.statistics.corrected import Corrected, Refused
     from helm_ext.scoring.statistics.intervals import Interval
 
-__all__ = ["Flip", "PairResult", "RowPair", "correct_pairs", "pair_rows", "show_p", "to_scores"]
-
 RowPair = tuple[str, ScoredRow, ScoredRow]
 """A row's id, and the row of either model."""
 

@@ -20,8 +20,6 @@ from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY
 from helm_ext.fast.json_arrays import read_array
 from helm_ext.judging.judgement import question_text
 
-__all__ = ["Prediction", "read_predictions"]
-
 JSONObject = dict[str, Any]
 
 _CORRECT = "correct"

@@ -17,8 +17,6 @@ import orjson
 
 from helm_ext.fast.json_arrays import read_element, read_elements
 
-__all__ = ["RowKey", "RowStats", "row_key"]
-
 RowKey = tuple[str, str, int]
 """Instance id, perturbation (canonical JSON; "" for none) and trial."""
 

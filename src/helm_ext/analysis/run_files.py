@@ -16,8 +16,6 @@ from helm_ext.errors import DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
 from helm_ext.fast.json_arrays import read_array
 
-__all__ = ["MERGED", "RUN_FILES", "RunFiles"]
-
 RUN_FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 """A run is finished when all of them are there (helm.benchmark.runner.Runner._is_run_completed)."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
     from helm_ext.scoring.corrected_scores import Seen
 
-__all__ = ["RunScores", "ScoredRow", "find_cluster", "find_main_metric", "is_wrong", "open_scores", "read_scores"]
-
 _USUAL = ("exact_match", "quasi_exact_match", "normalized_exact_match", "f1_score", "rouge_l")
 """What HELM's own scenarios are mostly judged by. The files of their runs name no main metric."""
 

@@ -14,8 +14,6 @@ from helm_ext.errors.missing import describe_missing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FinishedRun", "find_runs", "read_run"]
-
 
 class FinishedRun(RunFiles):
     """A finished run of any HELM scenario, ours and HELM's own. Its rows are read when they are asked for."""

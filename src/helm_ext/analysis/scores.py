@@ -12,8 +12,6 @@ from typing import Any
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.stat_names import BESIDE, CORRECTED, list_judge_stats
 
-__all__ = ["ScoreFacts", "describe_scores", "find_scores", "is_lower_better"]
-
 _DESCRIPTIVE = frozenset(
     {
         "batch_size",

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from helm_ext.errors import count
 
-__all__ = ["TIMES_FILE", "Cell", "Sibling", "Siblings", "find_siblings", "list_beside", "read_sibling", "read_time"]
-
 TIMES_FILE = "helm_ext.json"
 """Of a run's folder: when it was finished. Files are copied, and with them their times change."""
 

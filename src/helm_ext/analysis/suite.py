@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import datasets
     import pandas as pd
 
-__all__ = ["Suite", "read_suite"]
-
 
 @dataclass(frozen=True)
 class Suite:

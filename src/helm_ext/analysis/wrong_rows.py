@@ -8,8 +8,6 @@ from typing import Any
 from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.run_scores import is_wrong, open_scores
 
-__all__ = ["WrongRow", "find_wrong"]
-
 
 @dataclass(frozen=True, slots=True)
 class WrongRow:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
     from helm_ext.analysis.run_scores import RunScores
 
-__all__ = ["compare", "plan"]
-
 _CANNOT_TELL = 3
 """Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""
 

@@ -10,8 +10,6 @@ from rich.segment import Segment
 
 from helm_ext.errors import printable
 
-__all__ = ["Console"]
-
 
 class Console(rich.console.Console):
     """Rich's console. Its own control sequences are added behind this place."""

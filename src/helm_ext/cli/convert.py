@@ -15,8 +15,6 @@ from helm_ext.formats import Format, all_formats
 from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.conversion import Converted, WriteOptions
 
-__all__ = ["convert"]
-
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A dataset file, or a dataset's name.")],

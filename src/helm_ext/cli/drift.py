@@ -16,8 +16,6 @@ from helm_ext.cli.output import echo
 if TYPE_CHECKING:
     from helm_ext.analysis.drift import Series
 
-__all__ = ["print_series"]
-
 
 def print_series(found: Sequence[Series], *, as_json: bool) -> None:
     """Print each series: a table, and whether the model got worse; or one JSON object a run, each on a line."""

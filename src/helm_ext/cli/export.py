@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun
     from helm_ext.analysis.export.every_eval_ever import Publisher
 
-__all__ = ["export"]
-
 
 @dataclass
 class _Said:

@@ -27,8 +27,6 @@ from helm_ext.errors import (
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.hub.chat_records import parse_object
 
-__all__ = ["hub_app"]
-
 hub_app = typer.Typer(
     help="The Innodata Dataset Hub: chat datasets with immutable versions, in a folder or an object store.",
     no_args_is_help=True,

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from helm_ext.clients.manifest import Judging
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["judge_app"]
-
 judge_app = typer.Typer(
     help="Answers judged by models and by people: judges are asked, sheets are labelled.",
     no_args_is_help=True,

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from helm_ext.scoring.statistics.corrected import Corrected, Refused
     from helm_ext.scoring.statistics.intervals import Interval
 
-__all__ = ["check"]
-
 _GOOD, _FAIR = 0.8, 0.6
 """Gwet's AC1 above which a judge agrees well with people, and above which it agrees fairly (Landis and Koch 1977)."""
 

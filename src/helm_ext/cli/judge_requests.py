@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from helm_ext.clients.manifest import Judging, Plan
     from helm_ext.judging.verdicts import Reading
 
-__all__ = ["judge_run", "plan_judging"]
-
 GIVEN, SWAPPED = "given", "swapped"
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.row_stats import RowKey
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["labels", "sheet"]
-
 
 def sheet(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A finished run; for disagreements also two.")],

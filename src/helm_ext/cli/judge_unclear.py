@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.judging.rubrics import Rubric
 
-__all__ = ["ask_unclear", "find_unclear", "why_not_unclear"]
-
 _NONE = 0.0
 """The value of a reply that names no option."""
 

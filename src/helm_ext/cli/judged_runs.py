@@ -26,8 +26,6 @@ from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement
 from helm_ext.scoring.stat_names import UNCLEAR, judge_stat
 
-__all__ = ["Judged", "MainMetric", "require_run", "write_judged"]
-
 MainMetric = Annotated[
     str | None,
     typer.Option(

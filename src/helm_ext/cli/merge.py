@@ -11,8 +11,6 @@ from helm_ext.cli.output import echo
 from helm_ext.cli.session import require_suite, without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
-__all__ = ["merge"]
-
 NOT_RUNS = ("eval_cache", "groups")
 """Folders of a suite that HELM makes beside its runs."""
 

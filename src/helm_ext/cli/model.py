@@ -34,8 +34,6 @@ from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
 if TYPE_CHECKING:
     from helm_ext.clients.deployments.probing import Finding
 
-__all__ = ["model_app"]
-
 model_app = typer.Typer(
     help="Models of your own, behind an address or in a folder: written into HELM's files, and tried.",
     no_args_is_help=True,

@@ -15,19 +15,6 @@ from helm_ext.errors import RunEntryError
 if TYPE_CHECKING:
     from helm_ext.clients.deployments.entries import LocalModels, Tokenizer
 
-__all__ = [
-    "choose_name",
-    "find_tokenizer",
-    "is_known_model",
-    "list_models",
-    "make_client",
-    "require_absent",
-    "require_free",
-    "require_model",
-    "require_variable",
-    "window_of",
-]
-
 
 def require_free(models: LocalModels, name: str, *, replace: bool) -> None:
     """Raise RunEntryError for a name that a deployment has already."""

@@ -20,8 +20,6 @@ from helm_ext.analysis import FinishedRun, Suite, read_run
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["compare", "score"]
-
 
 def score(
     data: str | Path | pd.DataFrame,

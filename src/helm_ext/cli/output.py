@@ -10,8 +10,6 @@ import typer
 
 from helm_ext.errors import printable
 
-__all__ = ["echo", "status"]
-
 
 def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Write a text to standard output or standard error."""

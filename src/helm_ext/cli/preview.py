@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
     from helm.common.local_context import LocalContext
 
-__all__ = ["preview"]
-
 PREVIEW_DEPLOYMENT = "helm-ext/preview"
 """Stands for a model whose window fits everything and that rewrites nothing."""
 

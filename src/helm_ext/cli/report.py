@@ -12,8 +12,6 @@ from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
 from helm_ext.cli.session import without_output
 from helm_ext.errors import HelmExtError, RunEntryError, count
 
-__all__ = ["report"]
-
 
 def report(
     runs: RunFolders,

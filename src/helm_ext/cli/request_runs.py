@@ -31,16 +31,6 @@ if TYPE_CHECKING:
     from helm_ext.clients.manifest import Manifest, Plan
     from helm_ext.running import StreamingRunner
 
-__all__ = [
-    "iter_states",
-    "make_run",
-    "plan_runs",
-    "register_if_unknown",
-    "require_same_names",
-    "stand_in",
-    "started",
-]
-
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
 NAME_ARGUMENT = "openai_model_name"
 """The argument of this client, and of HELM's, that is the model's name for the server."""

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from helm_ext.files.staged import StagedFiles
     from helm_ext.running import StreamingRunner
 
-__all__ = [
-    "MAX_PER_SHARD",
-    "LocalPath",
-    "OutputPath",
-    "PricesOption",
-    "Suite",
-    "Verbose",
-    "print_answers",
-    "requests_app",
-    "require_requests_of",
-    "write_all",
-    "write_missing",
-]
-
 requests_app = typer.Typer(
     help="Requests out, results in: let any engine answer a run's requests, as files of OpenAI's Batch API.",
     no_args_is_help=True,

@@ -13,8 +13,6 @@ from helm_ext.cli.output import echo
 if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun
 
-__all__ = ["ClusterOption", "MetricOption", "RunFolders", "read_folders"]
-
 RunFolders = Annotated[
     list[Path],
     typer.Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite."),

@@ -36,20 +36,6 @@ if TYPE_CHECKING:
 
     from helm_ext.analysis.wrong_rows import WrongRow
 
-__all__ = [
-    "FileFacts",
-    "find_headline",
-    "find_judged",
-    "find_source",
-    "list_warnings",
-    "make_table",
-    "make_wrong_list",
-    "name_stats",
-    "read_stats",
-    "show_value",
-    "to_json",
-]
-
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
 

@@ -14,8 +14,6 @@ from helm_ext.cli.session import read_format_name
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import format_names, get_format
 
-__all__ = ["schema", "schema_path"]
-
 SUITE_SCHEMA = "helm_ext_schema.json"
 
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.wrong_rows import WrongRow
     from helm_ext.formats import Format
 
-__all__ = ["score", "score_again", "score_one"]
-
 _SHOWN_WARNINGS = 10
 """Of one file; `helm-ext validate` shows all."""
 _SHOWN_WRONG = 10

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["ExtraTokenOption", "OmitOption", "SeedOption", "TopKOption"]
-
 OmitOption = Annotated[
     list[str] | None, typer.Option(help="A parameter that the server refuses, as temperature; repeatable.")
 ]

@@ -25,32 +25,6 @@ if TYPE_CHECKING:
 
     from helm_ext.running import StreamingRunner
 
-__all__ = [
-    "FormatOption",
-    "Settings",
-    "choose_format",
-    "describe_arguments",
-    "describe_file",
-    "find_file",
-    "find_tasks",
-    "helm_output_to_stderr",
-    "is_described",
-    "load_arguments",
-    "make_run_spec",
-    "make_runner",
-    "only_registered_entries",
-    "parse_arguments",
-    "read_format_name",
-    "register_models",
-    "require_known",
-    "require_suite",
-    "require_unnamed",
-    "set_output_path",
-    "shorten",
-    "start_helm",
-    "without_output",
-]
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -16,8 +16,6 @@ from helm_ext.scoring.stat_names import list_judge_stats
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["find_below", "parse_thresholds"]
-
 _MAIN = re.compile(r"main(@.*)?")
 """Each run's main metric, or another stat of it: `main@ci_low`."""
 

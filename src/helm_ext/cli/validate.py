@@ -20,8 +20,6 @@ from helm_ext.engines.progress import read_mode
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.formats import Format, detect, files_in, get_format
 
-__all__ = ["validate"]
-
 LINTED_ROWS = 5_000
 """Files of up to this many rows are linted without being asked: it takes a second or two."""
 NOT_CHECKED = "not checked: whether prompts fit a model's context window, and whether the answers are true"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from helm_ext.clients.answers import Answers
 
-__all__ = ["AnsweredExecutor", "crosses_border", "find_requests", "require_same_digests"]
-
 
 class AnsweredExecutor(Executor):
     """Fills in the results of one run's request states. Asks nobody."""

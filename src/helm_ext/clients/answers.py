@@ -29,8 +29,6 @@ from helm_ext.errors import (
 from helm_ext.files import LineSource, canonical_json, iter_json_lines
 from helm_ext.files.writing import open_part
 
-__all__ = ["ANSWERS", "Answers", "Tally", "join"]
-
 ANSWERS = "answers.jsonl"
 
 _GIVE_AGAIN = f"remove {ANSWERS} and give all files of results again"

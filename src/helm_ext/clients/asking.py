@@ -14,11 +14,6 @@ from helm.common.request import ErrorFlags, Request, RequestResult
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
-__all__ = [
-    "NOTES_KEY", "AsyncClient", "ListClient", "NotedResult", "OptionRequest", "annotate_with_notes", "fail",
-    "is_refused", "notes_of", "option_of",
-]  # fmt: skip
-
 NOTES_KEY = "helm_ext"
 """Where a result's notes stand in `RequestState.annotations`."""
 

@@ -29,8 +29,6 @@ from helm.common.key_value_store import KeyValueStore, request_to_key
 
 from helm_ext.errors import HelmExtError
 
-__all__ = ["CHUNK", "RequestCache"]
-
 CHUNK = 100
 """How many replies are written together."""
 

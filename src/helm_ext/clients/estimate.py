@@ -17,10 +17,6 @@ from helm_ext.errors import RunEntryError, show
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = [
-    "MAX_COST_ENV", "MAX_TOKENS_ENV", "Estimate", "Prices", "find_unenforced_limit", "format_cost", "read_prices",
-]  # fmt: skip
-
 MAX_COST_ENV, MAX_TOKENS_ENV = "HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"
 
 BYTES_PER_TOKEN = 4

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["run", "run_last"]
-
 T = TypeVar("T")
 
 _running: dict[int, tuple[asyncio.AbstractEventLoop, threading.Thread]] = {}

@@ -38,8 +38,6 @@ from helm_ext.clients.prefix_groups import group_by_prefix
 from helm_ext.clients.shared_prefix import PrefixModel
 from helm_ext.errors import DeploymentError
 
-__all__ = ["SharedPrefixHuggingFaceClient"]
-
 TOGETHER = "together"
 """Key of a cached reply: which requests it was computed with. Replies of other companies differ in their last bits."""
 

@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = [
-    "MANIFEST", "Judging", "Manifest", "Plan", "PlannedRun", "Sent", "Shard", "Target", "make_custom_id", "make_key",
-    "make_manifest",
-    "make_run_digest", "read_manifest", "to_target", "write_manifest",
-]  # fmt: skip
-
 MANIFEST = "manifest.json"
 FORMAT = "helm-ext requests 1"
 

@@ -51,8 +51,6 @@ from helm_ext.clients.openai_requests import (
 from helm_ext.clients.server import Attempts, Fault, Server, ServerError
 from helm_ext.errors import DeploymentError, RunEntryError, show
 
-__all__ = ["OpenAICompatibleClient"]
-
 _HELMS_NAMES = {"n": "num_completions", "seed": "random"}
 """What HELM's Request calls parameters that may be omitted."""
 

@@ -21,9 +21,6 @@ from helm_ext.errors import HelmExtError, show
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["Choice", "Reply", "ReplyError", "ReplyToken", "parse_reply", "to_result"]
-
-
 ROUNDING = 1e-3
 """How far above 0 a rounded log-probability may lie. Larger numbers are an error: some servers give probabilities."""
 

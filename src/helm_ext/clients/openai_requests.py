@@ -18,20 +18,6 @@ from helm_ext.errors import HelmExtError, RunEntryError, did_you_mean
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = [
-    "ENDPOINTS",
-    "OMITTABLE",
-    "PATHS",
-    "UNSET_TOP_K",
-    "Dialect",
-    "Endpoint",
-    "MaxTokensField",
-    "UnsendableError",
-    "is_scored",
-    "seed_of",
-    "to_body",
-]
-
 Endpoint = Literal["chat", "completions"]
 ENDPOINTS: tuple[Endpoint, ...] = get_args(Endpoint)
 

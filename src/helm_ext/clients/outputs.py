@@ -12,8 +12,6 @@ from typing import Any
 
 from helm_ext.errors import show
 
-__all__ = ["Outcome", "OutputError", "parse_output"]
-
 OK = 200
 
 NOT_RUN = ("batch_expired", "batch_cancelled")  # a code may be of any type, a list too

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Group", "cut_tails", "group_by_prefix"]
-
 FORWARD_COST = 16
 """What one more forward pass costs beside its tokens, in tokens: it need not be exact, it only decides ties."""
 

@@ -28,8 +28,6 @@ from helm_ext.files import MAX_DEPTH, is_deeper
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["Attempts", "Fault", "Server", "ServerError"]
-
 T = TypeVar("T")
 
 CONNECT_SECONDS = 4.0

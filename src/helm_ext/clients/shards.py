@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["MAX_REQUESTS", "RequestWriter", "ShardWriter", "next_round"]
-
 MAX_REQUESTS = 50_000
 MAX_BYTES = 200_000_000
 

@@ -21,8 +21,6 @@ from transformers.cache_utils import Cache
 
 from helm_ext.clients.prefix_groups import Tokens, cut_tails
 
-__all__ = ["PrefixModel"]
-
 SOFTMAX_VALUES = 2**18
 """Logits whose log-softmax is computed at once: a copy of all of them would double the memory, and fit no cache."""
 

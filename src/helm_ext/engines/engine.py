@@ -19,17 +19,6 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext.engines.state import WorkerState, take_state
 from helm_ext.errors import HelmExtError, count, show
 
-__all__ = [
-    "FAILED_STARTS",
-    "LONE_TRIES",
-    "BatchLostError",
-    "Engine",
-    "LostError",
-    "ThisProcess",
-    "Workers",
-    "read_number",
-]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

@@ -19,8 +19,6 @@ from typing import Any
 
 from helm_ext.engines.engine import LostError, ThisProcess, Workers, read_number
 
-__all__ = ["WORKERS_ENV", "ProcessEngine", "find_engine"]
-
 WORKERS_ENV = "HELM_EXT_WORKERS"
 """Processes that read and score the rows of large files; 1, the default: this one."""
 

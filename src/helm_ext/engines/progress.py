@@ -31,8 +31,6 @@ from typing_extensions import Self
 from helm_ext.engines.state import WorkerState, describe_workers, format_rate, format_time
 from helm_ext.errors import RunEntryError, did_you_mean, show
 
-__all__ = ["PROGRESS_ENV", "Counts", "Measured", "Progress", "describe", "read_mode"]
-
 PROGRESS_ENV = "HELM_EXT_PROGRESS"
 MODES = ("auto", "off", "plain", "workers")
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from helm_ext.errors import HelmExtError
 
-__all__ = ["Raised", "RayActor", "versions"]
-
 
 @dataclass
 class Raised:

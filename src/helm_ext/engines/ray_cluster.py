@@ -13,8 +13,6 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext.engines.engine import read_number
 from helm_ext.errors import HelmExtError
 
-__all__ = ["RayConnection", "RaySettings"]
-
 RAY_STARTS = 5
 """How often Ray is started, or the cluster joined, by one engine."""
 

@@ -18,8 +18,6 @@ from helm_ext.engines.engine import LostError, Workers
 from helm_ext.engines.ray_actor import RayActor, versions
 from helm_ext.engines.ray_cluster import RayConnection, RaySettings
 
-__all__ = ["RayEngine"]
-
 LOOK_SECONDS = 5
 """When nothing has happened for so long, this process looks whether its Ray is there: an actor that is asked for while
 Ray's own process is gone never starts, and never fails.

@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["WorkerState", "describe_workers", "format_rate", "format_time", "take_state"]
-
 MAX_WORKERS = 20
 """So many workers are named; the others are shown together."""
 

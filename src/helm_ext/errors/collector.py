@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from helm_ext.errors.model import DatasetError, DatasetSchemaError, Location, Problem, Severity
 from helm_ext.errors.wording import Path, count, format_path
 
-__all__ = ["KEPT_PROBLEMS", "Problems"]
-
 KEPT_PROBLEMS = 1_000
 """This many problems of one code are kept; the rest is counted."""
 

@@ -10,8 +10,6 @@ from types import TracebackType
 from helm_ext.errors.model import HelmExtError
 from helm_ext.errors.wording import printable
 
-__all__ = ["say_plainly"]
-
 COMMANDS = ("helm-run", "helm-summarize")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["describe_missing"]
-
 _PACKAGES = {"calibration": "uncertainty-calibration", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 """Modules whose package has another name."""
 

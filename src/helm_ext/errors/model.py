@@ -12,26 +12,6 @@ from helm_ext.errors.wording import printable
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "DatasetChangedError",
-    "DatasetError",
-    "DatasetIntegrityError",
-    "DatasetNotFoundError",
-    "DatasetSchemaError",
-    "DatasetSyntaxError",
-    "DeploymentError",
-    "HelmExtError",
-    "HubError",
-    "Location",
-    "Problem",
-    "RecordedError",
-    "RunEntryError",
-    "Severity",
-    "TransformError",
-    "raise_for",
-    "to_problem",
-]
-
 SHOWN_PROBLEMS = 20
 """An exception's text lists this many problems and counts the rest; `problems` has them all."""
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["SHOWN_VALUE_LENGTH", "Path", "count", "did_you_mean", "format_path", "near_words", "printable", "show"]
-
 SHOWN_VALUE_LENGTH = 80
 """At most this many characters of a value are shown: data may be private, and terminals are narrow."""
 

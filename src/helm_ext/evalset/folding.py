@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["FoldingMetric", "JoinedTotal", "Measured", "MeasuredRows", "RunFacts", "Total", "find_perturbations"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:

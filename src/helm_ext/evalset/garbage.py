@@ -14,8 +14,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["paused", "relax", "relaxed"]
-
 _THRESHOLDS = 50_000, 20, 100
 _runs: dict[str, bool] = {"begun": False}
 """Whether this process has frozen anything for a run; `gc.get_freeze_count` walks through all that is frozen."""

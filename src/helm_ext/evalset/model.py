@@ -21,26 +21,6 @@ if TYPE_CHECKING:
     from helm_ext.errors import Problem
     from helm_ext.evalset.source import Source
 
-__all__ = [
-    "DECODING_NUMBERS",
-    "DIGEST_LENGTH",
-    "EXTRA_KEY",
-    "MEDIA_KEY",
-    "Decoding",
-    "EvalSet",
-    "Judged",
-    "LeftOut",
-    "Likelihood",
-    "Places",
-    "Recorded",
-    "RecordedState",
-    "RowExtra",
-    "RunScoring",
-    "ScoredRows",
-    "Scoring",
-    "row_extra",
-]
-
 DIGEST_LENGTH = 12
 """Of a SHA-256 this many hex digits stand in run names, scenario arguments and messages."""
 

@@ -15,8 +15,6 @@ from types import FrameType
 
 from helm_ext.errors import HelmExtError, count, show
 
-__all__ = ["PATTERN_SECONDS", "PatternTimeoutError", "limit_pattern"]
-
 PATTERN_SECONDS = 10.0
 """CPU seconds for one text. A pattern that is not hopeless takes microseconds."""
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SHORT", "remember_short"]
-
 SHORT = 128
 """Characters of a text that many are remembered of."""
 _MANY, _FEW = 4096, 32

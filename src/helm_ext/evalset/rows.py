@@ -24,8 +24,6 @@ from helm.benchmark.scenarios.scenario import Instance, Reference
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LIVE", "RECORDED", "STATUSES", "Lacks", "Store", "StoredRows", "find_lacks", "make_all"]
-
 STATUSES = ("ok", "not_run", "failed", "unscored", "too_long")
 """`Recorded.status`, by code."""
 BOTH, LIVE, RECORDED = 0, 1, 2

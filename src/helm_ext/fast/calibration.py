@@ -22,8 +22,6 @@ from helm.benchmark.metrics.statistic import Stat
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["compute_calibration"]
-
 _LEAST = 1e-12
 """Probabilities of 0 and 1 have no odds: `calibration.utils.get_platt_scaler`."""
 

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from helm_ext.files.staged import StagedFiles
 
-__all__ = ["DISPLAY_FILES", "find_bytes_to_read", "write_display_files"]
-
 DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
 _READ_FILES = ("scenario_state.json", "per_instance_stats.json")
 

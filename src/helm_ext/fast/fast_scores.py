@@ -19,8 +19,6 @@ from typing import Any
 
 from helm_ext.evalset.remembering import remember_short
 
-__all__ = ["SCORE_NAMES", "get_score", "normalize_text"]
-
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 """For ASCII alone: of other texts each character would be looked up."""

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
     from helm.benchmark.window_services.window_service import WindowService
 
-__all__ = ["FastGenerationMetric", "FastReferenceMetric", "Reading"]
-
 
 class Reading(NamedTuple):
     """What a request state says, and what is right."""

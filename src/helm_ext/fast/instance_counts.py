@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["InstanceCountMetric"]
-
 Counts = Counter[MetricContext]
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["BytesRead", "Place", "read_array", "read_element", "read_elements"]
-
 Place = tuple[int, int]
 """Where an element stands in its file: its first byte, and how many there are."""
 

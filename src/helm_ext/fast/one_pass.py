@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["Context", "OnePassMetric", "Stats"]
-
 REMEMBERED = 2_000
 """How many values of one kind a context remembers: scores repeat, times and log-probabilities do not."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from helm_ext.evalset import EXTRA_KEY
 
-__all__ = ["show_read", "with_letters"]
-
 JSONObject = dict[str, Any]
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from helm_ext.fast.one_pass import Context, Stats
 
-__all__ = ["RequestValues", "Values", "language_modeling_stats"]
-
 Values = list[tuple[str, float | None]]
 
 _REASONS = ("length", "stop", "endoftext", "unknown")

@@ -31,9 +31,6 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-
-__all__ = ["ArrayWriter", "around_field", "consume", "dumps", "to_plain", "write_array"]
-
 T = TypeVar("T")
 
 CHUNK = 64

@@ -16,8 +16,6 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.fast.serialise import dumps
 
-__all__ = ["StatRenderer"]
-
 
 class StatRenderer:
     """Writes `PerInstanceStats` with stats that are NaN left out, as HELM's runner does."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from helm.benchmark.metrics.metric_name import MetricName
 
-__all__ = ["Column", "Totals", "to_columns"]
-
 
 @dataclass(slots=True)
 class Column:

@@ -17,8 +17,6 @@ from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO,
 from helm_ext.files.lines import split_lines, too_long
 from helm_ext.files.opening import Reader
 
-__all__ = ["BOM", "LineSource", "Source", "read_json", "read_source", "too_large"]
-
 BOM = b"\xef\xbb\xbf"
 """UTF-8's byte order mark. Whether it is allowed is each format's own decision."""
 

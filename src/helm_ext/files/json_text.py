@@ -14,8 +14,6 @@ from helm_ext.files.limits import MAX_DEPTH
 from helm_ext.files.opening import ZIP_MAGIC
 from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
 
-__all__ = ["canonical_json", "decode", "is_deeper", "is_faithful", "is_finite", "parse_json", "parse_relaxed_json"]
-
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
     """Decode UTF-8 that starts at `line` of the file. Raises DatasetSyntaxError with line and column."""

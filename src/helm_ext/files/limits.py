@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "COPY_BYTES",
-    "MAX_DEPTH",
-    "MAX_DOCUMENT_BYTES",
-    "MAX_LINE_BYTES",
-    "MAX_RATIO",
-    "RATIO_FREE_BYTES",
-    "READ_BYTES",
-    "STALE_SECONDS",
-    "format_size",
-]
-
 MAX_DOCUMENT_BYTES = 1 << 30
 """A file that is one document must be held in memory; 1 GiB, decompressed. Larger data: JSON Lines."""
 

@@ -9,8 +9,6 @@ from helm_ext.errors import DatasetError, DatasetSyntaxError, Problem, Problems
 from helm_ext.files.json_text import parse_json
 from helm_ext.files.limits import MAX_LINE_BYTES, format_size
 
-__all__ = ["Line", "iter_json_lines", "iter_rows", "split_lines", "too_long"]
-
 Line = tuple[int, bytes | None]
 """The number of a line, from 1, and its bytes without the line end; None for a line beyond the limit."""
 

@@ -14,8 +14,6 @@ from typing import Any, BinaryIO
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, did_you_mean
 from helm_ext.files.limits import MAX_RATIO, RATIO_FREE_BYTES, READ_BYTES
 
-__all__ = ["Reader", "near_files", "open_raw"]
-
 _ZSTD_CHUNK = 1 << 11
 """zstd can expand 4 bytes to 128 KiB: with this much input at a time, at most 64 MiB come out at once."""
 

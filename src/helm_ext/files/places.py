@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from helm_ext.errors import Path
 
-__all__ = ["COMMENT", "KEY_END", "STRING", "TOKEN", "locate"]
-
 STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"
 TOKEN = re.compile(rf"{COMMENT}|{STRING}|[{{}}\[\]:,]|[^\s{{}}\[\]:,\"/]+", re.DOTALL)

@@ -33,8 +33,6 @@ from helm_ext.files.writing import PART
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COMMIT_LOCK", "StagedFiles", "staged"]
-
 STAGING = ".staged-"
 COMMIT_LOCK = ".commit.lock"
 

@@ -27,8 +27,6 @@ from helm_ext.errors import HelmExtError
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.staged import StagedFiles
 
-__all__ = ["Folder", "RowStore", "Segment", "SpillWriter"]
-
 Row = TypeVar("Row")
 
 SEGMENT_ROWS = 10_000

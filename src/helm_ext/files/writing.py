@@ -16,8 +16,6 @@ from typing import IO, Any, BinaryIO
 
 from helm_ext.files.limits import COPY_BYTES, STALE_SECONDS
 
-__all__ = ["PART", "Part", "append_file", "no_formula", "open_part", "replace_file", "sync_folder"]
-
 _NOT_HERE = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
 """What `copy_file_range` says where the kernel or a file system cannot do it."""
 

@@ -17,24 +17,6 @@ from urllib.parse import unquote
 
 from helm_ext.errors import RunEntryError, did_you_mean
 
-__all__ = [
-    "AS_GIVEN",
-    "FLAG",
-    "MISSING",
-    "NUMBER",
-    "PATH",
-    "SEVERAL",
-    "TEXT",
-    "THINKING",
-    "WHOLE_NUMBER",
-    "Argument",
-    "Kind",
-    "as_helm_reads",
-    "one_of",
-    "parse_arguments",
-    "to_table",
-]
-
 
 @dataclass(frozen=True)
 class Kind:

@@ -22,8 +22,6 @@ from helm_ext.evalset import EXTRA_KEY, EvalSet, row_extra
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["Converted", "Findings", "WriteOptions", "original_id", "rejoin", "to_line", "write_lines"]
-
 
 @dataclass
 class Findings:

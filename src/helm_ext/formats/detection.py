@@ -10,8 +10,6 @@ from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats
 from helm_ext.formats.seen import Claim, look
 
-__all__ = ["detect", "files_in"]
-
 
 def detect(path: str | Path) -> Format:
     """Return the format that says that a file is its own. What is wrong with the file is for the format to report.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from helm_ext.formats.seen import Seen
 
-__all__ = ["WayOut", "find_way_out"]
-
 
 @dataclass(frozen=True)
 class WayOut:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
-__all__ = ["Format", "Plan"]
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -6,8 +6,6 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
-__all__ = ["to_json_schema"]
-
 
 def to_json_schema(model: Any, *configs: ConfigDict, title: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a typed dict, each key described by the docstring behind it.

@@ -16,8 +16,6 @@ from typing import Any
 from helm_ext.errors import DatasetNotFoundError
 from helm_ext.files import canonical_json
 
-__all__ = ["find", "keep", "write"]
-
 REFERENCE_LENGTH = 12
 
 _kept: dict[str, dict[str, Any]] = {}

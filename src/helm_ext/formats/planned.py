@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
-__all__ = ["forget", "keep", "take", "withdraw"]
-
 MAX_WAITING = 50_000
 """Rows that may wait, the first dataset's aside."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from helm_ext.formats.format import Format
 
-__all__ = ["GROUP", "all_formats", "format_names", "get_format", "is_ours"]
-
 GROUP = "helm_ext.formats"
 
 _OURS = {

@@ -34,8 +34,6 @@ from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.format import Format
 
-__all__ = ["EvalSetScenario", "group_name", "tell_apart"]
-
 adaptation.install()
 
 GROUP_LENGTH = 40

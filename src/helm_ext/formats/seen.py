@@ -12,8 +12,6 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetError
 
-__all__ = ["LOOKED_AT", "Claim", "Seen", "look"]
-
 LOOKED_AT = 65_536
 """Bytes at the start of a file, decompressed, that decide its format."""
 

@@ -12,8 +12,6 @@ from helm_ext.files import LineSource
 if TYPE_CHECKING:
     from helm_ext.engines.state import WorkerState
 
-__all__ = ["show_reading"]
-
 
 def show_reading(path: str | Path, workers: Sequence[WorkerState] = ()) -> Progress:
     """Return what shows how far this process is with a file, and with the files that it stands for.

@@ -16,8 +16,6 @@ from typing import BinaryIO
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
 
-__all__ = ["ZSTANDARD", "Limits", "open_archive"]
-
 _IGNORED_NAMES = {".DS_Store"}
 _IGNORED_FOLDER = "__MACOSX/"
 

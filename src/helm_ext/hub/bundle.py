@@ -36,20 +36,6 @@ from helm_ext.hub.archive import Limits, open_archive
 from helm_ext.hub.chat_records import Record, parse_record, read_rows
 from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
 
-__all__ = [
-    "MEMBERS",
-    "Bundle",
-    "SplitCheck",
-    "check_ids",
-    "check_split",
-    "iter_checked",
-    "note_empty_test",
-    "open_bundle",
-    "read_archive",
-    "save",
-    "sha256_of",
-]
-
 MEMBERS: dict[Split, str] = {"test": "test.jsonl", "train": "train.jsonl"}
 _ALL_MEMBERS = (MEMBERS["test"], MEMBERS["train"], META_NAME)
 _MAX_META_BYTES = 1 << 20

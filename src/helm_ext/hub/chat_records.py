@@ -14,8 +14,6 @@ from helm_ext.files import iter_rows, parse_json, split_lines
 from helm_ext.files.limits import READ_BYTES
 from helm_ext.files.lines import Line
 
-__all__ = ["ROLES", "Message", "Record", "parse_object", "parse_record", "read_rows", "suggest_rename"]
-
 REQUIRED_KEYS = ("id", "expected", "messages")
 ROLES = ("system", "user", "assistant")
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from helm_ext.hub.chat_records import Record
     from helm_ext.hub.meta import Split
 
-__all__ = ["Change", "Difference", "SplitDifference", "compare"]
-
 
 @dataclass(frozen=True)
 class Change:

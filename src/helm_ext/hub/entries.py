@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from helm_ext.hub.meta import Split
     from helm_ext.hub.storage import Storage
 
-__all__ = [
-    "Version",
-    "blob_path",
-    "claim",
-    "entry_path",
-    "list_datasets",
-    "list_numbers",
-    "read_entry",
-    "read_versions",
-]
-
 FORMAT = 1
 """Of the entries. A newer one is refused, not guessed at."""
 

@@ -10,8 +10,6 @@ from typing import Any, Literal
 from helm_ext.errors import Location, Problems, show
 from helm_ext.hub.chat_records import parse_object, suggest_rename
 
-__all__ = ["META_NAME", "NAME_RULE", "SPLITS", "Meta", "Split", "is_valid_name", "parse_meta"]
-
 Split = Literal["test", "train"]
 SPLITS: tuple[Split, ...] = ("test", "train")
 

@@ -44,24 +44,6 @@ if TYPE_CHECKING:
 
     from helm_ext.hub.difference import Difference
 
-__all__ = [
-    "HUB_ENV",
-    "Resolved",
-    "Uploaded",
-    "diff",
-    "download",
-    "get_root",
-    "load",
-    "names",
-    "newest",
-    "open_hub",
-    "open_version",
-    "require_hub",
-    "resolve",
-    "upload",
-    "versions",
-]
-
 HUB_ENV = "HELM_EXT_HUB"
 """The environment variable that names the hub: a folder or an fsspec URL."""
 

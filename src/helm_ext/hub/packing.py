@@ -41,8 +41,6 @@ from helm_ext.hub.bundle import (
 from helm_ext.hub.chat_records import Record
 from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
 
-__all__ = ["Packed", "pack"]
-
 _DATE = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 _MODE = 0o100644 << 16

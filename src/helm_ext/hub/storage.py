@@ -26,8 +26,6 @@ from helm_ext.hub.bundle import sha256_of
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = ["EXCLUSIVE", "LocalStorage", "RemoteStorage", "Storage", "open_storage"]
-
 EXCLUSIVE = frozenset({"s3", "s3a", "gs", "gcs", "memory"})
 """fsspec protocols whose `pipe_file(mode="create")` is refused by the server when the object exists."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from helm_ext.hub.chat_records import Record
     from helm_ext.hub.meta import Split
 
-__all__ = ["FEATURES", "get_attributes", "to_dataset_dict"]
-
 FEATURES = datasets.Features(
     {
         "id": datasets.Value("string"),

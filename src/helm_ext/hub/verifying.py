@@ -11,8 +11,6 @@ from helm_ext.hub.entries import entry_path, list_datasets, list_numbers, read_e
 from helm_ext.hub.operations import Resolved, open_version, require_hub
 from helm_ext.hub.storage import Storage
 
-__all__ = ["verify"]
-
 
 def verify(name: str | None = None, hub: str | Path | None = None) -> list[Problem]:
     """Re-read every version of one dataset or of all: entries, numbering, digests, and every rule of a bundle.

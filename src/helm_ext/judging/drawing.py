@@ -15,8 +15,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["DESIGNS", "Drawn", "draw", "order"]
-
 DESIGNS = ("random", "by_verdict", "disagreements")
 
 T = TypeVar("T", bound=Hashable)

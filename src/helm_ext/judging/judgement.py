@@ -18,11 +18,6 @@ import msgspec
 from helm_ext.errors import Path, did_you_mean, show
 from helm_ext.parsing import split_thinking
 
-__all__ = [
-    "NOT_OK", "REPLACED", "STALE", "STATUSES", "HowDrawn", "Judgement", "Report", "Scale", "bind", "judged_digest",
-    "question_text", "read_judgements", "take_judgements",
-]  # fmt: skip
-
 STATUSES = ("ok", "unparsed", "refused", "failed", "not_run")
 """What may stand in a file. `ok`: it has a value. `unparsed`: the reply says none. `refused`: the judge would not say.
 `failed`: no reply came. `not_run`: it was not asked."""

@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 
 from helm_ext.judging.judgement import REPLACED, Judgement
 
-__all__ = ["judge_values", "jury_value"]
-
 
 def judge_values(judgements: Iterable[Judgement]) -> dict[str, float | None]:
     """Return what each model said of an answer, by its name: None for one without a verdict.

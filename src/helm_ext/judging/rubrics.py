@@ -39,8 +39,6 @@ from helm_ext.files import canonical_json, read_source
 from helm_ext.judging.judgement import Scale
 from helm_ext.judging.verdicts import Reading
 
-__all__ = ["OURS", "Rubric", "load_rubric"]
-
 OURS = ("correct", "helpful", "better")
 _OF_UNCLEAR = ("unclear_choice", "unclear_refusal")
 """Ours too, which `--judge-unclear` picks."""

@@ -30,24 +30,6 @@ from helm_ext.errors import (
 from helm_ext.files import MAX_LINE_BYTES, read_source
 from helm_ext.files.writing import no_formula
 
-__all__ = [
-    "COLUMNS",
-    "DRAW_ENDING",
-    "RATERS",
-    "Draw",
-    "DrawnRow",
-    "Label",
-    "add_bad_value",
-    "find_draw",
-    "read_labels",
-    "read_rows",
-    "read_value",
-    "render_page",
-    "write_csv",
-    "write_draw",
-    "write_sheet",
-]
-
 COLUMNS = ("item", "question", "reference", "answer", "label")
 DRAW_ENDING = ".draw.json"
 _FORMAT = "helm-ext draw 1"

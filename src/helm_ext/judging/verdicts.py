@@ -17,8 +17,6 @@ from typing import Any
 
 from helm_ext.parsing import split_thinking
 
-__all__ = ["Reading"]
-
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Full-width forms of ASCII, as East Asian keyboards write them."""
 

@@ -9,8 +9,6 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.decoration import find_lines
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 
-__all__ = ["BAD", "GOOD", "RIGHT", "WRONG", "read_checklist"]
-
 GOOD = "✅✔✓☑🟢⭕○◯"
 BAD = "❌✗✘✖❎×🔴☒"
 _MARKS = re.compile(f"[{GOOD}{BAD}]")

@@ -8,12 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = [
-    "BRACKETS", "BULLET", "CLOSERS", "DASHES", "FINAL", "MARKER", "OPENERS", "PUNCTUATION", "LabelSet",
-    "find_lines", "fold", "get_label_set", "index", "is_sign", "is_unspaced", "lower", "peel", "peelings",
-    "simplify", "squeeze", "strip_end_tokens",
-]  # fmt: skip
-
 MARKER = "\ue000"
 """Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 

@@ -11,8 +11,6 @@ import re
 from helm_ext.parsing.decoration import MARKER
 from helm_ext.parsing.phrases import any_of, compile_words
 
-__all__ = ["ANCHOR", "INTRODUCTION", "REJECTION", "VERDICT"]
-
 # What introduces an answer. For example: "answer is", "answer:", "option -", "choice for this question would be".
 _COLON = r"[\"'*_]{0,3} {0,2}(?:[:=→⇒]|[-=]>)"
 _DASH = r" [-–—](?= )"

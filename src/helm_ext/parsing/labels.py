@@ -47,8 +47,6 @@ from helm_ext.parsing.runon import find_asked_options, without_next_question
 from helm_ext.parsing.segments import SEPARATOR, split_segments
 from helm_ext.parsing.thinking import split_thinking
 
-__all__ = ["HEAD", "TAIL", "map_answer", "map_answers", "read_choice", "read_label", "read_labels"]
-
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
 

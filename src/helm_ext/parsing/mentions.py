@@ -25,8 +25,6 @@ from helm_ext.parsing.decoration import (
 )
 from helm_ext.parsing.options import Options
 
-__all__ = ["UNCLEAR", "Item", "Mentions", "Named"]
-
 Named: TypeAlias = "frozenset[str]"
 """The labels of the options that are named together."""
 

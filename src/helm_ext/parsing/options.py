@@ -7,9 +7,6 @@ from collections.abc import Mapping
 
 from helm_ext.parsing.decoration import LabelSet, fold, index, peelings, simplify
 
-__all__ = ["Options"]
-
-
 _BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d))")
 """What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20"."""
 

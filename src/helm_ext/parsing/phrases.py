@@ -12,13 +12,6 @@ import unicodedata
 
 from helm_ext.parsing.decoration import MARKER
 
-__all__ = [
-    "APOLOGY", "APPOSITION", "CLAUSE_START", "CONCLUSION", "CONNECTIVE", "CONTINUATION", "CORRECTION", "DENIAL",
-    "EARLIER", "ELSEWHERE", "ENDED", "FILLER", "FINAL", "HYPOTHESIS", "LEAD", "MODAL", "NEGATION", "OBJECTION",
-    "PREDICATE", "RETURN", "SENTENCE_END", "SUBJECT", "SUFFIX", "UNIT", "UNREAL", "VOID", "WEAKENED", "any_of",
-    "compile_words",
-]  # fmt: skip
-
 
 def compile_words(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     """Compile a pattern in the form in which it meets the text: a Thai vowel is two characters there."""

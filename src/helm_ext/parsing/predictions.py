@@ -6,14 +6,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-__all__ = [
-    "apply_pattern",
-    "clean",
-    "compile_pattern",
-    "extract",
-    "is_cut_off",
-]
-
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> re.Pattern[str]:

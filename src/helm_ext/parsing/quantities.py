@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["OTHER_NAMES", "PREFIXES", "UNIT_NAMES", "spell_as_options"]
-
 Quantity: TypeAlias = "tuple[Fraction, tuple[tuple[str, int], ...]]"
 """A value in base units, and those with their powers: 36 km/h is (10, (("m", 1), ("s", -1)))."""
 

@@ -10,8 +10,6 @@ from helm_ext.parsing.checklists import BAD, GOOD, RIGHT, WRONG
 from helm_ext.parsing.decoration import CLOSERS, fold
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 
-__all__ = ["read_ratings"]
-
 _ENDS = r"[^\S\n]{0,2}(?:[,;)\]}|*\"'、。\n]|\.(?:\s|$)|$)"
 _RATING = re.compile(
     unicodedata.normalize(

@@ -14,8 +14,6 @@ from helm_ext.parsing.ratings import read_ratings
 from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
 
-__all__ = ["read_options"]
-
 _MAX_LETTERS = 32
 
 _SHORT = 40

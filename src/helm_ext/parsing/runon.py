@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["cut_at_next_question", "find_asked_options", "find_question_starts", "without_next_question"]
-
 
 def find_question_starts(instance_prefix: str, input_prefix: str, stop_sequences: Sequence[str]) -> tuple[str, ...]:
     """Return what the file's next question would begin with: AdapterSpec's prefixes and stop sequences.

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from helm_ext.parsing.predictions import compile_pattern
 
-__all__ = ["SEPARATOR", "cut_at_stops", "find_segments", "list_prediction", "read_list", "split_segments"]
-
 SEPARATOR = ";"
 """What stands between the segments of a list, unless a file names something else."""
 

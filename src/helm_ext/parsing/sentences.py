@@ -8,8 +8,6 @@ from helm_ext.parsing import phrases
 from helm_ext.parsing.decoration import OPENERS
 from helm_ext.parsing.mentions import Mentions, Named
 
-__all__ = ["read_sentence"]
-
 
 def read_sentence(mentions: Mentions) -> Named | None:
     """Return the option that the completion is about, where nothing states an answer.

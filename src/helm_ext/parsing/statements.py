@@ -12,8 +12,6 @@ from helm_ext.parsing import introductions, phrases
 from helm_ext.parsing.decoration import CLOSERS, MARKER, OPENERS, PUNCTUATION, is_unspaced
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
 
-__all__ = ["Rank", "Statement", "find_statements", "raise_corrections"]
-
 _MAX_STATEMENTS = 100
 """At most this many introductions and verdicts are read, from the end."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["names_thinking", "split_thinking"]
-
 _END = r"</think(?:ing)?>|<\|channel\|>final\s?(?:<\|constrain\|>)?[^<]{0,80}<\|message\|>"
 _BEGIN = re.compile(
     r"\s*(?:<think(?:ing)?>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)[^<]{0,80}<\|message\|>)",

@@ -21,8 +21,6 @@ from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats
 from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
 
-__all__ = ["DemonstrationsRunExpander", "install"]
-
 _ARGUMENT = MaxTrainInstancesRunExpander.name
 
 

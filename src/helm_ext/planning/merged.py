@@ -28,8 +28,6 @@ from helm_ext.scoring.breakdown import SUB_SPLIT
 if TYPE_CHECKING:
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["join_run_specs", "read_run_spec"]
-
 JSONObject = dict[str, Any]
 
 _OF_SHARDS = frozenset({"digest", "questions", "live_rows", "main_split"})

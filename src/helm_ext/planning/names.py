@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.metrics.metric_service import MetricService
 
-__all__ = ["MAX_FILE_NAME", "RunArguments", "fit_arguments", "fit_name", "full_name", "to_text"]
-
 MAX_FILE_NAME = 255
 """Bytes in a file name, on every file system in use."""
 

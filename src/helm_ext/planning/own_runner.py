@@ -15,8 +15,6 @@ from pathlib import Path
 
 from helm.common.hierarchical_logger import hwarn
 
-__all__ = ["check_settings", "warn_without"]
-
 _OPTION = "--runner-class-name"
 _warned: set[str] = set()
 

@@ -28,16 +28,6 @@ from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
 from helm_ext.errors import RunEntryError
 from helm_ext.formats.registry import get_format
 
-__all__ = [
-    "UNSET_NUMBER",
-    "UNSET_TEXT",
-    "BlockedTaskScenario",
-    "PendingTaskScenario",
-    "is_pending",
-    "make_blocked",
-    "make_pending",
-]
-
 UNSET_TEXT = "<as the task says>"
 UNSET_NUMBER = -(2**40)
 _UNSET_BY_TYPE: dict[type, Any] = {str: UNSET_TEXT, int: UNSET_NUMBER, float: float(UNSET_NUMBER)}

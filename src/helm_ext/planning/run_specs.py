@@ -25,8 +25,6 @@ from helm_ext.planning import CAPPED_ROWS, RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name
 from helm_ext.planning.pending import make_pending
 
-__all__ = ["get_run_spec", "make_run_spec"]
-
 
 def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
     """Return the RunSpec of a run entry, `NAME:arguments`, of any format.

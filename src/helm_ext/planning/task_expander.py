@@ -23,8 +23,6 @@ from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats.registry import all_formats, get_format
 from helm_ext.planning.pending import UNSET_TEXT, is_pending, make_blocked, make_pending
 
-__all__ = ["TaskRunExpander", "install"]
-
 
 class TaskRunExpander(RunExpander):
     """`ARGUMENT=FILE`: one run for each task of the file, of those that the other arguments choose."""

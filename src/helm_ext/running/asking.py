@@ -19,8 +19,6 @@ from helm_ext.running.progress import LimitReached, LiveProgress
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
-__all__ = ["Asking"]
-
 
 class Asking:
     """The states of a run while they are answered. Its methods may be called by any thread."""

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.common.request import Request
 
-__all__ = ["LiveExecutor"]
-
 FEWEST_FAILURES = 10
 """So many rows at least fail one after another, and none between them is answered, before a run is given up."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["Asked", "RowsFailedError", "settle", "skips_failed"]
-
 _SHOWN_ROWS = 10
 
 

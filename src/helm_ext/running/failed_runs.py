@@ -19,8 +19,6 @@ from helm_ext.errors import HelmExtError
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["RunsFailedError", "run_each"]
-
 
 class RunsFailedError(HelmExtError, RunnerError):
     """Some of the runs failed; the others are complete. Its first line is that of HELM's RunnerError."""

@@ -46,19 +46,6 @@ if TYPE_CHECKING:
     from helm_ext.evalset.folding import Total
     from helm_ext.files.staged import StagedFiles
 
-__all__ = [
-    "BATCH_ROWS",
-    "BatchWork",
-    "PartFiles",
-    "PartResult",
-    "RowWriter",
-    "RunFiles",
-    "RunTotals",
-    "WholeMetric",
-    "fold",
-    "split_states",
-]
-
 Task = TypeVar("Task")
 
 BATCH_ROWS = 200

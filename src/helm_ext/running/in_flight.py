@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from helm_ext.clients.asking import AsyncClient
     from helm_ext.running.asking import Asking
 
-__all__ = ["ask_at_once"]
-
 
 def ask_at_once(client: AsyncClient, places: list[int], asking: Asking, in_flight: int) -> None:
     """Ask for the answers to the requests at these places, in their order, so many at a time."""

@@ -29,8 +29,6 @@ from helm_ext.files.writing import sync_folder
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["KEPT_NAME", "KeptAnswers", "digest_of"]
-
 KEPT_NAME = ".answers.jsonl"
 
 _UNCHECKED = dacite.Config(check_types=False)

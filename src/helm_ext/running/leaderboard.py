@@ -41,17 +41,6 @@ if TYPE_CHECKING:
 
     from helm_ext.analysis.siblings import Siblings
 
-__all__ = [
-    "RunNotes",
-    "add_intervals",
-    "describe_metrics",
-    "interval_group",
-    "join_recordings",
-    "name_ends_first",
-    "say_unrecorded",
-    "tidy_table",
-]
-
 Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
 """As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
 

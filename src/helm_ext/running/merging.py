@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     Hashes = NDArray[np.uint64]
 
-__all__ = ["Shard", "merge_runs", "open_shard"]
-
 JSONObject = dict[str, Any]
 
 BATCH_ROWS = 1_000

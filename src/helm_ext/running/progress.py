@@ -20,8 +20,6 @@ from helm_ext.errors import HelmExtError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Budget", "LimitReached", "LiveCounts", "LiveProgress", "describe_live"]
-
 
 class LimitReached(HelmExtError):  # noqa: N818 - no fault: what the user asked for
     """A limit that the user set (money, tokens) is met. What was answered is in the cache."""

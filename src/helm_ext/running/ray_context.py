@@ -24,8 +24,6 @@ from helm.benchmark.executor import ExecutionSpec
 from helm_ext.errors import HelmExtError, show
 from helm_ext.files.limits import format_size
 
-__all__ = ["HelmContext", "Plugin", "find_plugins"]
-
 SENT_ENV = "HELM_EXT_RAY_ENV"
 """The environment variable that names others, by commas, which actors get: keys that no file of HELM holds."""
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from helm_ext.engines.state import WorkerState
     from helm_ext.running.asking import Asking
 
-__all__ = ["RayExecutor"]
-
 BATCH_ENV = "HELM_EXT_RAY_BATCH"
 WAVES = 4
 """Requests in a batch for each that an actor has in flight: a slow one holds the next batch up, not the actor."""

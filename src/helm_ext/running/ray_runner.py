@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.run_spec import RunSpec
 
-__all__ = ["RayRunner"]
-
 
 class RayRunner(StreamingRunner):
     """See the module's docstring."""

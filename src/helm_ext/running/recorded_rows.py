@@ -42,16 +42,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset.rows import StoredRows
 
-__all__ = [
-    "RecordedWork",
-    "can_wait",
-    "choose_places",
-    "find_facts",
-    "iter_batches",
-    "iter_tasks",
-    "split_task",
-]
-
 TASK_ROWS = 10_000
 """Rows of a task of another process: enough for what comes back to be little, few enough to be done again."""
 SENT_ROWS = 1_000

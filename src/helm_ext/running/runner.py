@@ -93,8 +93,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
-__all__ = ["StreamingRunner"]
-
 TokenCounts = dict[tuple[int, int], int]
 """Numbers of tokens by hash and length of the text: the prompts themselves need not be kept."""
 

@@ -30,8 +30,6 @@ from helm_ext.fast.serialise import dumps
 if TYPE_CHECKING:
     from helm_ext.evalset import RunScoring
 
-__all__ = ["MeasuredStats", "ShardRow", "iter_rows"]
-
 JSONObject = dict[str, Any]
 
 

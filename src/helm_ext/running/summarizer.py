@@ -36,8 +36,6 @@ from helm_ext.running.leaderboard import (
 )
 from helm_ext.scoring.stat_names import ENDS
 
-__all__ = ["StreamingSummarizer"]
-
 
 class StreamingSummarizer(Summarizer):
     """HELM's Summarizer: same arguments, same files, less time and memory."""

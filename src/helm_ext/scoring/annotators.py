@@ -12,8 +12,6 @@ from helm_ext.evalset import Scoring
 from helm_ext.scoring.answers import AnswerReader, get_options, keep_answers
 from helm_ext.scoring.thinking import move_thinking
 
-__all__ = ["AnswerAnnotator"]
-
 
 class AnswerAnnotator(Annotator):
     """Shows which option a completion was read as. The score is made from the same reading (`AnswerReader`).

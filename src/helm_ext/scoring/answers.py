@@ -36,9 +36,6 @@ from helm_ext.evalset import Scoring, row_extra
 from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.scoring.normal_form import bare_form, normalize
 
-__all__ = ["Answer", "AnswerReader", "Question", "get_options", "keep_answers", "take_answers"]
-
-
 _RIGHT = "1000"
 """Stands for a right choice: a correct option, or exactly the correct options where all of them are asked for."""
 _WRONG = "1001"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["BatchMeasure", "BatchTotal", "Pieces"]
-
 
 @dataclass(frozen=True)
 class Pieces:

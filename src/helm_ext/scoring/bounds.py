@@ -9,8 +9,6 @@ from typing import Any
 from helm_ext.scoring.registry import our_stats
 from helm_ext.scoring.stat_names import JUDGED, judge_stat
 
-__all__ = ["find_bounds"]
-
 _FROM_ZERO = frozenset(
     {"absolute_value_difference", "cider"}
     | {f"{prefix}{kind}_score" for prefix in ("", "chinese_") for kind in ("wer", "mer", "cer")}

@@ -24,16 +24,6 @@ from helm.benchmark.scenarios.scenario import Instance
 from helm_ext.evalset import row_extra
 from helm_ext.fast.tally import Column, Totals, to_columns
 
-__all__ = [
-    "SUB_SPLIT",
-    "BreakdownMeasure",
-    "BreakdownSummary",
-    "BreakdownTotal",
-    "attributes_of",
-    "describe_breakdown",
-    "without_sub_splits",
-]
-
 BreakdownSummary = dict[int, list[Column]]
 """By trial."""
 

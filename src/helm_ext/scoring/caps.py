@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric_service import MetricService
 
-__all__ = ["NUM_CAPPED", "CappedRowsMetric", "describe_cap"]
-
 NUM_CAPPED = "num_capped"
 
 

@@ -25,8 +25,6 @@ from helm_ext.errors import DatasetIntegrityError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["make_program", "passes"]
-
 TIMEOUT_SECONDS = 3.0
 """Upstream's limit for one answer."""
 

@@ -24,8 +24,6 @@ from helm_ext.scoring.score import StatInfo
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["LOGPROB_STATS", "REPORT_STATS", "LeftOutTotal", "count_left_out", "find_unmeasured", "take_scored"]
-
 LOGPROB_STATS = frozenset(
     {"max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte"}
 )

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from helm_ext.judging.judgement import Judgement
 
-__all__ = [
-    "Chosen",
-    "JudgedScore",
-    "Seen",
-    "choose_labels",
-    "compare_judged",
-    "measure_bias",
-    "measure_judged",
-    "see",
-    "to_right",
-]
-
 RANDOM, BY_VERDICT, BY_LABEL = "random", "by_verdict", "by_label"
 _HALF = 0.5
 _SIDES = {1.0: "passed by most", 0.0: "failed by most", 0.5: "a tie"}

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["CorrectedRow", "CorrectedTotal", "describe_corrected", "find_corrected"]
-
 Group = tuple[str, "str | None", str]
 """Criterion, split, and attribute with its value; "" for all rows."""
 

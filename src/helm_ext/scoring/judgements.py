@@ -27,8 +27,6 @@ from helm_ext.scoring.source_scores import to_stat
 from helm_ext.scoring.stat_names import UNCLEAR, UNSCORED, judge_stat, list_judge_stats
 from helm_ext.scoring.unclear import find_judged_unclear
 
-__all__ = ["Judges", "JudgesTotal", "describe_judges"]
-
 
 class JudgesSummary(NamedTuple):
     """What a batch says."""

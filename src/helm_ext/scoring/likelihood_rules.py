@@ -11,18 +11,6 @@ import math
 from array import array
 from collections.abc import Sequence
 
-__all__ = [
-    "MAIN_STATS",
-    "REPLACEMENT",
-    "RULES",
-    "argmin",
-    "common_prefix",
-    "count_reference_tokens",
-    "mc2",
-    "ppl",
-    "ppl_norm",
-]
-
 MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2"}
 """Rule to the stat on the leaderboard."""
 

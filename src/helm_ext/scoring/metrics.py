@@ -41,8 +41,6 @@ from helm_ext.scoring.stat_names import ANSWERS, NOISE
 from helm_ext.scoring.tokens import load_tokenizer
 from helm_ext.scoring.uncertainty import describe_interval
 
-__all__ = ["EvalSetMetric"]
-
 
 class EvalSetMetric(FoldingMetric):
     """Scores a run of an EvalSet. The arguments are those of `Scoring`; the class path is public API.

@@ -23,8 +23,6 @@ import unicodedata
 from helm_ext.evalset.remembering import remember_short
 from helm_ext.scoring.numbers import GROUP_MARK, UNSPACED, find_numbers, read_amount, read_number
 
-__all__ = ["bare_form", "may_have", "normalize", "read_value", "separate_characters", "words"]
-
 _ARTICLES = frozenset({"a", "an", "the"})
 _JOIN = "\x01"
 """Stands for a hyphen or point between letters, which the two forms take differently."""

@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from helm_ext.parsing.quantities import OTHER_NAMES, PREFIXES, UNIT_NAMES
 
-__all__ = ["GROUP_MARK", "UNSPACED", "find_numbers", "read_amount", "read_number"]
-
 UNSPACED = (
     "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana

@@ -28,8 +28,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TypeVar
 
-__all__ = ["FIRST", "REDUCER_NAMES", "Noise", "Reducer", "find_noise", "find_reducer", "mode"]
-
 FIRST = "first"
 REDUCER_NAMES = (FIRST, "mean", "median", "mode", "max", "at_least_K", "pass_at_K", "pass_k_K")
 """K stands for a whole number from 1 on."""

@@ -12,8 +12,6 @@ from helm.common.request import Token
 from helm_ext.errors import RecordedError, show
 from helm_ext.scoring.likelihood_rules import count_reference_tokens
 
-__all__ = ["collapse_reference", "lacks_tokenizer"]
-
 
 def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> RequestState:
     """Make HELM's BasicReferenceMetric right for a deployment without a tokenizer.

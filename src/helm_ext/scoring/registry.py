@@ -19,8 +19,6 @@ from helm_ext.errors import did_you_mean, show
 from helm_ext.scoring.score import Score, StatInfo
 from helm_ext.scoring.scores import chat, helm, kola, likelihoods, lists, refusal, short_answers, ultraeval
 
-__all__ = ["ENTRY_POINTS", "LIST_SCORES", "find_unnamable", "get_scores", "main_stat", "our_stats"]
-
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import Likelihood
 
-__all__ = ["Kind", "Score", "StatInfo", "Value"]
-
 Kind = Literal["text", "row", "list", "likelihoods", "helm"]
 
 Value = float | Mapping[str, float]

@@ -25,8 +25,6 @@ from helm_ext.fast.tally import Column, Totals, to_columns
 from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
-__all__ = ["SourceMeasure", "SourceSummary", "SourceTotal", "describe_source_scores", "find_left_out", "to_stat"]
-
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""
 

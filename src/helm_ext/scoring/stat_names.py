@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = [
-    "ANSWER", "ANSWERS", "BESIDE", "CHOICE", "CORRECTED", "DIFFERS", "ENDS", "JUDGED", "LABELS", "NOISE", "REFUSAL",
-    "THESE_ROWS", "UNCLEAR", "UNDESIGNED", "UNSCORED", "judge_stat", "list_judge_stats",
-]  # fmt: skip
-
 DIFFERS = "_differs"
 """Ends the name of the stat that says on which part of the rows a source's score and ours differ."""
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from helm_ext.parsing import cut_at_stops
 
-__all__ = ["StopCensus"]
-
 
 class StopCensus:
     """Counts the references of a file that hold a stop sequence, in constant memory."""

@@ -17,8 +17,6 @@ from helm.common.request import GeneratedOutput, Thinking
 
 from helm_ext import parsing
 
-__all__ = ["find_thinking", "move_thinking"]
-
 
 def move_thinking(state: RequestState) -> None:
     """Move what was thought out of the texts of a state's completions, in place.

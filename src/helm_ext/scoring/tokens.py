@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from helm_ext.errors import RunEntryError, show
 
-__all__ = ["load_tokenizer"]
-
 
 @lru_cache(maxsize=2)
 def load_tokenizer(name: str) -> Callable[[str], Sequence[int]]:

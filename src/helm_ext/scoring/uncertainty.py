@@ -30,15 +30,6 @@ from helm_ext.scoring.breakdown import attributes_of
 from helm_ext.scoring.stat_names import ANSWERS, ENDS, NOISE, THESE_ROWS
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
-__all__ = [
-    "END_WORDS",
-    "IntervalSummary",
-    "IntervalTotal",
-    "describe_interval",
-    "measure_uncertainty",
-    "to_interval_stats",
-]
-
 END_WORDS = ("from", "to")
 """End the short names of both ends."""
 

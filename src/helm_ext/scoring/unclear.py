@@ -19,8 +19,6 @@ from helm.benchmark.metrics.statistic import Stat
 
 from helm_ext.scoring.stat_names import JUDGED, REFUSAL, UNCLEAR, UNSCORED, judge_stat
 
-__all__ = ["JudgedUnclear", "find_judged_unclear", "find_strict"]
-
 _STRICT = ("exact_match", "quasi_exact_match")
 """Scores that say right or wrong of an answer."""
 

@@ -15,8 +15,6 @@ from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["COLUMNS", "Column", "Kind", "find_columns", "to_row", "to_table"]
-
 Kind = Literal[
     "text",
     "integer",

@@ -32,8 +32,6 @@ from helm_ext.files.writing import open_part
 from helm_ext.formats.every_eval_ever.schema import KEPT, ORIGINAL_LIBRARY, VERSION
 from helm_ext.scoring.stat_names import JUDGED, UNCLEAR, judge_stat
 
-__all__ = ["Publisher", "Written", "has_scores", "write_every_eval_ever"]
-
 JSONObject = dict[str, Any]
 
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')

@@ -20,8 +20,6 @@ from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
 from helm_ext.scoring.stat_names import list_judge_stats
 from helm_ext.scoring.statistics import Interval, mean_interval
 
-__all__ = ["SampleWriter", "to_hash"]
-
 JSONObject = dict[str, Any]
 
 Results = Sequence[tuple[JSONObject, str, str]]

@@ -6,8 +6,6 @@ import json
 import math
 from typing import Any
 
-__all__ = ["to_json", "to_line"]
-
 _LINE_ENDS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 """Python's `str.splitlines`, as Every Eval Ever's validator uses it, ends a line at these; JSON leaves them raw."""
 

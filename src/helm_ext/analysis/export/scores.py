@@ -16,8 +16,6 @@ from helm_ext.analysis.scores import find_scores
 from helm_ext.errors import RunEntryError
 from helm_ext.scoring.stat_names import CORRECTED
 
-__all__ = ["SCORE_COLUMNS", "find_main", "scores_table", "to_score_table"]
-
 _COLUMNS: tuple[tuple[str, Kind, str], ...] = (
     ("run", "text", "name of the run"),
     ("suite", "text", "the folder that the run is in"),

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Table", "predictions_table", "to_pandas", "write_csv", "write_hf", "write_jsonl", "write_parquet"]
-
 BATCH = 1_000
 """Rows in memory, and in a row group of a Parquet file's buffer."""
 

@@ -15,8 +15,6 @@ from functools import lru_cache
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.analysis.lint.texts import words_of
 
-__all__ = ["NUMBER", "SLOT", "Likeness", "Swap", "as_number", "compare", "edit_is_small"]
-
 Words = tuple[str, ...]
 SLOT, NUMBER = "\0slot", "\0number"
 

@@ -10,8 +10,6 @@ from zlib import crc32
 
 from helm_ext.analysis.lint.texts import split_words
 
-__all__ = ["LEAST_ALIKE", "NEAREST", "AllPairs", "Views", "to_shingles"]
-
 LEAST_ALIKE = {True: 0.3, False: 0.45}
 """Of the shares of common words and pairs of words: pairs below are not proposed. The second where the gold is not
 rare, and only questions that are nearly equal count."""

@@ -19,8 +19,6 @@ from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.analysis.lint.texts import fold, make_key, split_sentences, split_words
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
-__all__ = ["AnswersInPrompts"]
-
 MOST_ALONE = 0.2
 """Of the rows. Where more have the answer on a line of its own, the lines are options."""
 MOST_ELSEWHERE = 0.05

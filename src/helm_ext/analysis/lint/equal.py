@@ -13,8 +13,6 @@ from helm_ext.analysis.lint.hashes import SeenHashes, find_frequent
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
-__all__ = ["EqualRows", "Member", "say_duplicate"]
-
 LEAK_HINT = "a model is shown, or was trained on, the answer that it is scored on; take the row out of one split"
 
 

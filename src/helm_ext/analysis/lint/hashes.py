@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SeenHashes", "find_frequent"]
-
 COUNTED = 20_000
 """Up to this many are counted without numpy, whose import takes longer."""
 

@@ -16,8 +16,6 @@ from helm_ext.analysis.lint.texts import find_figures
 if TYPE_CHECKING:
     from helm_ext.analysis.lint.minhash import MinHashPairs
 
-__all__ = ["ALL_PAIRS", "Candidates"]
-
 ALL_PAIRS = 300
 """Of up to this many rows all pairs are compared: none is missed, and numpy, which MinHash needs, is not
 imported."""

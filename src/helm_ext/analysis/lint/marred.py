@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
-__all__ = ["MarredRows", "find_mojibake"]
-
 MOST = 0.2
 """Of the rows."""
 FEW = 3

@@ -21,8 +21,6 @@ from helm_ext.analysis.lint.all_pairs import LEAST_ALIKE, NEAREST, Views, to_shi
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MinHashPairs"]
-
 HASHES = 63
 BAND = 3
 """Hashes of a band."""

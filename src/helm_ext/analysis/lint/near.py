@@ -17,8 +17,6 @@ from helm_ext.analysis.lint.templates import Pair, drop_templates
 from helm_ext.analysis.lint.texts import fold
 from helm_ext.errors import Problems
 
-__all__ = ["NearRows"]
-
 RARE_GOLD = 0.005
 """Of all rows. A gold that more rows have (yes, no, a class) says little about which question it answers."""
 FEW = 3

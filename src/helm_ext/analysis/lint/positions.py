@@ -8,8 +8,6 @@ from collections import Counter
 from helm_ext.analysis.lint.rows import Row
 from helm_ext.errors import Location, Problems, count
 
-__all__ = ["Positions"]
-
 LEAST_GAIN = 0.05
 """What always answering one position must win over guessing: five points in a hundred."""
 CHANCE = 0.001

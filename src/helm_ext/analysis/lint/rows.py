@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset.rows import StoredRows
 
-__all__ = ["Row", "Rows", "pick"]
-
 CORRECT = "correct"
 TRAIN = "train"
 KEPT_BYTES = 100_000_000

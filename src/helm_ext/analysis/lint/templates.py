@@ -20,8 +20,6 @@ from helm_ext.analysis.lint.alike import SLOT, Likeness, Swap, as_number
 from helm_ext.analysis.lint.rows import Row, Rows, pick
 from helm_ext.analysis.lint.texts import split_words
 
-__all__ = ["Pair", "drop_templates"]
-
 MOST_PATTERNS = 500
 """How many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
 ENOUGH_OTHERS = 2

@@ -9,8 +9,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["find_figures", "fold", "make_key", "split_parts", "split_sentences", "split_words", "words_of"]
-
 _LOOSE = re.compile(
     r"""[.?!,;:…]+(?=[\s"'”’»)\]]|$)"""  # where a sentence or a part of one ends, not in 3.5, 10:30 or a.b
     r"""|["“”„«»¿¡。？！，、；：「」『』]"""

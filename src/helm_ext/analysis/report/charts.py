@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.report.gathering import Bin
     from helm_ext.scoring.statistics import Interval
 
-__all__ = ["draw_calibration", "draw_intervals", "draw_series"]
-
 _INK = "#010203"
 """Stands for the page's colour of text, which matplotlib does not know."""
 _ACCENT = "#040506"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
 
-__all__ = ["Bin", "DatasetFacts", "RunFacts", "SampledRow", "gather"]
-
 _BINS = 10
 _LONGEST = 2_000
 """Characters of a text in the sample."""

@@ -16,8 +16,6 @@ from helm_ext.analysis.report.charts import draw_calibration, draw_intervals, dr
 from helm_ext.analysis.report.gathering import DatasetFacts, RunFacts, SampledRow
 from helm_ext.files.writing import open_part
 
-__all__ = ["render", "write_report"]
-
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 _OTHER_COUNTS = ("unmapped", "cut", "prompt truncated")
 

@@ -16,8 +16,6 @@ from filelock import FileLock
 from helm_ext.clients.deployments.named_list import NamedList
 from helm_ext.errors import HelmExtError, RunEntryError
 
-__all__ = ["FILES", "LocalModels", "Tokenizer", "make_deployment", "make_metadata", "read_tokenizer", "require_name"]
-
 DEPLOYMENTS, METADATA, TOKENIZERS = "model_deployments", "models", "tokenizer_configs"
 FILES = {
     TOKENIZERS: "tokenizer_configs.yaml",

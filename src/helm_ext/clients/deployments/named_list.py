@@ -21,8 +21,6 @@ import yaml
 from helm_ext.errors import HelmExtError, show
 from helm_ext.files.writing import open_part
 
-__all__ = ["NamedList", "write_entry"]
-
 MAX_BYTES = 1 << 24
 """HELM's own file has 0.3 MB."""
 

@@ -19,8 +19,6 @@ from helm_ext.errors import DeploymentError, show
 if TYPE_CHECKING:
     from helm.common.request import Request
 
-__all__ = ["Finding", "Outcome", "probe"]
-
 PROMPT = "Write the numbers from one to twelve in words, with commas between them."
 MAX_TOKENS = 24
 

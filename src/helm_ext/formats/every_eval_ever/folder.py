@@ -12,8 +12,6 @@ from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, did_you
 from helm_ext.formats.every_eval_ever.schema import AGGREGATE_KEYS, INSTANCE_KEYS
 from helm_ext.formats.seen import look
 
-__all__ = ["Record", "choose", "find_records", "has_records"]
-
 _SAMPLES = "_samples.jsonl"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 

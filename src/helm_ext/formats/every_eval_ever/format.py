@@ -14,8 +14,6 @@ from helm_ext.formats.seen import Claim, Seen
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
-__all__ = ["FORMAT"]
-
 
 class _EveryEvalEver(ImportedFormat):
     name = "every_eval_ever"

@@ -17,8 +17,6 @@ from helm_ext.formats.every_eval_ever.samples import Sample
 from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.judging.judgement import read_judgements
 
-__all__ = ["KEY", "read_row_judgements"]
-
 KEY = "judgements"
 """Of `metadata`."""
 

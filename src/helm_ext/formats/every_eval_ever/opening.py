@@ -17,8 +17,6 @@ from helm_ext.formats.every_eval_ever.samples import SampleFile
 from helm_ext.formats.every_eval_ever.schema import KEPT
 from helm_ext.formats.imported.row import Opened
 
-__all__ = ["find_tasks", "open_samples", "read_model"]
-
 _CLOSE = 1e-9
 
 

@@ -21,15 +21,6 @@ from helm_ext.formats.imported.gold_column import GoldColumn
 from helm_ext.formats.imported.row import Message, is_finite_number
 from helm_ext.formats.request_states.loading import KEPT_ROWS
 
-__all__ = [
-    "Evaluation",
-    "Profile",
-    "name_scores",
-    "read_conversation",
-    "read_list",
-    "read_options",
-]
-
 _CLOSE = 1e-9
 
 LABELS = "option_labels"

@@ -17,8 +17,6 @@ from helm_ext.formats.every_eval_ever.schema import ORIGINAL_LIBRARY, READ_VERSI
 from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.formats.imported.structs import to_struct
 
-__all__ = ["Aggregate", "Result", "read_aggregate", "require_version"]
-
 JSONObject = dict[str, Any]
 
 _DESCRIBED = "evaluation_description"

@@ -19,8 +19,6 @@ from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.gold import GoldKind
 from helm_ext.formats.imported.row import Answer, Message, Row
 
-__all__ = ["RowMaker"]
-
 JSONObject = dict[str, Any]
 
 _ROLES = ("system", "user", "assistant")

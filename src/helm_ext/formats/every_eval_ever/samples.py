@@ -14,8 +14,6 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.every_eval_ever.record import Aggregate, require_version
 from helm_ext.formats.imported.structs import StructLines
 
-__all__ = ["Sample", "SampleFile"]
-
 JSONObject = dict[str, Any]
 
 _REPEAT_KEYS = ("epoch", "trial")

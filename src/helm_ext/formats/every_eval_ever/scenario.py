@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.every_eval_ever.format import FORMAT
 from helm_ext.formats.imported.scenario import ImportedScenario
 
-__all__ = ["EveryEvalEverScenario"]
-
 
 class EveryEvalEverScenario(ImportedScenario):
     """An evaluation that Every Eval Ever has a record of."""

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "AGGREGATE_KEYS",
-    "ENUMS",
-    "INSTANCE_KEYS",
-    "KEPT",
-    "ORIGINAL_LIBRARY",
-    "READ_VERSIONS",
-    "VERSION",
-]
-
 VERSION = "0.3.0"
 """Of what we export."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Call", "find_answer"]
-
 _SUBMIT = "submit"
 _DELIMITER = "\n\n"
 """What `react` puts between what the model said and its answer."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from helm_ext.errors import show
 
-__all__ = ["CellError", "parse_list", "spells_list"]
-
 _LONGEST_LITERAL = 1 << 20
 """Characters of a list that is written as Python does: the parser of Python needs far more memory than text."""
 

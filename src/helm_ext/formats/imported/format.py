@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.imported.reader import ImportReader
     from helm_ext.formats.imported.row import Opened
 
-__all__ = ["SHARED_ARGUMENTS", "ImportedFormat"]
-
 _MISSING = Argument(
     "missing",
     one_of("skip", "error"),

@@ -14,20 +14,6 @@ from typing import Any, Literal, cast
 
 from helm_ext.errors import show
 
-__all__ = [
-    "MOST_OPTIONS",
-    "NO_YES",
-    "Element",
-    "GoldKind",
-    "Kind",
-    "Options",
-    "is_hidden",
-    "is_text",
-    "read_labels",
-    "read_texts",
-    "to_options",
-]
-
 Options = Mapping[str, str]
 """Label to text, in the order of the options."""
 

@@ -41,8 +41,6 @@ from helm_ext.formats.imported.gold import (
     read_texts,
 )
 
-__all__ = ["GoldColumn"]
-
 
 @dataclass(slots=True)
 class _Way:

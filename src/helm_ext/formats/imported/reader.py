@@ -11,8 +11,6 @@ from helm_ext.evalset import MEDIA_KEY
 from helm_ext.formats.imported.row import Answer, Opened, Row
 from helm_ext.formats.request_states.reading import Place, Reader, State
 
-__all__ = ["ImportReader"]
-
 _NOTHING_AROUND = (
     "instructions",
     "input_prefix",

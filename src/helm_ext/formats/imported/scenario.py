@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["ImportedScenario"]
-
 
 class ImportedScenario(EvalSetScenario):
     """A run of a file that another tool wrote: rows without a usable answer are excluded and counted by default."""

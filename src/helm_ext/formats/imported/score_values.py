@@ -7,8 +7,6 @@ from typing import Any
 
 from helm_ext.formats.imported.row import is_finite_number
 
-__all__ = ["to_number"]
-
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Correct, partially correct, incorrect, no answer."""
 _LOWER_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}

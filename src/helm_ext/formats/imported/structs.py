@@ -19,8 +19,6 @@ from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, Path, Problems, format_path, show
 from helm_ext.files.lines import Line
 
-__all__ = ["StructLines", "T", "find_flaws", "report_flaws", "to_struct", "without_nan"]
-
 T = TypeVar("T", bound=msgspec.Struct)
 
 _MISSING = "missing"

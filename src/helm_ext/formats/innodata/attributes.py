@@ -7,8 +7,6 @@ from typing import Any
 
 from helm_ext.hub.chat_records import Record
 
-__all__ = ["MAX_ATTRIBUTES", "AttributeValues", "short_attributes"]
-
 MAX_ATTRIBUTES = 100
 """Reports are grouped by this many, the first ones by name: each row carries its values, and each has columns."""
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from helm_ext.hub.meta import REQUIRED_KEYS
 
-__all__ = ["json_schema"]
-
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a record (a line of `test.jsonl`) and of `meta.json`.

@@ -27,8 +27,6 @@ from helm_ext.formats.seen import Claim, Seen
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
 
-__all__ = ["FORMAT"]
-
 
 class _Innodata(Format):
     name = "innodata"

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
     from helm_ext.hub.archive import Limits
 
-__all__ = ["check", "load"]
-
-
 UNREAD = 5_000
 """A file of more records is not kept in memory: they are stored on disk."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.innodata.replies import Replies
     from helm_ext.hub.meta import Meta
 
-__all__ = ["Content", "render_text", "to_evalset"]
-
 TEXT_STOP = "\n\nUser:"
 """With `render="text"` a model that goes on to write the user's next turn is stopped there."""
 

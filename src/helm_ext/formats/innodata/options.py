@@ -12,8 +12,6 @@ from helm_ext.evalset import Scoring
 from helm_ext.hub.meta import SPLITS, Split
 from helm_ext.parsing import compile_pattern
 
-__all__ = ["METRICS", "Options"]
-
 METRICS = (
     "expected_exact",
     "expected_prefix",

@@ -6,8 +6,6 @@ import hashlib
 from array import array
 from bisect import bisect_left
 
-__all__ = ["RecordIds", "hash_id"]
-
 
 def hash_id(record_id: str) -> bytes:
     """Return 16 bytes, of which nobody can find two ids that share them: equal ones are taken for equal ids."""

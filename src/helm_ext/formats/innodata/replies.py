@@ -27,8 +27,6 @@ from helm_ext.hub.chat_records import parse_object, read_rows
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore
 
-__all__ = ["Replies", "check_replies", "read_replies", "to_recorded"]
-
 
 @dataclass
 class Replies:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.formats.scenario import EvalSetScenario
 
-__all__ = ["InnodataScenario"]
-
 
 class InnodataScenario(EvalSetScenario):
     """A bundle of the Innodata Dataset Hub (docs/innodata.md).

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import Recorded
 
-__all__ = ["make_instances"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RepliedRecords:

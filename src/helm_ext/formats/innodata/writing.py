@@ -17,8 +17,6 @@ from helm_ext.hub.packing import pack
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["to_bundle"]
-
 _TRAIN = "train"
 _CORRECT = "correct"
 

@@ -21,8 +21,6 @@ from helm_ext.files.limits import COPY_BYTES, MAX_DOCUMENT_BYTES, format_size
 from helm_ext.files.opening import Hashing, open_raw
 from helm_ext.hub.archive import ZSTANDARD, Limits, open_archive
 
-__all__ = ["Archive"]
-
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _MAX_WINDOW = 1 << 27
 _USUAL_EXTRA = 64

@@ -17,8 +17,6 @@ from helm_ext import parsing
 from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample
 from helm_ext.formats.inspect_logs.texts import Texts
 
-__all__ = ["Shown", "find_shown", "label", "labels", "read_target", "was_shuffled"]
-
 _EXPLAINED = "Choices were shuffled before generating a response"
 """Begins what the scorer `choice` says of a sample whose options were shuffled."""
 

@@ -21,8 +21,6 @@ from helm_ext.files import parse_json
 from helm_ext.files.limits import MAX_LINE_BYTES, format_size
 from helm_ext.files.opening import Reader
 
-__all__ = ["Document", "Piece"]
-
 T = TypeVar("T")
 
 _NO_SPACE = re.compile(rb"[^ \t\r\n]")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
     from helm_ext.formats.imported.row import Opened
 
-__all__ = ["FORMAT"]
-
 _ZIP = b"PK\x03\x04"
 _FIRST_MEMBERS = (b"_journal/", b"header.json", b"samples/")
 _SPEC = re.compile(rb'"eval"\s*:\s*(\{)')

@@ -10,8 +10,6 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSchemaEr
 from helm_ext.evalset import Source
 from helm_ext.formats.inspect_logs.headline import Headline, find_headline
 
-__all__ = ["FINISHED", "HEADER_KEYS", "Header", "no_samples", "to_header"]
-
 HEADER_KEYS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "invalidated"})
 """The top-level keys of a log that are read; the samples aside."""
 

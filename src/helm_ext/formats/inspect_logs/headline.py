@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Headline", "find_headline"]
-
 _SELECTORS = (("reducer", "reducer"), ("scorer", "scorer"), ("score", "name"))
 """Fields of a declaration, and what each selects a score by."""
 

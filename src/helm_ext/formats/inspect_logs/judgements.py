@@ -20,8 +20,6 @@ from helm_ext.formats.inspect_logs.header import Header
 from helm_ext.formats.inspect_logs.samples import SampleScore
 from helm_ext.formats.inspect_logs.texts import Texts
 
-__all__ = ["JudgementReader"]
-
 _GRADERS = ("model_graded_qa", "model_graded_fact")
 _NOT_FOUND = "Grade not found in model output: "
 """Begins the explanation where the grader's reply has no grade. Before 0.3.245 or so the value is "I" then."""

@@ -19,8 +19,6 @@ from helm_ext.formats.inspect_logs.rows import RowMaker
 from helm_ext.formats.inspect_logs.scores import Scores
 from helm_ext.scoring.reducers import FIRST, find_reducer
 
-__all__ = ["open_samples", "read_model"]
-
 _COUNTED = ("failed_epochs", "edited", "invalidated", "shuffled", "media", "other_choices", "other_completion")
 """What is counted of samples, where there is any."""
 

@@ -33,8 +33,6 @@ from helm_ext.formats.inspect_logs.samples import (
     parse_quickly,
 )
 
-__all__ = ["LogFile", "Logged", "list_samples", "open_log"]
-
 _SAMPLE = re.compile(r"samples/(?P<id>.+)_epoch_[0-9]+\.json", re.DOTALL)
 _SHELL = re.compile(r"(?P<prefix>samples/(?P<id>.+)_epoch_[0-9]+/)sample\.json", re.DOTALL)
 _CHUNK = re.compile(

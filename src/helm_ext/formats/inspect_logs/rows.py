@@ -21,8 +21,6 @@ from helm_ext.formats.inspect_logs.samples import Choice, Output, Sample
 from helm_ext.formats.inspect_logs.scores import Scores
 from helm_ext.formats.inspect_logs.texts import Texts
 
-__all__ = ["RowMaker"]
-
 _CUT = ("max_tokens", "model_length", "length")
 _FILTERED = "content_filter"
 

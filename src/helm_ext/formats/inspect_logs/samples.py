@@ -14,20 +14,6 @@ import msgspec
 from helm_ext.files import parse_json
 from helm_ext.formats.imported.structs import T, to_struct, without_nan
 
-__all__ = [
-    "Choice",
-    "Event",
-    "EventsData",
-    "Extras",
-    "Message",
-    "Output",
-    "Part",
-    "Sample",
-    "SampleScore",
-    "parse",
-    "parse_quickly",
-]
-
 
 class Part(msgspec.Struct):
     """A piece of a message that is no plain text as a whole."""

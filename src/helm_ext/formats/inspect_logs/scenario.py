@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.imported.scenario import ImportedScenario
 from helm_ext.formats.inspect_logs.format import FORMAT
 
-__all__ = ["InspectScenario"]
-
 
 class InspectScenario(ImportedScenario):
     """A run of a log that inspect_ai wrote."""

@@ -20,8 +20,6 @@ from helm_ext.formats.imported.score_values import to_number
 from helm_ext.scoring.reducers import find_noise, find_reducer, mode
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
-__all__ = ["Scores"]
-
 _GRADES = frozenset({"C", "P", "I", "N", True, False})
 _MEANS = ("accuracy", "mean")
 """Metrics of inspect_ai that are the mean of the rows' numbers."""

@@ -15,8 +15,6 @@ from helm_ext.formats.inspect_logs.archive import Archive
 from helm_ext.formats.inspect_logs.header import FINISHED
 from helm_ext.formats.inspect_logs.reading import list_samples, open_log
 
-__all__ = ["describe_shards", "drop_covered"]
-
 _SHARDS = ".shards"
 
 

@@ -18,8 +18,6 @@ from helm_ext.formats.imported.structs import T, to_struct
 from helm_ext.formats.inspect_logs.reading import Logged
 from helm_ext.formats.inspect_logs.samples import Extras, Message, Part
 
-__all__ = ["Texts"]
-
 _PROTOCOLS = ("attachment://", "tc://")
 _REMOVED = "<base64-data-removed>"
 """Stands for what a log was told not to hold (_util/constants.py)."""

@@ -13,8 +13,6 @@ from typing import Any
 from helm_ext.errors import RunEntryError, show
 from helm_ext.evalset.patterns import limit_pattern
 
-__all__ = ["Cleaner", "is_lenient", "make_cleaner"]
-
 Cleaner = Callable[[str], str]
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, did_you_mean
 
-__all__ = ["SampleFile", "choose", "find_results", "find_samples", "has_samples", "is_results_name", "is_samples_name"]
-
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
 """The task lies between the first and the last `_` (lm_eval/utils.py, get_file_task_name)."""
 _RESULTS = re.compile(r"results(?:_(?P<time>[^_]+))?\.json")

@@ -14,8 +14,6 @@ from helm_ext.formats.seen import Claim, Seen
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
-__all__ = ["FORMAT"]
-
 _SIGNATURE = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"})
 _RESULTS = frozenset({"results", "configs", "versions"})
 

@@ -21,11 +21,6 @@ from helm_ext.errors import show
 from helm_ext.formats.lm_eval.requests import RequestError
 from helm_ext.formats.lm_eval.samples import to_score
 
-__all__ = [
-    "READINGS", "Reading", "TargetError", "Targets", "find_in", "read_choice", "read_texts_of_target",
-    "require_compared",
-]  # fmt: skip
-
 Reading = Literal["logged", "index", "text"]
 """How the target of a multiple-choice line is read."""
 

@@ -16,8 +16,6 @@ from helm_ext.formats.lm_eval.profile import Profile
 from helm_ext.formats.lm_eval.report import Report, read_report
 from helm_ext.formats.lm_eval.rows import RowMaker
 
-__all__ = ["open_report", "open_samples"]
-
 _NONE = "none"
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
 """Metrics of the harness's that are 0 or 1 of a row, or between (repeats)."""

@@ -24,8 +24,6 @@ from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
 from helm_ext.formats.lm_eval.samples import is_invalid, open_samples, require_metrics, to_score
 from helm_ext.formats.request_states.loading import KEPT_ROWS
 
-__all__ = ["Profile", "Question", "label_options"]
-
 _CLOSE = 1e-9
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -12,8 +12,6 @@ from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, did_you_mean
 from helm_ext.formats.imported.row import is_finite_number
 
-__all__ = ["Report", "read_report"]
-
 _NO_MEANS = frozenset(
     {
         "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "f1", "mcc", "bleu", "chrf", "ter",

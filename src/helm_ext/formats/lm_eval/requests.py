@@ -22,8 +22,6 @@ from helm_ext import files
 from helm_ext.errors import DatasetError, show
 from helm_ext.formats.imported.row import Message
 
-__all__ = ["Asked", "Kind", "RequestError", "read_asked", "read_texts"]
-
 Kind = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling"]
 
 _MUTUAL_INFORMATION = "acc_mutual_info"

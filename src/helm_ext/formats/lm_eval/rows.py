@@ -13,8 +13,6 @@ from helm_ext.formats.lm_eval.golds import READINGS, find_in, read_choice, read_
 from helm_ext.formats.lm_eval.profile import Profile, Question, label_options
 from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked, read_texts
 
-__all__ = ["RowMaker"]
-
 
 class RowMaker:
     """Makes the rows of one file."""

@@ -17,8 +17,6 @@ from helm_ext.errors import DatasetSchemaError, Problems, show
 from helm_ext.files.lines import Line
 from helm_ext.formats.imported.structs import StructLines
 
-__all__ = ["is_invalid", "open_samples", "require_metrics", "to_score"]
-
 
 class _Line(msgspec.Struct):
     doc_id: int | str

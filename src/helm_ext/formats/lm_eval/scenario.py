@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.imported.scenario import ImportedScenario
 from helm_ext.formats.lm_eval.format import FORMAT
 
-__all__ = ["LmEvalScenario"]
-
 
 class LmEvalScenario(ImportedScenario):
     """A task that lm-evaluation-harness ran."""

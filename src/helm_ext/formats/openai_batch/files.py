@@ -12,8 +12,6 @@ from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
 from helm_ext.formats.seen import look
 
-__all__ = ["Batch", "find_input", "find_results", "read_first", "without_answers"]
-
 _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 
 

@@ -15,8 +15,6 @@ from helm_ext.formats.seen import Claim, Seen
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
-__all__ = ["FORMAT"]
-
 
 def _read_paths(name: str, value: Any) -> list[str]:
     """Return several paths. A `+` separates them, a comma in one is written `%2C`."""

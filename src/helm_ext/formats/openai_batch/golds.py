@@ -13,8 +13,6 @@ from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetIntegrityError, show
 from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
 
-__all__ = ["Golds", "read_golds"]
-
 ID, GOLD = "custom_id", "gold"
 
 

@@ -22,8 +22,6 @@ from helm_ext.formats.openai_batch.options import Question, find_starts, group, 
 from helm_ext.formats.openai_batch.replies import Result, parse_result
 from helm_ext.formats.openai_batch.requests import LineError, Request, parse_request
 
-__all__ = ["open_batch", "read_model"]
-
 NO_GOLD = "no gold in the table"
 
 

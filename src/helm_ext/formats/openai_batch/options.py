@@ -16,8 +16,6 @@ from helm_ext.clients.openai_replies import ReplyError, ReplyToken
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.row import Likelihood
 
-__all__ = ["Question", "find_starts", "group", "score_option"]
-
 _NUMBERED = re.compile(r"(.+?)[#\-_./: ]?(\d+)")
 
 

@@ -12,8 +12,6 @@ from helm_ext.errors import show
 from helm_ext.formats.imported.row import Answer
 from helm_ext.formats.openai_batch.requests import Request
 
-__all__ = ["Result", "parse_result"]
-
 _CUT_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
 """Why a response is incomplete, in the words of the other endpoints."""
 

@@ -9,8 +9,6 @@ from typing import Any, Literal
 from helm_ext.errors import did_you_mean, show
 from helm_ext.formats.imported.row import Message
 
-__all__ = ["Endpoint", "LineError", "Request", "parse_request"]
-
 Endpoint = Literal["chat", "completions", "responses"]
 
 _ENDPOINTS: dict[str, Endpoint] = {

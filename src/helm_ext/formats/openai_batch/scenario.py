@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.imported.scenario import ImportedScenario
 from helm_ext.formats.openai_batch.format import FORMAT
 
-__all__ = ["OpenAIBatchScenario"]
-
 
 class OpenAIBatchScenario(ImportedScenario):
     """Requests that a batch service has answered."""

@@ -10,8 +10,6 @@ from helm_ext.errors import show
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.reading import Place
 
-__all__ = ["read_attributes", "read_cluster"]
-
 _HINT = "by= names keys whose values are texts, numbers, true or false"
 _LONGEST = 100
 """Characters of a value: it becomes part of the name of a stat, and a heading on a page."""

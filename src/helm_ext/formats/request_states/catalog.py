@@ -15,8 +15,6 @@ from typing import Any
 from helm_ext.errors import DatasetNotFoundError, RunEntryError, did_you_mean
 from helm_ext.formats.arguments import as_helm_reads
 
-__all__ = ["dataset_name", "datasets_in", "default_name", "find_dataset", "list_datasets", "search_folders"]
-
 SUFFIXES = (".json", ".jsonl", ".json5")
 COMPRESSIONS = ("", ".gz", ".zst")
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.ids import Ids
     from helm_ext.formats.request_states.rows import Fetch, Row
 
-__all__ = ["Chosen", "Columns"]
-
 Group = tuple[str | None, Mapping[str, str]]
 """A sub-split and attributes of rows."""
 

@@ -20,8 +20,6 @@ from helm_ext.scoring.registry import find_unnamable
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.reading import Place
 
-__all__ = ["EarlierRow", "EarlierRun", "read_earlier_row", "read_earlier_run"]
-
 _LIKELIHOODS = "helm_ext.scoring.likelihood.SentenceLikelihoodMetric"
 _METRICS = frozenset(
     {"helm_ext.scoring.metrics.EvalSetMetric", "helm_ext.formats.ultraeval.metrics.UltraEvalMetric", _LIKELIHOODS}

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
-__all__ = ["FORMAT"]
-
 
 def _separator(name: str, value: Any) -> str:
     r"""What HELM cannot carry in a run entry is written as in JSON and URLs: `\n`, `\t`, `%2C` for a comma.

@@ -26,8 +26,6 @@ from helm_ext.scoring.stat_names import judge_stat
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding, Source
 
-__all__ = ["HELM_DEFAULTS", "SPLITS", "Header", "Options", "Settings", "read_header", "read_split"]
-
 HELM_DEFAULTS = {
     "instructions": "",
     "global_prefix": "",

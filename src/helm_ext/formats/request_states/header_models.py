@@ -12,22 +12,6 @@ from typing_extensions import Required, TypedDict
 
 from helm_ext.formats.request_states.models import EVAL_SPLITS_PATTERN, AnswerMapping, StateModel
 
-__all__ = [
-    "CLOSED",
-    "FILE",
-    "JOINT",
-    "JOINT_COT",
-    "JOINT_METHODS",
-    "LABELLED_METHODS",
-    "METHODS",
-    "UNSUPPORTED_METHODS",
-    "AdapterSpecModel",
-    "DecodingModel",
-    "FileModel",
-    "ScoringModel",
-    "SubstitutionModel",
-]
-
 EvalSplit = Annotated[str, Field(json_schema_extra={"pattern": rf"^\s*(?:{EVAL_SPLITS_PATTERN})\s*$"})]
 
 CLOSED = ConfigDict(strict=True, extra="forbid", defer_build=True)

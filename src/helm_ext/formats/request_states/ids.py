@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Fetch, Row
 
-__all__ = ["Ids", "hash_content"]
-
 _MANY = 100_000
 """Rows from which on numpy is worth its import: it takes a tenth of a second, and sets take 70 bytes a row."""
 

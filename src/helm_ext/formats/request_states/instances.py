@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.profile import Profile
     from helm_ext.judging.judgement import Judgement
 
-__all__ = ["Maker", "make_instances"]
-
 _PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
 """A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from helm_ext.errors import did_you_mean, show
 
-__all__ = ["LabelError", "default_labels", "encode_prefix", "find_label", "resolve_mapping", "shared_sequence"]
-
 _SERIES = (
     "甲乙丙丁戊己庚辛壬癸",
     "一二三四五六七八九十",

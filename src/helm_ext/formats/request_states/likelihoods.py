@@ -13,8 +13,6 @@ from helm_ext.evalset import EXTRA_KEY, Likelihood
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.recorded import find_result
 
-__all__ = ["by_position", "read_likelihoods", "settle_completion"]
-
 
 def read_likelihoods(state: Mapping[str, Any]) -> list[Likelihood] | None:
     """Return the state's likelihoods, also those of a finished run of ours; None where it has none."""

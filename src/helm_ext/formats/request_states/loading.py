@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment
     from helm_ext.formats.request_states.profile import Profile
 
-__all__ = ["check", "check_from", "json_schema", "load", "load_from"]
-
 Opener = Callable[[Problems], Reader]
 """Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can be
 read."""

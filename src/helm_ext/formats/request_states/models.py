@@ -14,17 +14,6 @@ from typing_extensions import Required, TypedDict
 
 from helm_ext.judging.judgement import Judgement
 
-__all__ = [
-    "EVAL_SPLITS_PATTERN",
-    "KNOWN_STATE",
-    "OPEN",
-    "STATE",
-    "AnswerMapping",
-    "InputModel",
-    "known_keys",
-    "validate",
-]
-
 OPEN = ConfigDict(strict=True, extra="allow", defer_build=True)
 """Unknown keys are kept (they occur in real files)."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from helm_ext.engines.engine import Engine
     from helm_ext.files.store import Segment, SpillWriter
 
-__all__ = ["OnePieceError", "OneProcessError", "Part", "PartWork", "read_parts"]
-
 
 class OneProcessError(Exception):
     """One process must read a file: where something is wrong with it, so that one reading says it all."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from helm_ext.errors import show
 
-__all__ = ["to_perturbation"]
-
 
 def to_perturbation(given: Mapping[str, Any] | None) -> Any:
     """Return HELM's description of a perturbation; None where there is none.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import Decoding, Scoring, Source
 
-__all__ = ["Plan", "make_adapter_spec", "make_plan", "request_decoding"]
-
 _FRAME = (
     "instructions",
     "global_prefix",

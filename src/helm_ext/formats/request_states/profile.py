@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Lack, Row
 
-__all__ = ["Profile"]
-
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
 

@@ -12,9 +12,6 @@ from helm_ext.files import canonical_json
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["digest_question", "digest_questions"]
-
-
 _OF_ANSWERS = frozenset({"scoring", "judgements", "likelihoods", "source_scores", "source_unscored", "left_out"})
 """Keys of `RowExtra` that say something of an answer, or of whose it is."""
 

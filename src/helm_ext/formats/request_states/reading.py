@@ -25,8 +25,6 @@ from helm_ext.errors import (
 from helm_ext.evalset import Source
 from helm_ext.formats.request_states.models import KNOWN_STATE
 
-__all__ = ["FileReader", "LineReader", "Place", "Reader", "State", "open_file"]
-
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
 

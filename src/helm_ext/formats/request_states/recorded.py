@@ -12,8 +12,6 @@ from helm_ext.evalset import Recorded, RecordedState
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.scoring.likelihood_rules import count_reference_tokens
 
-__all__ = ["Status", "combine", "drop_nonfinite", "is_helm_state", "read_recorded", "tells_option"]
-
 Status = Literal["ok", "not_run", "failed", "unscored", "too_long"]
 
 _HELM_KEYS = ("train_trial_index", "reference_index")

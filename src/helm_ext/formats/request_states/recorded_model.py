@@ -8,8 +8,6 @@ from typing import Any
 from helm_ext.errors import DatasetError, Problems
 from helm_ext.formats.request_states.reading import open_file
 
-__all__ = ["read_model"]
-
 _RECORDED = "recorded/"
 
 

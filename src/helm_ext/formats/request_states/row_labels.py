@@ -13,8 +13,6 @@ from helm_ext.formats.request_states.labels import LabelError, default_labels, r
 from helm_ext.formats.request_states.likelihoods import by_position
 from helm_ext.formats.request_states.reading import Place
 
-__all__ = ["LabelReader", "LabelsFrom"]
-
 LabelsFrom = Literal["prefix", "row", "file"]
 """What labels come from: reference_prefix, an answer mapping of the row, or one of the whole file."""
 

@@ -31,8 +31,6 @@ from helm_ext.formats.request_states.wording import describe, near_key
 from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
-__all__ = ["CORRECT", "Fetch", "Lack", "Row", "RowReader", "unpack"]
-
 CORRECT = "correct"
 
 HELM_SPLITS = frozenset(SPLITS.values())

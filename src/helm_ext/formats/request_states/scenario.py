@@ -9,8 +9,6 @@ from helm_ext.formats.request_states import catalog
 from helm_ext.formats.request_states.format import FORMAT
 from helm_ext.formats.scenario import EvalSetScenario
 
-__all__ = ["AdapterSpecScenario"]
-
 
 class AdapterSpecScenario(EvalSetScenario):
     """A JSON file with `adapter_spec` and `request_states` (docs/adapter_spec.md).

@@ -16,8 +16,6 @@ from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 from helm_ext.scoring.stops import StopCensus
 from helm_ext.scoring.tokens import load_tokenizer
 
-__all__ = ["FileKind", "check_scoring", "default_metrics", "make_scoring"]
-
 _PATTERNS = ("extract", "extract_all")
 
 _SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")

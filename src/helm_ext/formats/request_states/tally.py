@@ -12,8 +12,6 @@ from helm_ext.scoring.stops import StopCensus
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.rows import Row
 
-__all__ = ["MOST_KEPT", "First", "Tally"]
-
 MOST_KEPT = 1_000
 """Rows, texts and the like that are kept at most; what is beyond is counted."""
 

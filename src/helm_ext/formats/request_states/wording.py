@@ -12,8 +12,6 @@ from typing_extensions import get_type_hints, is_typeddict
 from helm_ext.errors import Path, did_you_mean, show
 from helm_ext.formats.request_states import header_models
 
-__all__ = ["Finding", "describe", "near_key"]
-
 
 class Finding(NamedTuple):
     """What is wrong at one place of a value."""

@@ -15,8 +15,6 @@ from helm_ext.scoring.stat_names import ANSWERS, NOISE, list_judge_stats
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["to_json_lines"]
-
 _TRAIN = "train"
 _NOT_WRITTEN = {"model", "model_deployment", "image_generation_parameters", "reeval_parameters", "max_eval_instances"}
 _DECODING_NAMES = {"top_k_per_token": "top_k"}

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-__all__ = ["HUB", "MAGIC", "ParquetTable", "SavedTable", "is_saved_dataset", "pin_revision"]
-
 MAGIC = b"PAR1"
 
 HUB = "hub:"

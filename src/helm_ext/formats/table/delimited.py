@@ -16,8 +16,6 @@ from helm_ext.files import BOM, MAX_LINE_BYTES, decode
 from helm_ext.files.opening import Reader
 from helm_ext.formats.table.table import Table, TableRow, plain_suffix
 
-__all__ = ["DELIMITERS", "DelimitedTable"]
-
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 """What `sep=` says, to the character."""
 

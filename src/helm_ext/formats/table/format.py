@@ -17,8 +17,6 @@ from helm_ext.formats.table.options import READ
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
-__all__ = ["FORMAT"]
-
 _DRAWING = tuple(
     replace(argument, default=default)
     for name, default in (("max_train_instances", "5 where there is a train split, else 0"), ("seed", "0"))

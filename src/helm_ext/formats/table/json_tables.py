@@ -17,8 +17,6 @@ from helm_ext.files import BOM, LineSource, iter_json_lines, parse_json, read_so
 from helm_ext.files.opening import Reader
 from helm_ext.formats.table.table import LINES, Table, TableRow, plain_suffix
 
-__all__ = ["JsonTable"]
-
 _PEEK_BYTES = 1 << 20
 """What is looked at to tell JSON Lines from one document."""
 

@@ -26,8 +26,6 @@ from helm_ext.formats.table.rows import read_rows
 from helm_ext.formats.table.table import Table, plain_suffix
 from helm_ext.formats.table.values import Values
 
-__all__ = ["describe", "list_outputs", "list_said", "name_model", "open_file"]
-
 DELIMITED = (".csv", ".tsv", ".tab")
 
 _QUESTION = {"input_prefix": "Question: ", "input_suffix": "\n", "output_prefix": "Answer: ", "output_suffix": "\n"}

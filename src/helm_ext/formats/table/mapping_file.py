@@ -19,8 +19,6 @@ from helm_ext.formats.imported.gold import Kind
 from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.table.options import READ, Options
 
-__all__ = ["find_mapped", "is_mapping_file", "json_schema", "read_mapping"]
-
 _SUFFIX = ".table.json"
 
 _SEVERAL = str | Annotated[list[str], Field(min_length=1)]

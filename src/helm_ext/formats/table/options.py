@@ -10,8 +10,6 @@ from helm_ext.errors import RunEntryError
 from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
 from helm_ext.formats.imported.gold import Kind as GoldKind
 
-__all__ = ["READ", "Options"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:

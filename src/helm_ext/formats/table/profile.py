@@ -21,8 +21,6 @@ from helm_ext.formats.table.layouts import Layout
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import SPLITS, Values, read_truth, shown, uses_adapted
 
-__all__ = ["Profile", "make_profile"]
-
 _NO_ANSWER = re.compile(
     r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null)\s*", re.IGNORECASE | re.DOTALL
 )

@@ -18,8 +18,6 @@ from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.table import Cells, Table
 from helm_ext.formats.table.tool_layouts import find_layout
 
-__all__ = ["CANDIDATES", "OUTPUT_NAMES", "Roles", "choose_roles", "option_labels"]
-
 CANDIDATES: Mapping[str, Sequence[str]] = {
     "question": ("question", "prompt", "input", "query", "problem", "instruction"),
     "context": ("passage", "context"),

@@ -13,8 +13,6 @@ from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.table import Cells
 from helm_ext.formats.table.values import Values
 
-__all__ = ["read_rows"]
-
 
 def read_rows(values: Values, profile: Profile) -> Iterator[Row]:
     """Yield the rows. Raises DatasetError, though all that can be wrong was looked for before."""

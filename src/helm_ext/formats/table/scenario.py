@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.imported.scenario import ImportedScenario
 from helm_ext.formats.table.format import FORMAT
 
-__all__ = ["TableScenario"]
-
 
 class TableScenario(ImportedScenario):
     """Questions of a table, and what models answered."""

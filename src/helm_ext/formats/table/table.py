@@ -10,8 +10,6 @@ from typing import Any
 
 from helm_ext.files.store import RowStore
 
-__all__ = ["LINES", "Cells", "Table", "TableRow", "plain_suffix"]
-
 LINES = (".jsonl", ".ndjson", ".jsonlines")
 """Endings of files with an object a line."""
 

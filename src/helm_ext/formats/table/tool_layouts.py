@@ -23,8 +23,6 @@ from helm_ext.formats.table.layouts import (
 )
 from helm_ext.formats.table.table import Cells
 
-__all__ = ["find_layout"]
-
 
 def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
     """Return the layout of a table with these columns and this first row; None for one that is not known."""

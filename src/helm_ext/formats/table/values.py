@@ -18,8 +18,6 @@ from helm_ext.formats.table.roles import Roles, option_labels
 from helm_ext.formats.table.table import Cells, Table
 from helm_ext.judging.judgement import read_judgements
 
-__all__ = ["SPLITS", "Split", "Values", "name_parts", "read_truth", "shown", "uses_adapted"]
-
 Split = Literal["train", "valid", "test"]
 
 SPLITS: Mapping[str, Split] = {

@@ -26,11 +26,6 @@ from typing import Any
 from helm_ext.errors import RunEntryError, TransformError, did_you_mean, show
 from helm_ext.formats.ultraeval.metric_names import known_metrics
 
-__all__ = [
-    "ALIASES", "POSTPROCESS_FILE", "Checkout", "CheckoutMetric", "digest_metrics", "find_checkout", "load_metric",
-    "open_checkout", "open_root", "require_metrics",
-]  # fmt: skip
-
 ALIASES = ("UltraEval", "seereval")
 """Names under which scripts import their checkout: today's, and the project's earlier one."""
 

@@ -17,8 +17,6 @@ from helm_ext.formats.ultraeval.options import Natural, expecting, to_problems
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Metric", "TaskConfig", "read_config", "schema"]
-
 OrNull = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 """A string; `null` is an empty one."""
 

@@ -19,8 +19,6 @@ from helm_ext.scoring.scores.ultraeval import EXECUTING
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
 
-__all__ = ["TaskFacts", "make_digest", "require_allowed", "require_scores"]
-
 
 @dataclass(frozen=True)
 class TaskFacts:

@@ -18,8 +18,6 @@ from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.rows import iter_objects, read_rows
 from helm_ext.formats.ultraeval.sampling import Sampling
 
-__all__ = ["check_log", "find_log", "load_log"]
-
 
 def find_log(path: Path) -> Path | None:
     """Return the path of a file if it holds the outputs of a finished UltraEval run."""

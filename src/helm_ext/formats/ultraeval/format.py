@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
     from helm_ext.formats.ultraeval.facts import TaskFacts
 
-__all__ = ["FORMAT"]
-
 _KEYS = {"transform", "transforms", "target_scores", "raw_outputs"}
 """Of a task config (both spellings), of rows, and of a finished run's log."""
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["LogRows", "find_method", "read_log_rows"]
-
 KEPT_ROWS = 1_000
 """Logs of up to this many rows are kept in memory: an instance takes 50 kB where the options of PPL are long."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.ultraeval.sampling import Sampling
     from helm_ext.formats.ultraeval.task import Task
 
-__all__ = ["check_options", "to_adapter_spec", "to_gen_instance", "to_instance", "to_ppl_instance"]
-
 
 def to_gen_instance(
     index: int, parts: Sequence[str], gold: str | list[str], *, sampling: Sampling, row: Mapping[str, Any] | None

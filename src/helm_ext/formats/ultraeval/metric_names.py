@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from helm_ext.formats.ultraeval.config import Metric
 
-__all__ = ["MetricChoice", "known_metrics", "parse_metric_argument", "read_metrics"]
-
 DEFAULT = "exact_match"
 PPL_NORM = "general_torch_ppl_norm"
 """Upstream's postprocess name that makes `log_prob` the normalised rule."""

@@ -23,8 +23,6 @@ from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, Value
 from helm_ext.scoring.scores.ultraeval import EXECUTING, PREFIX, make_rouge
 
-__all__ = ["PASS_AT", "UltraEvalMetric", "pass_at"]
-
 PASS_AT = (2, 10, 25, 50, 100)
 """Upstream's K, but 1 (metrics/aggregator.py, PassK)."""
 

@@ -15,8 +15,6 @@ from pydantic_core import PydanticCustomError
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean, show
 
-__all__ = ["Natural", "Options", "Positive", "expecting", "read_options", "to_problems"]
-
 
 def expecting(what: str) -> WrapValidator:
     """Return what makes a type say "expected WHAT" of any other value."""

@@ -17,8 +17,6 @@ from helm_ext.formats.ultraeval.checkout import POSTPROCESS_FILE, Checkout, open
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OURS", "get_postprocess"]
-
 NONE = ("", "none", "general_torch")
 """Names of "leave the completion as it is"."""
 

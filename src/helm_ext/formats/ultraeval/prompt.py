@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from helm_ext.formats.ultraeval.script import Script, Transformed
     from helm_ext.formats.ultraeval.task import Task
 
-__all__ = ["Failure", "Question", "draw", "make_questions"]
-
 
 @dataclass(frozen=True)
 class Question:

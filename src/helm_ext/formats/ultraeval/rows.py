@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Rows", "iter_objects", "no_rows", "read_rows"]
-
 Row = dict[str, Any]
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from helm.benchmark.scenarios.scenario import Instance
 
-__all__ = ["KEYS", "RunLog", "is_run_log", "name_of", "read_run_log_config", "to_recorded_instance"]
-
 KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
 
 

@@ -13,8 +13,6 @@ from helm_ext.evalset import Decoding
 from helm_ext.files import read_json
 from helm_ext.formats.ultraeval.options import Positive, expecting, to_problems
 
-__all__ = ["Sampling", "read_sampling"]
-
 DEFAULT_MAX_TOKENS = 100
 """Upstream's recommendation for tasks without parameters of their own; its temperature for those is 0.3, ours is 0."""
 

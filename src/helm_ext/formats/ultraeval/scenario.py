@@ -5,8 +5,6 @@ from __future__ import annotations
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.formats.ultraeval.format import FORMAT
 
-__all__ = ["UltraEvalScenario"]
-
 
 class UltraEvalScenario(EvalSetScenario):
     """An UltraEval task (docs/ultraeval.md). Arguments: those of `helm_ext.formats.ultraeval.load`, `name` always."""

@@ -32,8 +32,6 @@ from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, describe, tex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["Script", "TransformProblem", "Transformed", "check_source", "load_script"]
-
 KEYS = ("input", "output", "processed_output")
 _SIGNATURE = "def transform(data, num_sample, r, dataset_name):"
 _module_numbers = itertools.count()

@@ -37,8 +37,6 @@ from helm_ext.formats.ultraeval.task_files import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FULL_NAME", "Task", "resolve", "task_names", "tasks_of"]
-
 FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
 
 

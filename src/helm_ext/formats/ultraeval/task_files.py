@@ -11,11 +11,6 @@ from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryErr
 if TYPE_CHECKING:
     from helm_ext.formats.ultraeval.config import TaskConfig
 
-__all__ = [
-    "Method", "choose_script", "find_data_file", "find_dataset_folder", "is_called", "require_file", "script_name",
-    "script_of_version",
-]  # fmt: skip
-
 Method = Literal["gen", "ppl"]
 
 _SCRIPT_NAME = re.compile(r"transform_(gen|ppl)_(.+)\.py")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-__all__ = ["SCORES"]
-
 
 def _match(
     gold: str,

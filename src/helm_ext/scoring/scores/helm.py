@@ -11,8 +11,6 @@ import io
 from helm_ext.errors import HelmExtError
 from helm_ext.scoring.score import Score
 
-__all__ = ["SCORES"]
-
 _CHINESE = "; HELM needs its extra `cleva`"
 _SPEECH = "; HELM gives an empty prediction 0, and needs its extra `audiolm`"
 _LOWER_IS_BETTER = frozenset(

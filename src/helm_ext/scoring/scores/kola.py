@@ -18,8 +18,6 @@ from typing import Any
 from helm_ext.errors import DatasetError, show
 from helm_ext.scoring.score import Score, StatInfo
 
-__all__ = ["MAX_PAIRS", "SCORES", "match", "read_events", "read_relations"]
-
 MAX_PAIRS = 1_000_000
 """The most pairs of segments that are compared. Predicted segments beyond are matched with none, and still count."""
 

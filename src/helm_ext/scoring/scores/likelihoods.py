@@ -18,8 +18,6 @@ from helm_ext.scoring.score import Score
 if TYPE_CHECKING:
     from helm_ext.evalset import Likelihood
 
-__all__ = ["SCORES", "acc", "acc_bytes", "acc_mutual_info", "acc_norm", "brier_score", "find_winner"]
-
 
 def find_winner(values: Sequence[float]) -> int:
     """Return the position of the largest value, the first of several."""

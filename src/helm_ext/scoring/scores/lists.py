@@ -24,20 +24,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from helm_ext.scoring.score import Score, StatInfo
 
-__all__ = [
-    "MAX_PAIRS",
-    "SCORES",
-    "count_found",
-    "count_repeats",
-    "count_segments",
-    "exact_match",
-    "list_accuracy",
-    "list_exact_f1",
-    "list_f1",
-    "list_strict",
-    "set_exact_match",
-]
-
 MAX_PAIRS = 250_000
 """The most pairs of segments that are matched exactly: 500 segments against 500, about a third of a second."""
 

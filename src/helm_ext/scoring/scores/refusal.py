@@ -20,19 +20,6 @@ from helm_ext.errors import HelmExtError, did_you_mean, show
 from helm_ext.parsing import split_thinking
 from helm_ext.scoring.score import Score, StatInfo
 
-__all__ = [
-    "GOLD_KEY",
-    "REFUSALS_ENV",
-    "SCORES",
-    "Judgement",
-    "Language",
-    "find_expected",
-    "gold_refuses",
-    "judge_reply",
-    "read_refusals",
-    "refusal_stats",
-]
-
 _DECIDING = ("cannot", "refuse", "doubt", "answer")
 
 Judgement = Literal["refused", "complied", "unclear"]

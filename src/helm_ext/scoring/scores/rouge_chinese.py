@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["score"]
-
 _SENTENCE_ENDS = (
     (re.compile(r"([。！？?])([^”’])"), r"\1\n\2"),
     (re.compile(r"(\.{6})([^”’])"), r"\1\n\2"),

@@ -12,8 +12,6 @@ from decimal import Decimal
 from helm_ext.scoring.score import Score
 from helm_ext.scoring.scores.words import f1
 
-__all__ = ["SCORES", "normalized_exact_match", "normalized_f1", "squad_f1", "value_exact_match"]
-
 
 def normalized_exact_match(gold: str, prediction: str) -> float:
     """Return 1.0 if both have one normal form; where that is empty ("A", "?"), if they have one bare form."""

@@ -19,8 +19,6 @@ from helm_ext.scoring.score import Score
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["EXECUTING", "PREFIX", "SCORES", "make_rouge", "score_name"]
-
 PREFIX = "ultraeval_"
 
 EXECUTING = frozenset({f"{PREFIX}function_execution"})

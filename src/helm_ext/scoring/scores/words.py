@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["f1", "find"]
-
 _AFTER_CONSONANT = (
     "은 이 을 과 으로 으로서 으로써 이나 이랑 이라고 이란 이며 이고 이라는 이에요 이야 이었다 이었습니다 아 이여"
 )

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Agreement", "Scale", "Swapped", "agree", "alpha", "compare_halves", "compare_orders", "rater_variance"]
-
 Scale = Literal["nominal", "ordinal", "interval"]
 _ROUNDING = 1e-12
 

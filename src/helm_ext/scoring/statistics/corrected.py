@@ -35,22 +35,6 @@ from helm_ext.scoring.statistics.intervals import Interval, normal_quantile, num
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "FEWEST_IN_CELL",
-    "FEWEST_LABELS",
-    "Cell",
-    "Corrected",
-    "Refused",
-    "combine_cells",
-    "correct_balanced",
-    "correct_by_verdict",
-    "difference_limits",
-    "find_p",
-    "labels_needed",
-    "share_limits",
-    "share_of",
-]
-
 FEWEST_LABELS = 20
 """Labels, or labelled clusters, below which nothing is corrected."""
 FEWEST_IN_CELL = 3

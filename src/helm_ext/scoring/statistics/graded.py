@@ -23,8 +23,6 @@ from helm_ext.scoring.statistics.intervals import Interval, number_clusters, t_q
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["correct_graded"]
-
 _FOLDS = 5
 
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["influence_error", "to_weights"]
-
 
 def to_weights(labels: NDArray[np.float64], chances: ArrayLike | None) -> NDArray[np.float64]:
     """Return 1 / chance of each labelled row, 1 without chances. Raises ValueError for chances outside 0 to 1."""

@@ -26,22 +26,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "FEW_CLUSTERS",
-    "Interval",
-    "clustered_error",
-    "clustered_interval",
-    "is_binary",
-    "mean_interval",
-    "name_method",
-    "normal_quantile",
-    "number_clusters",
-    "t_interval",
-    "t_quantile",
-    "wilson_interval",
-    "wilson_share",
-]
-
 FEW_CLUSTERS = 40
 """Below this number the usual cluster-robust standard error is too small (Cameron and Miller 2015, section VI)."""
 

@@ -42,8 +42,6 @@ from helm_ext.scoring.statistics.tango import tango_limits, tango_score
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Comparison", "MarginTest", "compare_rows", "holm", "judge_margin", "mcnemar"]
-
 _ALL_FLIPS = 14
 """Differences of which all combinations of signs are looked at."""
 _DRAWS = 20_000

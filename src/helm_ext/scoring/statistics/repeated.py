@@ -23,8 +23,6 @@ from helm_ext.scoring.statistics.intervals import Interval, t_interval, t_quanti
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["answers_interval", "trials_interval"]
-
 
 def answers_interval(values: ArrayLike, noise: ArrayLike, answers: ArrayLike, *, level: float = 0.95) -> Interval:
     """Return the interval of the mean of `values` over these rows, with other answers to the same rows.

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["discordant_share", "rows_needed"]
-
 
 def rows_needed(difference: float, discordant: float, *, power: float = 0.8, level: float = 0.95) -> int:
     """Return the rows at which a true `difference` of two shares is told with this power, at this level, two-sided.

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["tango_limits", "tango_score"]
-
 _STEPS = 60
 """Halvings of the range -1 to 1: below the resolution of a float."""
 

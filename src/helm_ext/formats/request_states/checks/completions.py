@@ -16,11 +16,6 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.tally import MOST_KEPT, First
 
-__all__ = [
-    "ReasonedAnswers",
-    "UnmappedCompletions",
-]
-
 
 def _take_answer(text: str, row: Row, thinking: str | None) -> str:
     """Return a completion's text without thinking, unless it is kept (`helm_ext.scoring.thinking`)."""

@@ -9,8 +9,6 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.tally import MOST_KEPT, First
 
-__all__ = ["Groups", "clusters"]
-
 _MOST_VALUES = 200
 """Of one attribute: each is a column of a report."""
 

@@ -13,8 +13,6 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Fetch, Row
 from helm_ext.formats.request_states.tally import Tally
 
-__all__ = ["File", "Rule"]
-
 
 @dataclass
 class File:

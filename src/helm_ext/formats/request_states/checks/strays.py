@@ -21,8 +21,6 @@ from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.tally import MOST_KEPT, First
 
-__all__ = ["StrayKeys"]
-
 _REFERENCE: Path = ("instance", "references")
 _RESULT: Path = ("request", "result")
 _COMPLETION: Path = ("request", "result", "completions")
