@@ -35,7 +35,7 @@ from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, c
 if TYPE_CHECKING:
     from helm_ext.analysis.row_stats import RowKey
     from helm_ext.cli.judged_runs import Judged
-    from helm_ext.clients.manifest import Judging
+    from helm_ext.clients.request_files import Judging
     from helm_ext.judging.judgement import Judgement
 
 judge_app = typer.Typer(
@@ -85,8 +85,8 @@ def out(
 ) -> None:
     """Write what judges are asked about a run's answers, as files of OpenAI's Batch API."""
     from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.manifest import MANIFEST, Plan, read_manifest
     from helm_ext.clients.openai_requests import ENDPOINTS
+    from helm_ext.clients.request_files import MANIFEST, Plan, read_manifest
 
     cost = None if prices is None else Prices.parse(prices)
     settings = Settings(output_path, local_path, verbose=verbose)
@@ -149,10 +149,9 @@ def in_(
 
     Replies are kept whole beside the manifest: reading them again, with another --rubric, asks nobody.
     """
-    from helm_ext.clients.answered import AnsweredExecutor
-    from helm_ext.clients.answers import join
+    from helm_ext.clients.answers import AnsweredExecutor, join
     from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.manifest import MANIFEST, read_manifest
+    from helm_ext.clients.request_files import MANIFEST, read_manifest
 
     require_suite("--suite", suite)
     cost = None if prices is None else Prices.parse(prices)
@@ -243,7 +242,7 @@ def _make_judging(
 
     Raises RunEntryError for options that make no sense together.
     """
-    from helm_ext.clients.manifest import Judging
+    from helm_ext.clients.request_files import Judging
     from helm_ext.judging.rubrics import load_rubric
     from helm_ext.scoring.stat_names import UNCLEAR
 

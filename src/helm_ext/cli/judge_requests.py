@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from helm_ext.cli.judged_runs import Judged
     from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.manifest import Judging, Plan
+    from helm_ext.clients.request_files import Judging, Plan
     from helm_ext.judging.verdicts import Reading
 
 GIVEN, SWAPPED = "given", "swapped"

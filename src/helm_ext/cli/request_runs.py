@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.clients.answered import AnsweredExecutor
-    from helm_ext.clients.answers import Answers
-    from helm_ext.clients.manifest import Manifest, Plan
+    from helm_ext.clients.answers import AnsweredExecutor, Answers
+    from helm_ext.clients.request_files import Manifest, Plan
     from helm_ext.running import StreamingRunner
 
 CLIENT = "helm_ext.clients.OpenAICompatibleClient"
@@ -177,7 +176,7 @@ def make_run(runner: StreamingRunner, run_spec: RunSpec, manifest: Manifest, ans
 
     Raises DatasetChangedError if it is not the run that the requests were written for.
     """
-    from helm_ext.clients.answered import AnsweredExecutor
+    from helm_ext.clients.answers import AnsweredExecutor
 
     with without_output():
         executor = AnsweredExecutor(runner.executor.execution_spec, run_spec, manifest, answers)

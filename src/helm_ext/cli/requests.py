@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.clients.answered import AnsweredExecutor
-    from helm_ext.clients.answers import Answers
+    from helm_ext.clients.answers import AnsweredExecutor, Answers
     from helm_ext.clients.estimate import Estimate, Prices
-    from helm_ext.clients.manifest import Manifest, Plan
-    from helm_ext.clients.shards import RequestWriter
+    from helm_ext.clients.request_files import Manifest, Plan, RequestWriter
     from helm_ext.files.staged import StagedFiles
     from helm_ext.running import StreamingRunner
 
@@ -88,8 +86,8 @@ def out(
     manifest.json, with which `helm-ext requests in` makes the runs of the answers.
     """
     from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.manifest import MANIFEST, Plan, read_manifest
     from helm_ext.clients.openai_requests import ENDPOINTS
+    from helm_ext.clients.request_files import MANIFEST, Plan, read_manifest
 
     cost = None if prices is None else Prices.parse(prices)
     given = {"--model": model, "--endpoint": endpoint, "RUN_ENTRY": entries}
@@ -153,7 +151,7 @@ def in_(
     """
     from helm_ext.clients.answers import join
     from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.manifest import MANIFEST, read_manifest
+    from helm_ext.clients.request_files import MANIFEST, read_manifest
 
     require_suite("--suite", suite)
     cost = None if prices is None else Prices.parse(prices)
@@ -209,19 +207,15 @@ def _plan_states(runner: StreamingRunner, plan: Plan) -> tuple[Plan, Iterator[tu
 
 def write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Plan the runs and write all of their requests, with the manifest last."""
-    from helm_ext.clients.manifest import MANIFEST, make_manifest, write_manifest
-    from helm_ext.clients.shards import RequestWriter, ShardWriter
+    from helm_ext.clients.request_files import MANIFEST, RequestWriter
 
     with _staged(folder) as files, started(settings) as runner:
         named, planned = _plan_states(runner, plan)
-        writer = RequestWriter(ShardWriter(files, per_shard=per_shard), named.to_dialect())
+        writer = RequestWriter(files, named.to_dialect(), per_shard=per_shard)
         estimate = _write_requests(writer, runner, planned)
-        writer.require_sendable()
         if not writer.requests:
             raise HelmExtError("no request to write: all rows are left out")
-        manifest = make_manifest(named, writer.runs, writer.shards.shards, writer.requests)
-        with files.open(MANIFEST) as file:
-            write_manifest(file, manifest)
+        manifest = writer.write_manifest(named)
     for run in manifest.runs:
         left_out = f", {run.left_out} left out (too long)" if run.left_out else ""
         echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
@@ -231,9 +225,8 @@ def write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, cost
 
 def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, cost: Prices | None) -> None:
     """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
-    from helm_ext.clients.answered import require_same_digests
-    from helm_ext.clients.answers import join
-    from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
+    from helm_ext.clients.answers import join, require_same_digests
+    from helm_ext.clients.request_files import RequestWriter, next_round
 
     missing = frozenset(join(manifest, folder).missing())
     if not missing:
@@ -241,8 +234,8 @@ def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Se
         return
     with _staged(folder) as files, started(settings) as runner:
         plan, planned = _plan_states(runner, manifest.plan)
-        shards = ShardWriter(files, round_=next_round(folder), per_shard=per_shard)
-        writer = RequestWriter(shards, plan.to_dialect(), only=missing)
+        round_ = next_round(folder)
+        writer = RequestWriter(files, plan.to_dialect(), only=missing, round_=round_, per_shard=per_shard)
         estimate = _write_requests(writer, runner, planned)
         require_same_digests(manifest, writer.runs)
     echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
@@ -286,14 +279,14 @@ def _write_requests(
             estimate.count_tokens = service.get_num_tokens
         for state in writer.write_run(run_spec, states):
             estimate.add(state.request)
-    writer.shards.close()
+    writer.close()
     return estimate
 
 
 def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: Prices | None) -> None:
     from helm_ext.clients.openai_requests import PATHS
 
-    shards = writer.shards.shards
+    shards = writer.shards
     written = sum(shard.requests for shard in shards)
     shared = sum(len(sent.targets) - 1 for sent in writer.requests) if writer.only is None else 0
     names = shards[0].file if len(shards) == 1 else f"{shards[0].file} ... {shards[-1].file}"

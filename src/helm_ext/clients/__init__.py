@@ -5,9 +5,8 @@ openai_compatible                 HELM's Client on these two
 server, event_loop                one address over HTTP: many requests at once, attempts that end, what errors mean
 cache                             HELM's cache files, with one connection per file and process
 asking                            what a client can do and say beyond HELM's (`running.executor` asks for it)
-manifest, shards                  requests written as files of OpenAI's Batch API, and what each is the request of
-outputs, answers                  files of results read and joined with the requests
-answered                          HELM's Executor that hands these results back
+request_files                     requests written as files of OpenAI's Batch API, and what each is the request of
+answers                           files of results joined with the requests, and HELM's Executor that hands them back
 huggingface                       HELM's Client for a model of transformers, the options of a row asked together
 prefix_groups                     which sequences of tokens begin alike
 shared_prefix                     the model, on what these share

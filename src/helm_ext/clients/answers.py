@@ -1,7 +1,7 @@
 """Results joined with the requests that they answer: in any order, from any number of files, at any number of times.
 
 What was joined is stored in `answers.jsonl` beside the manifest, so that results can come in parts. Memory holds the
-place of each answer in that file.
+place of each answer in that file. `AnsweredExecutor` makes a run of them.
 """
 
 from __future__ import annotations
@@ -10,28 +10,36 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from helm_ext.clients.manifest import MANIFEST, Manifest, Sent
-from helm_ext.clients.openai_replies import Reply, ReplyError, parse_reply
-from helm_ext.clients.openai_requests import Endpoint
-from helm_ext.clients.outputs import OutputError, parse_output
+from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.executor import ExecutionSpec, Executor
+
+from helm_ext.adaptation.selection import leave_out
+from helm_ext.clients.openai_replies import Reply, ReplyError, parse_output, parse_reply, to_result
+from helm_ext.clients.openai_requests import Endpoint, to_body
+from helm_ext.clients.request_files import MANIFEST, Manifest, PlannedRun, Sent, make_key, make_run_digest
 from helm_ext.errors import (
+    DatasetChangedError,
     DatasetIntegrityError,
-    DatasetSchemaError,
     DatasetSyntaxError,
     HelmExtError,
     Location,
     Problems,
+    RecordedError,
     raise_for,
 )
+from helm_ext.evalset import EXTRA_KEY, LeftOut
 from helm_ext.files import LineSource, canonical_json, iter_json_lines
 from helm_ext.files.writing import open_part
 
-ANSWERS = "answers.jsonl"
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
 
-_GIVE_AGAIN = f"remove {ANSWERS} and give all files of results again"
+ANSWERS = "answers.jsonl"
 
 
 @dataclass
@@ -67,8 +75,7 @@ class _Stored:
     offset: int
     length: int
     fingerprint: bytes
-    path: str
-    line: int
+    place: str
 
 
 @dataclass
@@ -106,8 +113,54 @@ class Answers:
                     raise HelmExtError(f"{self.path}: has changed while it was read: one at a time")
                 yield parse_reply(found["body"], self.endpoint, number=sent.choices, echo=sent.echo)
 
-    def take(self, custom_id: str, body: Any, target: IO[bytes], path: str, line: int) -> str:
-        """Write an answer to `target`. Returns what speaks against it, "" if nothing does.
+    def take(self, files: Sequence[Path]) -> None:
+        """Add the results of files to those that are stored. Raises as `join`."""
+        stored_bytes = self.path.stat().st_size if self.path.exists() else 0
+        problems = Problems()
+        with open_part(self.path) as part:
+            if stored_bytes:
+                self._read_results(self.path, part.file, problems)
+            before, self.repeated = len(self._stored), 0
+            for path in files:
+                self._read_results(path, part.file, problems)
+            raise_for(problems.finish())
+            self.new = len(self._stored) - before
+            if self.new or part.file.tell() != stored_bytes:  # the places of answers are those in what was written now
+                part.replace()
+        self.failures = {key: why for key, why in self.failures.items() if key not in self._stored}
+
+    def _read_results(self, path: Path, target: IO[bytes], problems: Problems) -> None:
+        """Read a file of results, and write those that are of use to `target`. A line that is blank says nothing."""
+        shown, is_ours = str(path), path == self.path
+        hint = "these are results of other requests, or of an earlier version of the dataset"
+        with LineSource(path) as lines:
+            for number, value in iter_json_lines(lines, shown, problems, blank="skip"):
+                place = Location(shown, number, "custom_id")
+                try:
+                    outcome = parse_output(value)
+                except ReplyError as error:
+                    problems.add(Location(shown, number), str(error), code="output", kind=DatasetSyntaxError)
+                    continue
+                custom_id = outcome.custom_id
+                if custom_id not in self.requests or (is_ours and outcome.failure):  # only answers are stored there
+                    message = f"{custom_id!r:.80} is no request of {self.path.parent / MANIFEST}"
+                    problems.add(
+                        place, outcome.failure if custom_id in self.requests else message,
+                        f"remove {ANSWERS} and give all files of results again" if is_ours else hint,
+                        code="unknown-id", kind=DatasetIntegrityError,
+                    )  # fmt: skip
+                elif outcome.failure:
+                    self.failures.setdefault(custom_id, outcome.failure)
+                elif before := self._store(custom_id, outcome.body, target, f"{shown}:{number}"):
+                    problems.add(
+                        place, f"another result for {custom_id} stands in {before}",
+                        hint="one of the two has to go: give the file that is right, and remove "
+                        f"{ANSWERS} beside the manifest if the other one was read before",
+                        code="two-results", kind=DatasetIntegrityError,
+                    )  # fmt: skip
+
+    def _store(self, custom_id: str, body: Any, target: IO[bytes], place: str) -> str:
+        """Write an answer. Returns the place of another one to the same request that differs, "" if there is none.
 
         A reply that cannot be read is a failure of its request, and is not stored.
         """
@@ -119,12 +172,10 @@ class Answers:
             return ""
         data = canonical_json({"custom_id": custom_id, "body": body}) + b"\n"
         fingerprint = hashlib.sha256(canonical_json(body["choices"])).digest()[:16]
-        before = self._stored.get(custom_id)
-        if before is not None:
+        if before := self._stored.get(custom_id):
             self.repeated += 1
-            same = before.fingerprint == fingerprint
-            return "" if same else f"another result for {custom_id} stands in {before.path}:{before.line}"
-        self._stored[custom_id] = _Stored(target.tell(), len(data), fingerprint, path, line)
+            return "" if before.fingerprint == fingerprint else before.place
+        self._stored[custom_id] = _Stored(target.tell(), len(data), fingerprint, place)
         target.write(data)
         self.tally.add(reply, echo=sent.echo)
         return ""
@@ -136,56 +187,130 @@ def join(manifest: Manifest, folder: Path, files: Sequence[Path] = ()) -> Answer
     Raises DatasetError, with all problems and with nothing changed, for lines that are not results, results of requests
     that are not in the manifest, and two different results for one request.
     """
-    requests = {sent.custom_id: sent for sent in manifest.requests}
-    answers = Answers(folder / ANSWERS, manifest.plan.endpoint, requests)
-    problems = Problems()
-    stored_bytes = answers.path.stat().st_size if answers.path.exists() else 0
-    with open_part(answers.path) as part:
-        if stored_bytes:
-            _read_results(answers.path, answers, part.file, problems)
-        raise_for(problems.finish())
-        before = len(answers._stored)  # noqa: SLF001 - one unit
-        answers.repeated = 0
-        for path in files:
-            _read_results(path, answers, part.file, problems)
-        raise_for(problems.finish())
-        answers.new = len(answers._stored) - before  # noqa: SLF001
-        if answers.new or part.file.tell() != stored_bytes:  # the places of answers are those in what was written now
-            part.replace()
-    answers.failures = {key: why for key, why in answers.failures.items() if key not in answers._stored}  # noqa: SLF001
+    answers = Answers(folder / ANSWERS, manifest.plan.endpoint, {sent.custom_id: sent for sent in manifest.requests})
+    answers.take(files)
     return answers
 
 
-def _read_results(path: Path, answers: Answers, target: IO[bytes], problems: Problems) -> None:
-    """Read a file of results. A line that is blank says nothing."""
-    shown = str(path)
-    with LineSource(path) as lines:
-        for number, value in iter_json_lines(lines, shown, problems, blank="skip"):
+class AnsweredExecutor(Executor):
+    """Fills in the results of one run's request states. Asks nobody."""
+
+    def __init__(self, execution_spec: ExecutionSpec, run_spec: RunSpec, manifest: Manifest, answers: Answers) -> None:
+        """Take the answers. Rows without one are excluded, which only metrics of this package know and count."""
+        super().__init__(execution_spec)
+        self.run_spec = run_spec
+        self.manifest = manifest
+        self.answers = answers
+        self.crossing = 0
+        """Requests in which a token lies on both sides of the border of prompt and option."""
+        self.excluded = 0
+        """How many rows lack an answer to one of their requests."""
+
+    def execute(self, scenario_state: ScenarioState) -> ScenarioState:
+        """Return the state with results.
+
+        Raises DatasetChangedError where the request states are not those that the requests were made of, and
+        RecordedError for a reply that cannot be made a result, and for rows without a reply that cannot be excluded.
+        """
+        ids = find_requests(self.manifest, self.run_spec, scenario_state.request_states)
+        states = self._without_unanswered(scenario_state.request_states, ids)
+        asked = [(state, id_) for state, id_ in zip(states, ids, strict=True) if _is_asked(state) and id_ is not None]
+        replies = self.answers.read(id_ for _, id_ in asked)
+        dialect = self.manifest.plan.to_dialect()
+        for (state, id_), reply in zip(asked, replies, strict=True):
             try:
-                outcome = parse_output(value)
-            except OutputError as error:
-                problems.add(Location(shown, number), str(error), code="output", kind=DatasetSyntaxError)
-                continue
-            if outcome.custom_id not in answers.requests:
-                problems.add(
-                    Location(shown, number, "custom_id"),
-                    f"{outcome.custom_id!r:.80} is no request of {answers.path.parent / MANIFEST}",
-                    hint=_GIVE_AGAIN
-                    if path == answers.path
-                    else "these are results of other requests, or of an earlier version of the dataset",
-                    code="unknown-id",
-                    kind=DatasetIntegrityError,
-                )
-            elif outcome.failure and path == answers.path:  # only answers are stored there
-                problems.add(
-                    Location(shown, number), outcome.failure, hint=_GIVE_AGAIN, code="answer", kind=DatasetSchemaError
-                )
-            elif outcome.failure:
-                answers.failures.setdefault(outcome.custom_id, outcome.failure)
-            elif against := answers.take(outcome.custom_id, outcome.body, target, shown, number):
-                problems.add(
-                    Location(shown, number, "custom_id"), against,
-                    hint="one of the two has to go: give the file that is right, and remove "
-                    f"{ANSWERS} beside the manifest if the other one was read before",
-                    code="two-results", kind=DatasetIntegrityError,
-                )  # fmt: skip
+                # As `recorded.hand_back`: HELM's executor would copy each state.
+                vars(state)["result"] = to_result(reply, state.request, dialect)
+            except ReplyError as error:
+                raise RecordedError(f"{id_}: {error}") from error
+            self.crossing += crosses_border(state)
+        for state in states:
+            if state.result is None:  # excluded
+                vars(state)["result"] = state.request.result
+        return ScenarioState(scenario_state.adapter_spec, states, scenario_state.annotator_specs)
+
+    def _without_unanswered(self, states: list[RequestState], ids: Sequence[str | None]) -> list[RequestState]:
+        """Return the states; rows with a request that has no answer are marked as excluded."""
+        missing = set(self.answers.missing())
+        reasons: dict[object, LeftOut] = {
+            _row_of(state): "failed" if id_ in self.answers.failures else "not_run"
+            for state, id_ in zip(states, ids, strict=True)
+            if id_ in missing
+        }
+        if not reasons:
+            return states
+        rows = {_row_of(state): state for state in states}
+        self.excluded = len(reasons)
+        if len(reasons) == len(rows):
+            raise RecordedError(f"{self.run_spec.name}: no row has an answer to all of its requests")
+        if any(EXTRA_KEY not in (rows[row].instance.extra_data or {}) for row in reasons):
+            raise RecordedError(
+                f"{self.run_spec.name}: HELM's own metrics cannot leave out rows, and {len(reasons)} have no answer\n"
+                "  hint: without --missing skip the run is made when all of them have one"
+            )
+        return [leave_out(state, reasons[_row_of(state)]) if _row_of(state) in reasons else state for state in states]
+
+
+def _is_asked(state: RequestState) -> bool:
+    """Whether a request was written for the state: the adapter excludes rows that do not fit the window."""
+    return getattr(state.request, "result", None) is None
+
+
+def _row_of(state: RequestState) -> object:
+    return state.instance.id, state.instance.perturbation
+
+
+def find_requests(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> list[str | None]:
+    """Return the id of each state's request; None for rows that were excluded before requests were written.
+
+    Raises DatasetChangedError if the run is no longer one of the manifest's.
+    """
+    dialect = manifest.plan.to_dialect()
+    by_key = {sent.key: sent.custom_id for sent in manifest.requests}
+    keys = [make_key(to_body(s.request, dialect), s.request.random) if _is_asked(s) else None for s in states]
+    changed = next((s for s, key in zip(states, keys, strict=True) if key is not None and key not in by_key), None)
+    if changed is not None:
+        raise _changed(run_spec.name, manifest, f"the request of row {changed.instance.id} is another one, or new")
+    if (run_spec.name, make_run_digest(run_spec, states)) not in {(run.name, run.digest) for run in manifest.runs}:
+        raise _changed(run_spec.name, manifest, "what its answers are scored with is not the same")
+    return [None if key is None else by_key[key] for key in keys]
+
+
+def require_same_digests(manifest: Manifest, runs: Sequence[PlannedRun]) -> None:
+    """Raise DatasetChangedError unless these runs, planned now, are those of the manifest."""
+    before, now = [{run.name: run.digest for run in some} for some in (manifest.runs, runs)]
+    if changed := [name for name in before | now if before.get(name) != now.get(name)]:
+        raise _changed(changed[0], manifest, "its rows, or what they are scored with, are not the same")
+
+
+def _changed(name: str, manifest: Manifest, how: str) -> DatasetChangedError:
+    ours = version("helm-ext")
+    versions = "" if manifest.helm_ext == ours else f" (by helm-ext {manifest.helm_ext}, and this is {ours})"
+    return DatasetChangedError(
+        f"{name}: the run is not the one that requests were written for{versions}: {how}\n"
+        "  hint: the dataset, the scenario or HELM's configuration has changed since; write the requests again"
+    )
+
+
+def crosses_border(state: RequestState) -> bool:
+    """Whether a token of the scored prompt lies on both sides of the beginning of the option.
+
+    The option's log-probability is then not its own: HELM and this package count whole tokens. A space before the
+    option belongs to it, as in HELM's prompts.
+    """
+    if state.reference_index is None or not state.request.echo_prompt or state.result is None:
+        return False
+    option = state.instance.references[state.reference_index].output.text
+    before, found, _ = state.request.prompt.rpartition(option)
+    if not found or not option:
+        return False
+    spelled = ""
+    borders = set()
+    for token in state.result.completions[0].tokens:
+        borders.add(len(spelled))
+        spelled += token.text
+    start = spelled.rfind(before + option)
+    if start < 0:  # the tokens do not spell the prompt: their borders are not known
+        return False
+    border = start + len(before)
+    return border not in borders and not (before.endswith(" ") and border - 1 in borders)

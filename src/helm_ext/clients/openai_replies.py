@@ -1,7 +1,12 @@
-"""The body of a reply of a server that speaks OpenAI's protocol as HELM's RequestResult.
+"""What comes back by OpenAI's protocol: lines of files of results, bodies of replies, and HELM's RequestResult of them.
 
-Pure functions. A reply that cannot be read as the answer to its request is an error: HELM's clients take empty
-choices for a success, and keep such a reply in the cache.
+Pure functions. Lines are those of the Batch API
+(https://platform.openai.com/docs/api-reference/batch/request-output), of `vllm run-batch`, and of whatever else answers
+such requests: `custom_id`, `response` and `error`; the body of the reply stands in `response.body`, in older versions
+of `vllm run-batch` in `response` itself. Lines of `answers.jsonl` (`clients.answers`) have `custom_id` and `body`.
+
+A reply that cannot be read as the answer to its request is an error: HELM's clients take empty choices for a success,
+and keep such a reply in the cache.
 """
 
 from __future__ import annotations
@@ -25,8 +30,63 @@ ROUNDING = 1e-3
 """How far above 0 a rounded log-probability may lie. Larger numbers are an error: some servers give probabilities."""
 
 
+_NOT_RUN = ("batch_expired", "batch_cancelled")  # a code may be of any type, a list too
+"""Codes of errors of a request that no model has seen."""
+
+
 class ReplyError(HelmExtError):
     """A reply does not answer its request: another shape, another number of choices, no log-probabilities."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a line of a file of results says about a request: the body of the reply, or why there is no reply."""
+
+    custom_id: str
+    body: Any = None
+    failure: str = ""
+    is_not_run: bool = False
+    """Whether no model has seen the request: the batch ended before."""
+
+
+def parse_output(line: Any) -> Outcome:
+    """Return what a line of a file of results says. Raises ReplyError for one that is no result."""
+    if not isinstance(line, dict):
+        raise ReplyError(f"expected an object, got {show(line)}")
+    if "body" in line and not line.keys().isdisjoint(("method", "url")) and "response" not in line:
+        raise ReplyError("this is a request, not its result")
+    custom_id = line.get("custom_id")
+    if not isinstance(custom_id, str) or not custom_id:
+        raise ReplyError(f"custom_id: expected a text, got {show(custom_id)}")
+    if line.keys() == {"custom_id", "body"}:
+        return Outcome(custom_id, body=line["body"])
+    response, error = line.get("response"), line.get("error")
+    if error or response is None:
+        code = error.get("code") if isinstance(error, dict) else None
+        return Outcome(custom_id, failure=_explain(error, response), is_not_run=code in _NOT_RUN)
+    if not isinstance(response, dict):
+        raise ReplyError(f"response: expected an object, got {show(response)}")
+    if "status_code" not in response and "choices" in response:
+        return Outcome(custom_id, body=response)
+    status, body = response.get("status_code"), response.get("body")
+    if status != 200:
+        return Outcome(custom_id, failure=f"status {show(status)}: {_explain(body, None)}")
+    return Outcome(custom_id, body=body)
+
+
+def _explain(error: Any, response: Any) -> str:
+    """Return what an error says: OpenAI's object, vLLM's text or object, or the body of an HTTP error."""
+    if isinstance(error, dict):
+        inner = error.get("error", error)
+        if isinstance(inner, dict):
+            code, message = inner.get("code"), inner.get("message")
+            return f"not run: {code}" if code in _NOT_RUN else show(inner if message is None else message)
+        return show(inner)
+    if isinstance(error, str):
+        return show(error)
+    if isinstance(response, dict) and "status_code" in response:
+        return f"status {show(response['status_code'])}"
+    return "no response and no error"
 
 
 @dataclass(frozen=True)

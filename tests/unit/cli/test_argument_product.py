@@ -29,7 +29,7 @@ from helm_ext.cli import convert as converting
 from helm_ext.cli import request_runs, session
 from helm_ext.cli import score as scoring
 from helm_ext.cli.validate import check_file
-from helm_ext.clients.manifest import Plan
+from helm_ext.clients.request_files import Plan
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats import Format, all_formats, get_format, planned
 from helm_ext.formats.conversion import WriteOptions

@@ -9,13 +9,14 @@ import pytest
 from openai_server import write_lines
 
 from helm_ext.clients.answers import ANSWERS, join
-from helm_ext.clients.manifest import (
+from helm_ext.clients.request_files import (
+    FORMAT,
+    Manifest,
     Plan,
     PlannedRun,
     Sent,
     Shard,
     Target,
-    make_manifest,
     read_manifest,
     write_manifest,
 )
@@ -33,12 +34,8 @@ def make(endpoint="chat", **sent):
         Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_, trial=0, reference=None)], **sent)
         for id_ in IDS
     ]
-    return make_manifest(
-        plan,
-        [PlannedRun(name="x", digest="d", states=4, left_out=0)],
-        [Shard(file="s", requests=4, bytes=1)],
-        requests,
-    )
+    runs, shards = [PlannedRun(name="x", digest="d", states=4, left_out=0)], [Shard(file="s", requests=4, bytes=1)]
+    return Manifest(format=FORMAT, helm_ext="0", plan=plan, runs=runs, shards=shards, requests=requests)
 
 
 def ok(id_, text="Paris", **more):
@@ -194,7 +191,9 @@ def test_kept_answers_are_read_however_they_were_written(tmp_path):
     assert answers.path.write_text(answers.path.read_text().replace(":", ": "))
     assert texts(join(make(), tmp_path)) == {id_: id_ for id_ in IDS}
     write(tmp_path, ANSWERS, {"custom_id": IDS[0]}, *lines[1:])
-    with pytest.raises(DatasetError, match=f"{ANSWERS}:1: no response and no error\n  hint: remove {ANSWERS}"):
+    with pytest.raises(
+        DatasetError, match=f"{ANSWERS}:1: custom_id: no response and no error\n  hint: remove {ANSWERS}"
+    ):
         join(make(), tmp_path)
 
 
@@ -227,11 +226,11 @@ def test_a_number_of_any_size_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda manifest: setattr(manifest.requests[1], "custom_id", IDS[0]), "twice"),
-        (lambda manifest: setattr(manifest.requests[1], "key", IDS[0]), "twice"),
-        (lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7), "no run 7"),
-        (lambda manifest: setattr(manifest.requests[1], "choices", 0), "expected 1 or more"),
-        (lambda manifest: setattr(manifest, "runs", []), "runs"),
+        (lambda manifest: setattr(manifest.requests[1], "custom_id", IDS[0]), "do not fit"),
+        (lambda manifest: setattr(manifest.requests[1], "key", IDS[0]), "do not fit"),
+        (lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7), "do not fit"),
+        (lambda manifest: setattr(manifest.requests[1], "choices", 0), ">= 1 - at `\\$.requests\\[1\\].choices`"),
+        (lambda manifest: setattr(manifest, "runs", []), "do not fit"),
     ],
 )
 def test_a_manifest_that_contradicts_itself_is_refused(tmp_path, change, said):

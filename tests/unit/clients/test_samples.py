@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
-from helm_ext.clients.openai_replies import parse_reply
-from helm_ext.clients.outputs import parse_output
+from helm_ext.clients.openai_replies import parse_output, parse_reply
 
 SAMPLES = IMPORT_SAMPLES / "openai_batch"
 pytestmark = needs_import_samples

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helm_ext.clients.openai_replies import ReplyError
-from helm_ext.clients.outputs import OutputError, parse_output
+from helm_ext.clients.openai_replies import ReplyError, parse_output
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, count, raise_for, show
 from helm_ext.evalset import Source
 from helm_ext.files import LineSource, iter_json_lines
@@ -165,7 +164,7 @@ class _Results:
     def _take(self, value: Any, place: Location, problems: Problems) -> None:
         try:
             outcome = parse_output(value)
-        except OutputError as error:
+        except ReplyError as error:
             problems.add(place, str(error), code="output", kind=DatasetSchemaError)
             return
         custom_id, hint = outcome.custom_id, "output=FILE, errors=FILE"

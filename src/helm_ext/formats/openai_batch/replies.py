@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from helm_ext.clients.openai_replies import Choice, ReplyError, ReplyToken, parse_reply
-from helm_ext.clients.outputs import Outcome
+from helm_ext.clients.openai_replies import Choice, Outcome, ReplyError, ReplyToken, parse_reply
 from helm_ext.errors import show
 from helm_ext.formats.imported.row import Answer
 from helm_ext.formats.openai_batch.requests import Request

@@ -15,21 +15,20 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.request import Request
 
 from helm_ext.adaptation.recorded import empty_request_result, make_recorded_request
-from helm_ext.clients import shards
-from helm_ext.clients.answered import crosses_border, find_requests, require_same_digests
+from helm_ext.clients import request_files
+from helm_ext.clients.answers import crosses_border, find_requests, require_same_digests
 from helm_ext.clients.asking import NotedResult
-from helm_ext.clients.manifest import (
+from helm_ext.clients.openai_requests import UnsendableError
+from helm_ext.clients.request_files import (
     MANIFEST,
     Plan,
+    RequestWriter,
     Target,
     make_custom_id,
-    make_manifest,
     make_run_digest,
+    next_round,
     read_manifest,
-    write_manifest,
 )
-from helm_ext.clients.openai_requests import UnsendableError
-from helm_ext.clients.shards import RequestWriter, ShardWriter, next_round
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
 from helm_ext.files.staged import staged
 
@@ -59,15 +58,11 @@ def state(number=0, prompt=None, *, id_=None, gold="2", reference=None, trial=0,
 
 def write(folder, *runs, per_shard=50_000, only=None):
     with staged(folder) as files:
-        writer = RequestWriter(ShardWriter(files, per_shard=per_shard), PLAN.to_dialect(), only=only)
+        writer = RequestWriter(files, PLAN.to_dialect(), per_shard=per_shard, only=only)
         for number, states in enumerate(runs):
             writer.write_run(replace(RUN, name=f"run{number}"), states)
-        writer.shards.close()
-        writer.require_sendable()
-        manifest = make_manifest(PLAN, writer.runs, writer.shards.shards, writer.requests)
-        with files.open(MANIFEST) as file:
-            write_manifest(file, manifest)
-    return manifest
+        writer.close()
+        return writer.write_manifest(PLAN)
 
 
 def lines(folder, shard):
@@ -114,16 +109,14 @@ def test_a_file_has_no_more_requests_than_it_may(tmp_path):
 
 
 def test_a_file_has_no_more_bytes_than_it_may(tmp_path, monkeypatch):
-    assert shards.MAX_BYTES == 200_000_000
-    monkeypatch.setattr(shards, "MAX_BYTES", 100)
-    with staged(tmp_path) as files:
-        writer = ShardWriter(files)
-        for _ in range(3):
-            writer.write(b"x" * 49 + b"\n")
-        with pytest.raises(HelmExtError, match="a request of 101 bytes: a file of requests has at most 100"):
-            writer.write(b"x" * 100 + b"\n")
-        writer.close()
-    assert [(shard.requests, shard.bytes) for shard in writer.shards] == [(2, 100), (1, 50)]
+    assert request_files.MAX_BYTES == 200_000_000
+    states = [state(number, f"{number:099}") for number in range(3)]
+    [shard] = write(tmp_path, states).shards
+    monkeypatch.setattr(request_files, "MAX_BYTES", shard.bytes - 1)
+    assert [one.requests for one in write(tmp_path, states).shards] == [2, 1]
+    monkeypatch.setattr(request_files, "MAX_BYTES", 100)
+    with pytest.raises(HelmExtError, match="a request of 3.. bytes: a file of requests has at most 100"):
+        write(tmp_path, states)
 
 
 def test_only_the_requests_that_are_asked_for_are_written(tmp_path):
@@ -213,8 +206,8 @@ def test_the_digest_of_a_run_is_of_all_that_decides_its_files():
     [
         ([state(1), state(2, "other")], "the request of row row2 is another one, or new"),
         ([state(1), state(2), state(3)], "the request of row row3 is another one, or new"),
-        ([state(1), state(2, gold="3")], "requests are the same, what they are scored with is not"),
-        ([state(1)], "requests are the same, what they are scored with is not"),
+        ([state(1), state(2, gold="3")], "what its answers are scored with is not the same"),
+        ([state(1)], "what its answers are scored with is not the same"),
     ],
 )
 def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
@@ -224,7 +217,7 @@ def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
     assert find_requests(manifest, run_spec, [state(1), state(2)]) == ids
     with pytest.raises(DatasetChangedError, match=said):
         find_requests(manifest, run_spec, now)
-    with pytest.raises(DatasetChangedError, match="requests were written for run0, and for no such run"):
+    with pytest.raises(DatasetChangedError, match="run: the run is not the one that requests were written for"):
         find_requests(manifest, RUN, [state(1), state(2)])
 
 
