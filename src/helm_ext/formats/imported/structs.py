@@ -135,8 +135,8 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _name(kind: Any) -> str:
-    """Return a type as users call it; what may be null is named without it."""
-    members = [one for one in _members(kind) if one is not NoneType]
+    """Return a type as users call it; what may be null or absent is named without that."""
+    members = [one for one in _members(kind) if one not in (NoneType, msgspec.UnsetType)]
     if len(members) > 1:
         return " or ".join(map(_name, members))
     (one,) = members or [NoneType]

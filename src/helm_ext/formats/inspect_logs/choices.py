@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from helm_ext import parsing
-from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample
-from helm_ext.formats.inspect_logs.texts import Texts
+from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample, Texts
 
 _EXPLAINED = "Choices were shuffled before generating a response"
 """Begins what the scorer `choice` says of a sample whose options were shuffled."""

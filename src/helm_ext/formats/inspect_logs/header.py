@@ -3,119 +3,161 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSchemaError, Problems, show
+import msgspec
+
+from helm_ext.errors import DatasetSchemaError, show
 from helm_ext.evalset import Source
-from helm_ext.formats.inspect_logs.headline import Headline, find_headline
+from helm_ext.formats.imported.structs import to_struct
 
-HEADER_KEYS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "invalidated"})
+JSONObject = dict[str, Any]
+
+Status = Literal["started", "success", "cancelled", "error"]
+FINISHED = "success"
+_VERSIONS = (1, 2, 3)
+_CHOICE = ("multiple_choice", "inspect_ai/multiple_choice")
+_SELECTORS = (("reducer", "reducer"), ("scorer", "scorer"), ("score", "name"))
+"""Fields of a declared headline, and what each selects a score by."""
+
+
+class Scorer(msgspec.Struct):
+    """A scorer of the task, and what it was told."""
+
+    name: str = ""
+    options: JSONObject | None = None
+
+
+class _Config(msgspec.Struct):
+    epochs: Any = None
+    epochs_reducer: str | list[str] | None = None
+    limit: Any = None
+
+
+class _Dataset(msgspec.Struct):
+    name: Any = None
+    samples: Any = None
+
+
+class _Spec(msgspec.Struct):
+    task: str
+    model: str
+    task_version: Any = None
+    task_args: Any = None
+    created: Any = None
+    dataset: _Dataset | None = None
+    config: _Config | None = None
+    packages: JSONObject | None = None
+    scorers: list[Scorer] | None = None
+    headline_metric: Any = None
+    model_generate_config: JSONObject | None = None
+    model_roles: JSONObject | None = None
+
+
+class _Step(msgspec.Struct):
+    solver: Any = None
+    params: JSONObject | None = None
+
+
+class _Plan(msgspec.Struct):
+    steps: list[_Step] | None = None
+    config: JSONObject | None = None
+
+
+class _Results(msgspec.Struct):
+    scores: list[JSONObject] | msgspec.UnsetType | None = msgspec.UNSET
+    scorer: JSONObject | None = None
+    metrics: Any = None
+    headline: Any = None
+    completed_samples: Any = None
+
+
+class _Log(msgspec.Struct):
+    eval: _Spec
+    version: Any = None
+    status: Status | msgspec.UnsetType = msgspec.UNSET
+    plan: _Plan | None = None
+    results: _Results | None = None
+
+
+HEADER_KEYS = frozenset(_Log.__struct_fields__)
 """The top-level keys of a log that are read; the samples aside."""
 
-FINISHED = "success"
-_STATUSES = ("started", FINISHED, "cancelled", "error")
-_VERSIONS = (1, 2, 3)
 
-_CHOICE = "multiple_choice"
-_REDUCER = "epochs_reducer"
+class Headline(NamedTuple):
+    """One metric of one score."""
+
+    score: int
+    """Position in `results.scores`."""
+    metric: str
+    """Key of its `metrics`."""
+    reason: str
+    """Why this one, in words."""
 
 
-@dataclass(frozen=True)
 class Header:
-    """The header of a log, its types checked as far as they are used."""
+    """The header of a log."""
 
-    path: str
-    status: str
-    spec: Mapping[str, Any]
-    """`eval`."""
-    plan: Mapping[str, Any]
-    results: Mapping[str, Any]
-
-    @property
-    def task(self) -> str:
-        """The task's name."""
-        return str(self.spec["task"])
-
-    @property
-    def model(self) -> str:
-        """The model, as inspect_ai names it: `openai/gpt-4o`."""
-        return str(self.spec["model"])
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """`eval.config`."""
-        return _mapping(self.spec.get("config"))
-
-    @property
-    def epochs(self) -> int:
-        """How often each sample was to be asked."""
-        epochs = self.config.get("epochs")
-        return epochs if isinstance(epochs, int) and epochs > 0 else 1
+    def __init__(self, log: _Log) -> None:
+        self.spec = log.eval
+        self.task, self.model = self.spec.task, self.spec.model
+        """The model as inspect_ai names it: `openai/gpt-4o`."""
+        self.config = self.spec.config or _Config()
+        self.plan = log.plan or _Plan()
+        self.results = results = log.results or _Results()
+        self.status = log.status or ("started" if log.results is None else FINISHED)
+        self.is_finished = self.status == FINISHED
+        self.scorers = self.spec.scorers or []
+        self.version = (self.spec.packages or {}).get("inspect_ai")
+        self.scores: Sequence[JSONObject] = results.scores or []
+        """The scores over all samples. Logs of 2024 have one, in another place."""
+        if results.scores is msgspec.UNSET and results.scorer:
+            self.scores = [{**results.scorer, "metrics": results.metrics or results.scorer.get("metrics")}]
+        self.steps = self.plan.steps or []
+        self.choice_settings = next((step.params or {} for step in self.steps if step.solver in _CHOICE), None)
+        """What the solver for multiple choice was told; None where the plan has no such solver."""
+        names = {
+            *(scorer.name for scorer in self.scorers),
+            *(str(s.get("scorer") or s.get("name")) for s in self.scores),
+        }
+        self.reads_letters = self.choice_settings is not None or bool(names & {"choice", "inspect_ai/choice"})
+        """Whether targets of multiple choice are letters, as the solver and the scorer for it have it."""
 
     @property
     def planned(self) -> int:
         """How many samples the dataset has, in all epochs; 0 where the log does not say."""
-        samples = _mapping(self.spec.get("dataset")).get("samples")
-        return samples * self.epochs if isinstance(samples, int) else 0
+        samples, epochs = self.spec.dataset and self.spec.dataset.samples, self.config.epochs
+        return samples * (epochs if isinstance(epochs, int) and epochs > 0 else 1) if isinstance(samples, int) else 0
 
     @property
     def reducers(self) -> list[str] | None:
         """How scores of epochs become one; None: by their mean, []: they do not."""
-        given = self.config.get(_REDUCER)
-        return [given] if isinstance(given, str) else None if given is None else [str(name) for name in given]
-
-    @property
-    def scores(self) -> Sequence[Mapping[str, Any]]:
-        """The scores over all samples. Logs of 2024 have one, in another place."""
-        if "scores" in self.results:
-            return [_mapping(score) for score in self.results["scores"] or ()]
-        scorer = _mapping(self.results.get("scorer"))
-        return [{**scorer, "metrics": self.results.get("metrics") or scorer.get("metrics")}] if scorer else []
+        given = self.config.epochs_reducer
+        return [given] if isinstance(given, str) else given
 
     @property
     def headline(self) -> Headline | None:
         """The metric that the log is headed by; None where it reports none."""
-        return find_headline(self.scores, self.results.get("headline"), self.spec.get("headline_metric"))
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the run ended well."""
-        return self.status == FINISHED
-
-    @property
-    def choice_settings(self) -> Mapping[str, Any] | None:
-        """What the solver for multiple choice was told; None where the plan has no such solver."""
-        for step in self.plan.get("steps") or ():
-            if _mapping(step).get("solver") in (_CHOICE, f"inspect_ai/{_CHOICE}"):
-                return _mapping(step.get("params"))
-        return None
-
-    @property
-    def reads_letters(self) -> bool:
-        """Whether targets of multiple choice are letters, as the solver and the scorer for it have it."""
-        names = {str(_mapping(scorer).get("name")) for scorer in self.spec.get("scorers") or ()}
-        names |= {str(score.get("scorer") or score.get("name")) for score in self.scores}
-        return self.choice_settings is not None or bool(names & {"choice", "inspect_ai/choice"})
+        return find_headline(self.scores, self.results.headline, self.spec.headline_metric)
 
     def to_source(self, tool: str) -> Source:
         """Return where the rows come from, without what is known only when they were read."""
-        packages = _mapping(self.spec.get("packages"))
+        spec, config = self.spec, self.config
         settings = {
-            "task_version": self.spec.get("task_version"),
-            "task_args": self.spec.get("task_args"),
-            "dataset": _mapping(self.spec.get("dataset")).get("name"),
-            "created": self.spec.get("created"),
-            "solvers": [_mapping(step).get("solver") for step in self.plan.get("steps") or ()],
-            "generate": {**_mapping(self.plan.get("config")), **_mapping(self.spec.get("model_generate_config"))},
-            "epochs": self.config.get("epochs"),
-            "epochs_reducer": self.config.get("epochs_reducer"),
-            "limit": self.config.get("limit"),
+            "task_version": spec.task_version,
+            "task_args": spec.task_args,
+            "dataset": spec.dataset and spec.dataset.name,
+            "created": spec.created,
+            "solvers": [step.solver for step in self.steps],
+            "generate": {**(self.plan.config or {}), **(spec.model_generate_config or {})},
+            "epochs": config.epochs,
+            "epochs_reducer": config.epochs_reducer,
+            "limit": config.limit,
             "status": self.status,
         }
         return Source(
             tool=tool,
-            version=str(packages.get("inspect_ai") or ""),
+            version=str(self.version or ""),
             model=self.model,
             task=self.task,
             settings={key: value for key, value in settings.items() if value not in (None, "", {}, [])},
@@ -127,43 +169,49 @@ def to_header(values: Mapping[str, Any], path: str) -> Header:
 
     Raises DatasetSchemaError for what is no log of inspect_ai, or one of a version that is not known.
     """
-    problems = Problems(path)
-    spec = _mapping(values.get("eval"))
-    for key in ("task", "model"):
-        if not isinstance(spec.get(key), str) or not spec[key]:
-            hint = "a log of inspect_ai has eval.task, eval.model, and plan or status"
-            problems.add(("eval", key), f"expected a name, got {show(spec.get(key))}", hint, code="schema")
-    if not ({"plan", "status"} & values.keys()):
-        problems.add((), "there is neither `plan` nor `status`", code="schema")
-    version = values.get("version")
-    if version is not None and (isinstance(version, bool) or version not in _VERSIONS):
-        message = f"logs of version {show(version)} are not known, only 1, 2 and 3"
+    log = to_struct(values, _Log, "log of inspect_ai", path)
+    if not (log.eval.task and log.eval.model):
+        raise DatasetSchemaError.at(path, "eval.task and eval.model must be names", code="schema")
+    if not {"plan", "status"} & values.keys():
+        raise DatasetSchemaError.at(path, "there is neither `plan` nor `status`", code="schema")
+    if log.version is not None and (isinstance(log.version, bool) or log.version not in _VERSIONS):
+        message = f"version: logs of version {show(log.version)} are not known, only 1, 2 and 3"
         hint = "inspect log convert FILE --to json --output-dir FOLDER, with the inspect_ai that wrote it"
-        problems.add(("version",), message, hint, code="version")
-    status = values.get("status", "started" if "results" not in values else FINISHED)
-    if status not in _STATUSES:
-        problems.add(("status",), f"expected one of {', '.join(_STATUSES)}, got {show(status)}", code="schema")
-    for key in ("plan", "results"):
-        if not isinstance(values.get(key), Mapping | None):
-            problems.add((key,), f"expected an object, got {show(values[key])}", code="schema")
-    for *where, key in (("plan", "steps"), ("results", "scores"), ("eval", "scorers"), ("eval", "config", _REDUCER)):
-        holder: Any = values
-        for name in where:
-            holder = _mapping(_mapping(holder).get(name))
-        given = holder.get(key)
-        if not (isinstance(given, list | None) or (key == _REDUCER and isinstance(given, str))):
-            problems.add((*where, key), f"expected a list, got {show(given)}", code="schema")
-    found = problems.finish()
-    if found:
-        raise DatasetSchemaError(found)
-    return Header(path, str(status), spec, _mapping(values.get("plan")), _mapping(values.get("results")))
+        raise DatasetSchemaError.at(path, message, hint, code="version")
+    return Header(log)
 
 
-def no_samples(path: str) -> DatasetError:
-    """Return the error for a log that holds no samples."""
-    hint = "the eval was run without samples in its log (--no-log-samples), or ended before the first one"
-    return DatasetIntegrityError.at(path, "there are no samples", hint, code="no-rows")
+def find_headline(scores: Sequence[Mapping[str, Any]], headline: Any, declared: Any) -> Headline | None:
+    """Return what a log is headed by, None where it reports nothing.
+
+    The rule is inspect_ai's (`log/_headline.py`): `results.headline` (`headline`), which is written when a log is
+    scored, else what the task declared, `eval.headline_metric` (`declared`). Each field that is set narrows the scores,
+    in the order reducer, scorer, score; then the metric is the named one, of the first score that has it. A declaration
+    that names nothing is abandoned whole. Without one, or where it was abandoned: the first metric of the first score.
+    """
+    if not scores:
+        return None
+    said = declared if headline is None else headline
+    reason = "the task's headline_metric" if headline is None else "the log's headline"
+    why = "the first metric of the log's first score"
+    if isinstance(said, Mapping):
+        places = [
+            place
+            for place, score in enumerate(scores)
+            if all(said.get(field) in (None, score.get(selects)) for field, selects in _SELECTORS)
+        ]
+        metric = said.get("metric")
+        if metric is None:
+            places = places[:1]
+        for place in places:
+            there = _metrics(scores[place])
+            if there and (metric is None or metric in there):
+                return Headline(place, next(iter(there)) if metric is None else metric, reason)
+        why += f", as {reason} names none that is there"
+    first = next(iter(_metrics(scores[0])), None)
+    return None if first is None else Headline(0, first, why)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _metrics(score: Mapping[str, Any]) -> Mapping[str, Any]:
+    metrics = score.get("metrics")
+    return metrics if isinstance(metrics, Mapping) else {}

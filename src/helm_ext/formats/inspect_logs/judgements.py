@@ -17,8 +17,7 @@ from typing import Any
 from helm_ext.files import canonical_json
 from helm_ext.formats.imported.score_values import to_number
 from helm_ext.formats.inspect_logs.header import Header
-from helm_ext.formats.inspect_logs.samples import SampleScore
-from helm_ext.formats.inspect_logs.texts import Texts
+from helm_ext.formats.inspect_logs.samples import SampleScore, Texts
 
 _GRADERS = ("model_graded_qa", "model_graded_fact")
 _NOT_FOUND = "Grade not found in model output: "
@@ -30,13 +29,9 @@ class JudgementReader:
     """Reads the judgements of one log."""
 
     def __init__(self, header: Header) -> None:
-        self._scorers: dict[str, Mapping[str, Any]] = {}
-        for scorer in header.spec.get("scorers") or ():
-            name = _mapping(scorer).get("name")
-            if isinstance(name, str):
-                self._scorers[name.rpartition("/")[2]] = _mapping(_mapping(scorer).get("options"))
-        self._spec = header.spec
-        self._version = _mapping(header.spec.get("packages")).get("inspect_ai")
+        self._header = header
+        self._told = {scorer.name.rpartition("/")[2]: scorer.options or {} for scorer in header.scorers}
+        """What scorers were told, by their names."""
         self.partial: set[str] = set()
         """Criteria with grades between wrong and right. Known when all samples were seen."""
 
@@ -53,7 +48,7 @@ class JudgementReader:
         is_none = is_unread or (isinstance(score.value, float) and math.isnan(score.value))
         if not is_none and (value is None or value not in (0.0, 0.5, 1.0)):
             return None
-        options = self._scorers.get(name, {})
+        options = self._told.get(name, {})
         if value == 0.5 or options.get("partial_credit"):
             self.partial.add(name)
         made: dict[str, Any] = {
@@ -84,14 +79,13 @@ class JudgementReader:
         reply = grading[1] if isinstance(grading, list) and len(grading) > 1 else None
         if isinstance(reply, Mapping) and isinstance(reply.get("model"), str) and reply["model"]:
             return str(reply["model"])
-        roles = _mapping(self._spec.get("model_roles"))
-        bound = roles.get(options.get("model_role") or "grader")
+        bound = (self._header.spec.model_roles or {}).get(options.get("model_role") or "grader")
         return _name(bound) if bound else "not recorded"
 
     def _digest_rubric(self, name: str, options: Mapping[str, Any]) -> str:
         """Return a digest of what the grader was told: of inspect_ai's own words its version stands for them."""
         told = {key: value for key, value in options.items() if key not in _OF_MODEL}
-        version = None if "template" in told and "instructions" in told else self._version
+        version = None if "template" in told and "instructions" in told else self._header.version
         return hashlib.sha256(canonical_json([name, told, version])).hexdigest()
 
 
@@ -110,7 +104,3 @@ def _name(model: Any) -> str:
     if isinstance(model, list):
         return " + ".join(map(_name, model))
     return str(model.get("model") if isinstance(model, Mapping) else model)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

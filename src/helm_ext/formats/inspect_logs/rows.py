@@ -1,4 +1,9 @@
-"""Samples of a log become rows: the epochs of one sample are the completions of one row."""
+"""A log is read once, and its samples become rows: the epochs of one sample are the completions of one row.
+
+All samples are seen before the first row is yielded: whether questions are conversations, and whether several options
+are asked for, is said of a log as a whole, and the epochs of a sample may stand anywhere. What is kept of a sample is
+what its row needs.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +13,74 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, count, show
+from helm_ext.evalset import garbage
 from helm_ext.formats.imported.agents import Call, find_answer
-from helm_ext.formats.imported.row import Answer, Row
+from helm_ext.formats.imported.row import Answer, Opened, Row
 from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs import choices as multiple_choice
 from helm_ext.formats.inspect_logs.choices import Shown
+from helm_ext.formats.inspect_logs.files import open_log
 from helm_ext.formats.inspect_logs.header import Header
 from helm_ext.formats.inspect_logs.judgements import JudgementReader
-from helm_ext.formats.inspect_logs.reading import Logged
-from helm_ext.formats.inspect_logs.samples import Choice, Output, Sample
+from helm_ext.formats.inspect_logs.samples import Choice, Logged, Output, Sample, Texts
 from helm_ext.formats.inspect_logs.scores import Scores
-from helm_ext.formats.inspect_logs.texts import Texts
+from helm_ext.scoring.reducers import FIRST, find_reducer
 
 _CUT = ("max_tokens", "model_length", "length")
 _FILTERED = "content_filter"
+_COUNTED = (
+    "failed_epochs", "edited", "invalidated", "shuffled", "media", "other_choices", "other_completion", "duplicates",
+    "no_answer", "source_unscored",
+)  # fmt: skip
+"""What is counted of samples, where there is any."""
+
+
+def open_samples(path: str, tool: str, notes: Sequence[str] = ()) -> Opened:
+    """Read a log and return it opened, of the format `tool`; `notes` are said of it too. Raises DatasetError."""
+    with garbage.paused(), open_log(path) as log:
+        header = log.header
+        rows = RowMaker(header)
+        for logged in log.samples():
+            rows.see(logged)
+        if not rows.counts["lines"]:
+            hint = "the eval was run without samples in its log (--no-log-samples), or ended before the first one"
+            raise DatasetIntegrityError.at(path, "there are no samples", hint, code="no-rows")
+        rows.counts["duplicates"] = log.repeated
+        digest = log.digest()
+    rows.needs_gold = rows.has_gold or not (header.scores or rows.has_scores)
+    source = header.to_source(tool)
+
+    def hand_on() -> Iterator[Row]:
+        """Yield the rows; complete what is said of the source when the last one went."""
+        yield from rows.rows()
+        counts = rows.counts
+        if rows.most_epochs == 1:
+            counts["failed_epochs"] = 0  # these are rows that failed
+        source.counts = {"lines": counts["lines"], **{what: counts[what] for what in _COUNTED if counts[what]}}
+        scored = header.results.completed_samples
+        is_whole = header.is_finished and not (isinstance(scored, int) and counts["lines"] < scored)
+        names = rows.scores.finish(is_whole=is_whole)
+        source.scores = rows.scores.reported
+        source.main, reason = next(iter(source.scores), ""), "the first of its samples' scores"
+        if header.headline is not None:
+            score, metric, reason = header.headline
+            source.main = names[score][metric]
+        source.main_reason = reason if len(source.scores) > 1 else ""
+        source.notes = [*notes, *rows.notes()]
+
+    return Opened(
+        path=path,
+        source=source,
+        rows=hand_on,
+        digest=lambda: digest,
+        adapter_spec={
+            **({"method": "chat"} if rows.is_chat else {}),
+            **({"multi_label": True} if rows.takes_all else {}),
+        },
+        scoring={"completions": rows.reducer} if rows.most_epochs > 1 else {},
+        is_measured=rows.needs_gold,
+    )
 
 
 @dataclass(slots=True)
@@ -56,9 +114,12 @@ class _Group:
 class RowMaker:
     """Makes the rows of one log, and counts what is odd about its samples."""
 
-    def __init__(self, header: Header, scores: Scores) -> None:
+    def __init__(self, header: Header) -> None:
         self._header = header
-        self._scores = scores
+        self.scores = Scores(header.reducers, header.scores)
+        known = [name for name in header.reducers or () if name != FIRST and find_reducer(name) is not None]
+        self.reducer = known[0] if known else "mean"
+        """How our scores of several epochs become one: as the log's, where that can be done here."""
         self._judgements = JudgementReader(header)
         self._settings = header.choice_settings
         self._reads_letters = header.reads_letters
@@ -94,6 +155,31 @@ class RowMaker:
         group.epochs.append(self._to_epoch(sample, texts, group))
         self.counts["media"] += texts.media
         self.most_epochs = max(self.most_epochs, len(group.epochs))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader of the score must know, all rows being read."""
+        header, counts, read = self._header, self.counts, self.counts["lines"]
+        if not header.is_finished:
+            yield f"the run has not ended well, its status is {header.status}: missing=skip scores what it left"
+        scored, planned = header.results.completed_samples, header.planned
+        if isinstance(scored, int) and read < scored:
+            yield f"the log holds {read} of the {scored} samples that its own scores are about"
+        elif planned and read < planned:
+            why = ": a limit" if header.is_finished else ""
+            yield f"the log holds {read} of {planned} samples of the dataset (samples times epochs){why}"
+        if not self.needs_gold:
+            yield "no sample has a target: the log's own scores are all there is"
+        for name in self.scores.unknown:
+            yield f"the epochs_reducer {name} is not known: a row has no score of the log by it"
+        if self.most_epochs > 1 and self.reducer not in (header.reducers or ["mean"]):
+            yield "scores of several epochs are reported as their mean"
+        if self.scores.is_over_epochs and not self.is_even:
+            yield "the log's own scores are means over all epochs, of which some rows have fewer: they are not compared"
+        for name in sorted(self.scores.not_numbers):
+            yield f"the log's score {name} has values that are no numbers: it is left out"
+        for what, one, many, said in _NOTED:
+            if counts[what]:
+                yield f"{count(counts[what], one, many)}{said}"
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows, in the order in which their samples were seen first; they are not kept."""
@@ -157,7 +243,7 @@ class RowMaker:
 
     def _only_scorer(self) -> str:
         """Return the name of the score in logs that have one."""
-        first = self._header.scores[0] if self._header.scores else {}
+        first: Mapping[str, Any] = next(iter(self._header.scores), {})
         return str(first.get("scorer") or first.get("name") or "score")
 
     def _to_answer(self, output: Output, texts: Texts) -> Answer:
@@ -191,8 +277,9 @@ class RowMaker:
         data = dict(group.metadata)
         answered = [epoch for epoch in epochs if epoch.answer is not None]
         answers = [epoch.answer for epoch in answered if epoch.answer is not None]
-        scores = self._scores.of_row([epoch.scores for epoch in epochs])
+        scores = self.scores.of_row([epoch.scores for epoch in epochs])
         self.counts["source_unscored"] += None in scores.values()
+        self.counts["no_answer"] = self.scores.no_answer
         scored = sum(bool(epoch.scores) for epoch in epochs)
         self.is_even &= scored == (self._scored_epochs if self._scored_epochs is not None else scored)
         self._scored_epochs = scored
@@ -254,6 +341,22 @@ class RowMaker:
         row.gold = [name for name, original in zip(names, order, strict=True) if original in right]
         if len(right) > 1 and not self.takes_all:
             row.unscored = row.unscored or "the target names several options, and the task asks for one"
+
+
+_NOTED = (
+    ("failed_epochs", "epoch of a sample", "epochs of samples",
+     " failed: the score of a row is made of its other epochs, as in the log"),
+    ("edited", "sample has a score that was", "samples have scores that were", " edited afterwards"),
+    ("invalidated", "sample is", "samples are", " marked as invalid, and scored"),
+    ("media", "image or file", "images and files", " in messages: a word stands for each"),
+    ("media_removed", "image or file", "images and files",
+     " of questions not in the log (log_images): questions that differ in them alone count as the same"),
+    ("other_choices", "further completion", "further completions",
+     " of a sample: the first is scored, as in the log"),
+    ("other_completion", "sample's output was", "samples' outputs were",
+     " rewritten by the task: what the model said is scored"),
+)  # fmt: skip
+"""What is counted, one and many of it, and what is said of them."""
 
 
 def _why_failed(sample: Sample) -> str:

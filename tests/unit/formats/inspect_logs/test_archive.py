@@ -11,14 +11,14 @@ import pytest
 from tests.inspect_files import write_zstandard
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.inspect_logs.archive import Archive
+from helm_ext.formats.inspect_logs.files import Archive
 
 TEXT = b'{"a": "river"}' * 5_000
 
 
 def read_all(path: Path) -> dict[str, bytes]:
     with Archive(path) as archive:
-        return {name: archive.read(name) for name in archive.names}
+        return {name: archive.read(name) for name in archive.members}
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -48,7 +48,7 @@ def test_of_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
             archive.writestr("samples/1_epoch_1.json", text)
     assert read_all(path) == {"samples/1_epoch_1.json": b"second"}
     with Archive(path) as archive:
-        assert (archive.count_repeated("samples/"), archive.count_repeated("_journal/")) == (1, 0)
+        assert archive.repeated == 1
 
 
 def test_the_first_member_may_have_been_taken_off_the_list(tmp_path: Path) -> None:

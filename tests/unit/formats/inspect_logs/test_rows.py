@@ -293,8 +293,8 @@ def test_no_samples_are_refused(tmp_path, samples) -> None:
         ({"version": 4}, "logs of version 4 are not known"),
         ({"version": True}, "logs of version true"),
         ({"status": "paused"}, "status: expected one of"),
-        ({"eval": {"model": "m"}}, "eval.task: expected a name"),
-        ({"eval": {"task": "t", "model": 3}}, "eval.model: expected a name, got 3"),
+        ({"eval": {"model": "m"}}, "no log of inspect_ai: without eval.task"),
+        ({"eval": {"task": "t", "model": 3}}, "eval.model: expected text, got 3"),
         ({"plan": []}, "plan: expected an object"),
     ],
 )
