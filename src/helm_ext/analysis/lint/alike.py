@@ -11,41 +11,39 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import NamedTuple
 
-from helm_ext.analysis.lint.rows import Row
-from helm_ext.analysis.lint.texts import words_of
+from helm_ext.analysis.lint.rows import Row, words_of
 
 Words = tuple[str, ...]
 SLOT, NUMBER = "\0slot", "\0number"
 
-MOST_CHANGED = 0.25
+_MOST_CHANGED = 0.25
 """The share of the remaining words that may differ, where the golds are equal and rare enough to say something."""
-MOST_CHANGED_COMMON_GOLD = 0.17
+_MOST_CHANGED_COMMON_GOLD = 0.17
 """Where they say little: yes and no, names of classes, none at all."""
-FEW_CHANGED, LONG_CHANGED = 3, 0.1
+_FEW_CHANGED, _LONG_CHANGED = 3, 0.1
 """There at most three words may differ, or a tenth of a long text."""
-MOST_OF_SENTENCE = 0.5
+_MOST_OF_SENTENCE = 0.5
 """At most this share of the remaining words, however much else is equal: questions about one passage share words."""
-MOST_ADDED = 0.2
+_MOST_ADDED = 0.2
 """The share of all words that may be added as sentences of their own."""
-LEAST_ADDED = 6
+_LEAST_ADDED = 6
 """Words of an added sentence that never make another question ("Answer in one word")."""
-LONG_TEXT = 400
+_LONG_TEXT = 400
 """Longer remainders are compared by their words alone, not by their order."""
 
-MOST_SPELLINGS = 36
+_MOST_SPELLINGS = 36
 """Pairs of words that are compared as two spellings of one."""
-PHRASE = 4
+_PHRASE = 4
 """Words that may stand elsewhere, where both sides have the same words."""
-ORDERED = 12
+_ORDERED = 12
 """From this many words on, their order says whether two texts are one."""
 
-_NEGATIONS = frozenset(
+_TURNS_MEANING = frozenset(
     """not no never none neither nor without except cannot can't don't doesn't didn't isn't aren't wasn't weren't won't
-    nicht kein keine nie ohne pas jamais sans nunca sin não sem non mai senza не нет без 不 没 非 無""".split()  # noqa: SIM905
-)
-_OPPOSITES = frozenset(
-    """more less most least first last before after above below larger smaller largest smallest highest lowest longest
+    nicht kein keine nie ohne pas jamais sans nunca sin não sem non mai senza не нет без 不 没 非 無
+    more less most least first last before after above below larger smaller largest smallest highest lowest longest
     shortest oldest youngest maximum minimum increase decrease true false odd even north south east west one two three
     four five six seven eight nine ten eleven twelve""".split()  # noqa: SIM905
 )
@@ -80,13 +78,13 @@ def compare(row: Row, other: Row, context: Collection[int], *, gold_is_rare: boo
         return None  # a conversation and its continuation
     if row.option_keys() != other.option_keys():
         return None
-    ours, theirs = _sentences(row), _sentences(other)
-    own = max(sum(len(s.words) for s in some if s.text not in context) for some in (ours, theirs))
-    total = max(sum(len(s.words) for s in some) for some in (ours, theirs))
-    ours, theirs = _without_shared(ours, theirs)
-    share = MOST_CHANGED if gold_is_rare else MOST_CHANGED_COMMON_GOLD
+    sides = [_sentences(one, context) for one in (row, other)]
+    own = max(sum(len(one.words) for one in side if not one.is_context) for side in sides)
+    total = max(len(_words(side)) for side in sides)
+    ours, theirs = _take(sides[0], sides[1]), _take(sides[1], sides[0])
+    share = _MOST_CHANGED if gold_is_rare else _MOST_CHANGED_COMMON_GOLD
     return _compare(ours, theirs, own, total, share) or _compare(
-        _without_instructions(ours, context), _without_instructions(theirs, context), own, total, share
+        _without_instructions(ours), _without_instructions(theirs), own, total, share
     )
 
 
@@ -95,9 +93,9 @@ def _compare(
 ) -> Likeness | None:
     mine, others = _words(ours), _words(theirs)
     longest = max(len(mine), len(others))
-    allowed = max(share * longest, min(share * own, MOST_OF_SENTENCE * longest))
-    if share < MOST_CHANGED:
-        allowed = min(allowed, max(FEW_CHANGED, LONG_CHANGED * longest))
+    allowed = max(share * longest, min(share * own, _MOST_OF_SENTENCE * longest))
+    if share < _MOST_CHANGED:
+        allowed = min(allowed, max(_FEW_CHANGED, _LONG_CHANGED * longest))
     if mine and others and abs(len(mine) - len(others)) > allowed:
         return None
     more, less = Counter(mine) - Counter(others), Counter(others) - Counter(mine)
@@ -105,39 +103,36 @@ def _compare(
     more, less, spellings = _drop_spellings(more, less)
     changed = max(more.total(), less.total())
     if not mine or not others:
-        return Likeness(changed) if changed <= max(LEAST_ADDED, MOST_ADDED * total) else None
-    if _turns_meaning(more, less):
+        return Likeness(changed) if changed <= max(_LEAST_ADDED, _MOST_ADDED * total) else None
+    if not _TURNS_MEANING.isdisjoint((*more, *less)):
         return None
-    if is_reordered and share < MOST_CHANGED and longest < ORDERED:
+    if is_reordered and share < _MOST_CHANGED and longest < _ORDERED:
         return None
     if changed > allowed:
         return None
     others = [spellings.get(word, word) for word in others]
-    moved = _count_moved(mine, others)
-    if moved > (PHRASE if not more and not less else 0) + max(allowed, changed):
+    from rapidfuzz.distance import LCSseq  # its import takes 20 ms, and most files need none of it
+
+    moved = LCSseq.distance(mine, others)
+    """Words of the longer side without a partner when both are read side by side, in order."""
+    if moved > (_PHRASE if not more and not less else 0) + max(allowed, changed):
         return None
     return Likeness(max(changed, moved), _find_swaps(ours, theirs) if more and less else ())
 
 
-@dataclass(slots=True, frozen=True)
-class _Sentence:
-    text: int
-    """Its hash."""
+class _Sentence(NamedTuple):
+    is_context: bool
     words: Words
 
 
-def _sentences(row: Row) -> list[_Sentence]:
+def _sentences(row: Row, context: Collection[int]) -> list[_Sentence]:
     """Return the sentences of a row; options are sentences."""
-    return [_Sentence(hash(part), words_of(part)) for part in (*row.parts, *sorted(row.options))]
+    return [_Sentence(hash(part) in context, words_of(part)) for part in (*row.parts, *sorted(row.options))]
 
 
-def _without_shared(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Return the sentences that only one side has."""
-    mine, others = Counter(s.words for s in ours), Counter(s.words for s in theirs)
-    return _take(ours, mine - others), _take(theirs, others - mine)
-
-
-def _take(sentences: Sequence[_Sentence], wanted: Counter[Words]) -> list[_Sentence]:
+def _take(sentences: Sequence[_Sentence], others: Sequence[_Sentence]) -> list[_Sentence]:
+    """Return the sentences that the others lack."""
+    wanted = Counter(one.words for one in sentences) - Counter(one.words for one in others)
     taken: list[_Sentence] = []
     for sentence in sentences:
         if wanted[sentence.words] > 0:
@@ -146,27 +141,15 @@ def _take(sentences: Sequence[_Sentence], wanted: Counter[Words]) -> list[_Sente
     return taken
 
 
-def _without_instructions(sentences: list[_Sentence], context: Collection[int]) -> list[_Sentence]:
+def _without_instructions(sentences: list[_Sentence]) -> list[_Sentence]:
     """Return the sentences but for short ones that many rows share; a passage that they share stays."""
-    if sum(len(s.words) for s in sentences if s.text in context) > LEAST_ADDED:
+    if sum(len(one.words) for one in sentences if one.is_context) > _LEAST_ADDED:
         return sentences
-    return [sentence for sentence in sentences if sentence.text not in context]
+    return [one for one in sentences if not one.is_context]
 
 
 def _words(sentences: Sequence[_Sentence]) -> list[str]:
     return [word for sentence in sentences for word in sentence.words]
-
-
-def _turns_meaning(more: Counter[str], less: Counter[str]) -> bool:
-    changed = {*more, *less}
-    return not _NEGATIONS.isdisjoint(changed) or not _OPPOSITES.isdisjoint(changed)
-
-
-def _count_moved(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Return how many words of the longer side have no partner when both are read side by side, in order."""
-    from rapidfuzz.distance import LCSseq  # its import takes 20 ms, and most files need none of it
-
-    return LCSseq.distance(ours, theirs)
 
 
 def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
@@ -175,11 +158,11 @@ def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str
     Return what is left of both sides, and for words of the second the spelling of the first.
     """
     spellings: dict[str, str] = {}
-    if not more or not less or more.total() * less.total() > MOST_SPELLINGS:
+    if not more or not less or more.total() * less.total() > _MOST_SPELLINGS:
         return more, less, spellings
     more, less = Counter(more), Counter(less)
     for word in list(more):
-        spelling = next((other for other in less if edit_is_small(word, other)), None)
+        spelling = next((other for other in less if _edit_is_small(word, other)), None)
         if spelling is not None:
             spellings[spelling] = word
             paired = min(more[word], less[spelling])
@@ -189,7 +172,7 @@ def _drop_spellings(more: Counter[str], less: Counter[str]) -> tuple[Counter[str
     return more, less, spellings
 
 
-def edit_is_small(word: str, other: str) -> bool:
+def _edit_is_small(word: str, other: str) -> bool:
     """Whether two words of five letters or more differ in one letter, or in two that changed places.
 
     The first letter is the same: "right" and "light" are two words.
@@ -211,13 +194,13 @@ def _find_swaps(ours: Sequence[_Sentence], theirs: Sequence[_Sentence]) -> tuple
 
 
 def _find_swap(ours: Words, theirs: Words) -> Swap | None:
-    if max(len(ours), len(theirs)) > LONG_TEXT:
+    if max(len(ours), len(theirs)) > _LONG_TEXT:
         return None
     patterns: tuple[list[str], list[str]] = ([], [])
     fillers: tuple[list[str], list[str]] = ([], [])
     for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         spans = ours[a:b], theirs[c:d]
-        is_spelling = b - a == d - c == 1 and edit_is_small(ours[a], theirs[c])
+        is_spelling = b - a == d - c == 1 and _edit_is_small(ours[a], theirs[c])
         for side, span in enumerate(spans):
             if tag == "replace" and not is_spelling:
                 patterns[side].append(SLOT)

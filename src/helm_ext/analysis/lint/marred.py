@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from helm_ext.analysis.lint.rows import Row, Rows
 from helm_ext.errors import KEPT_PROBLEMS, Problems, show
 
-MOST = 0.2
+_MOST = 0.2
 """Of the rows."""
-FEW = 3
+_FEW = 3
 """Rows of a small dataset that are reported whatever their share is."""
-MOST_OPEN = 0.05
+_MOST_OPEN = 0.05
 """Of the questions. Where more end without a mark, a question without one is not truncated."""
-LEAST_WORDS = 4
+_LEAST_WORDS = 4
 """A question of fewer words needs no mark at its end."""
 
 _HIGH = re.compile("[\u0080-\u00ff\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2022\u2026\u2030"
@@ -78,19 +78,19 @@ class MarredRows:
             if _find(code, row):
                 self._found[code].append(row.number)
         asked = row.texts[-1].rstrip()
-        if asked.count(" ") >= LEAST_WORDS - 1:
+        if asked.count(" ") >= _LEAST_WORDS - 1:
             self._asking += 1
             if asked[-1] not in _ENDS and asked.isascii():
                 self._open.append(row.number)
 
     def report(self, rows: Rows, problems: Problems) -> None:
         """Report the rows: what is empty, and what few rows have."""
-        if len(self._open) <= MOST_OPEN * self._asking:
+        if len(self._open) <= _MOST_OPEN * self._asking:
             truncated = self._found["truncated"]
             truncated.extend(set(self._open) - set(truncated))
         for code, numbers in self._found.items():
             is_error = code not in _HINTS
-            if is_error or len(numbers) <= max(FEW, MOST * self._rows):
+            if is_error or len(numbers) <= max(_FEW, _MOST * self._rows):
                 for row in rows.take(sorted(numbers)[:KEPT_PROBLEMS]).values():
                     _report(code, row, problems)
                 if not is_error:

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from helm_ext.analysis.lint.all_pairs import LEAST_ALIKE, NEAREST, Views, to_shingles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,48 +41,34 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class MinHashPairs:
     """Proposes pairs of rows as far as MinHash tells. Writes a signature of each view of a row: 126 bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, nearest: int) -> None:
+        """`nearest`: of a row's pairs this many are proposed."""
         self._views = _Signatures(), _Signatures()
-        self._seen = 0
+        self._nearest, self._seen = nearest, 0
 
-    def see(self, views: Views) -> None:
+    def see(self, views: Sequence[set[int]]) -> None:
         """Look at a row."""
-        for signatures, text in zip(self._views, views, strict=True):
-            if text:
-                signatures.add(self._seen, text)
+        for signatures, shingles in zip(self._views, views, strict=True):
+            if shingles:
+                signatures.add(self._seen, shingles)
         self._seen += 1
 
-    def find(self, classes: Sequence[int], rare: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of rows of one class that are alike, of each row the nearest ones, in order of the second."""
-        least = np.where(np.array(rare, dtype=bool), LEAST_ALIKE[True], LEAST_ALIKE[False]).astype(np.float32) * HASHES
-        nearest = _Nearest(self._seen)
+    def find(self, classes: Sequence[int], least: Sequence[float]) -> list[tuple[int, int]]:
+        """Return pairs of rows of one class that share at least so much, the nearest ones, in order of the second."""
+        rows = np.full((self._nearest, self._seen), -1, dtype=np.int32)
+        equal = np.zeros(rows.shape, dtype=np.uint8)
+        """Of each row the rows that are most like it, and how many hashes they have in common."""
+        wanted = np.array(least, dtype=np.float32) * HASHES
         for signatures in self._views:
-            if signatures.rows:
-                signatures.find(np.array(classes, dtype=np.int64), least, nearest)
-        return nearest.to_pairs()
-
-
-class _Nearest:
-    """Of each row the rows that are most like it."""
-
-    def __init__(self, rows: int) -> None:
-        self._rows = np.full((NEAREST, rows), -1, dtype=np.int32)
-        self._equal = np.zeros((NEAREST, rows), dtype=np.uint8)
-
-    def add(self, rows: NDArray[np.int64], others: NDArray[np.int64], equal: NDArray[np.uint8]) -> None:
-        """Look at another row of each of some rows, no two of which are the same."""
-        is_new = ~(self._rows[:, rows] == others).any(axis=0)
-        worst = self._equal[:, rows].argmin(axis=0)
-        is_nearer = is_new & (equal > self._equal[worst, rows])
-        place = worst[is_nearer], rows[is_nearer]
-        self._rows[place], self._equal[place] = others[is_nearer], equal[is_nearer]
-
-    def to_pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs, the lower row first, in order of the second."""
-        number = np.int64(self._rows.shape[1])
-        pairs = np.stack([self._rows, np.broadcast_to(np.arange(number, dtype=np.int32), self._rows.shape)])
-        ones, twos = np.sort(pairs[:, self._rows >= 0], axis=0)
-        two, one = np.divmod(np.unique(twos * number + ones), number)
+            for ones, others, number in signatures.find(np.array(classes, dtype=np.int64), wanted):
+                is_new = ~(rows[:, ones] == others).any(axis=0)
+                worst = equal[:, ones].argmin(axis=0)
+                is_nearer = is_new & (number > equal[worst, ones])
+                place = worst[is_nearer], ones[is_nearer]
+                rows[place], equal[place] = others[is_nearer], number[is_nearer]
+        pairs = np.stack([rows, np.broadcast_to(np.arange(self._seen, dtype=np.int32), rows.shape)])
+        first, second = np.sort(pairs[:, rows >= 0], axis=0)
+        two, one = np.divmod(np.unique(second * np.int64(self._seen) + first), np.int64(self._seen))
         return list(zip(one.tolist(), two.tolist(), strict=True))
 
 
@@ -100,10 +84,10 @@ class _Signatures:
         self._file = tempfile.SpooledTemporaryFile(max_size=SPOOLED)  # noqa: SIM115 - closed with the object
         self._new = np.empty((HASHES, BLOCK), dtype=np.uint16)
 
-    def add(self, row: int, text: str) -> None:
-        """Look at the text of a row."""
-        shingles = np.array([*to_shingles(text)], dtype=np.uint64)[:, None]
-        some = (shingles[at : at + AT_ONCE] for at in range(0, len(shingles), AT_ONCE))
+    def add(self, row: int, shingles: set[int]) -> None:
+        """Look at a row."""
+        numbers = np.array([*shingles], dtype=np.uint64)[:, None]
+        some = (numbers[at : at + AT_ONCE] for at in range(0, len(numbers), AT_ONCE))
         least = np.min([(part * _FACTORS + _SHIFTS).min(axis=0) for part in some], axis=0)
         at = len(self.rows) % BLOCK
         self._new[:, at] = least * _MIX >> np.uint64(48)  # least numbers have many zeros in front
@@ -111,8 +95,13 @@ class _Signatures:
         if at == BLOCK - 1:
             self._file.write(self._new.tobytes())
 
-    def find(self, classes: NDArray[np.int64], least: NDArray[np.float32], nearest: _Nearest) -> None:
-        """Add the pairs of rows of one class that have at least `least` hashes in common."""
+    def find(
+        self, classes: NDArray[np.int64], least: NDArray[np.float32]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
+        """Yield pairs of rows of one class that have at least `least` hashes in common, from both sides, and how many.
+
+        Of what is yielded together, no two pairs begin with the same row.
+        """
         rows = np.array(self.rows, dtype=np.int64)
         for start in range(0, HASHES, BAND):
             bucket = classes[rows].astype(np.uint64)
@@ -132,8 +121,8 @@ class _Signatures:
                     equal += column[one] == column[two]
                 is_alike = equal >= least[rows[one]]
                 first, second, equal = rows[one[is_alike]], rows[two[is_alike]], equal[is_alike]
-                nearest.add(first, second, equal)
-                nearest.add(second, first, equal)
+                yield first, second, equal
+                yield second, first, equal
 
     def _four_columns(self, number: int) -> NDArray[np.uint64]:
         """Return four hashes of all rows, in one number each."""

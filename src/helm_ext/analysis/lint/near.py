@@ -1,99 +1,119 @@
 """Questions that stand in the data twice with small changes: a word more, another spelling, another order.
 
-`likeness` proposes pairs, `alike` compares their words, `templates` takes out what are two questions of one template.
+Pairs of rows that share many words are proposed: in small files out of all pairs, in others by MinHash (`minhash`).
+Their words are compared (`alike`), and what are two questions of one template is taken out (`templates`).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING
+from zlib import crc32
 
 from helm_ext.analysis.lint.alike import compare
 from helm_ext.analysis.lint.equal import Member, say_duplicate
-from helm_ext.analysis.lint.hashes import find_frequent
-from helm_ext.analysis.lint.likeness import Candidates
-from helm_ext.analysis.lint.rows import Row, Rows
+from helm_ext.analysis.lint.rows import Row, Rows, Shared, find_figures, fold, split_words
 from helm_ext.analysis.lint.templates import Pair, drop_templates
-from helm_ext.analysis.lint.texts import fold
 from helm_ext.errors import Problems
 
-RARE_GOLD = 0.005
-"""Of all rows. A gold that more rows have (yes, no, a class) says little about which question it answers."""
-FEW = 3
-"""A gold that at most this many rows have is rare, in the smallest dataset too."""
-CONTEXT = 3
-"""A sentence that this many rows share is a passage, an example or an instruction, not a part of the question."""
-SAME_WORDS = 0.6
+if TYPE_CHECKING:
+    from helm_ext.analysis.lint.minhash import MinHashPairs
+
+ALL_PAIRS = 300
+"""Of up to this many rows all pairs are compared: none is missed, and numpy, which MinHash needs, is not imported."""
+LEAST_ALIKE = {True: 0.3, False: 0.45}
+"""Of the shares of common words and pairs of words: pairs below are not proposed. The second where the gold is not
+rare, and only questions that are nearly equal count."""
+NEAREST = 4
+"""Of a row's pairs those are proposed that are most alike."""
+_SAME_WORDS = 0.6
 """Two golds of many words are one if they share this part of them."""
+_MOST_CONTEXT = 6
+"""A row is compared as a whole if it is at most this many times as long as its own sentences."""
+_SHORT = 300
+"""Characters. So short a row is compared as a whole too."""
+
+Views = tuple[set[int], set[int]]
+"""What is compared of a row, as words and pairs of words: all of it, and what is its own; empty: is not compared."""
 
 
 class NearRows:
-    """Finds rows that ask nearly what another row asks, with the same gold.
+    """Finds rows that ask nearly what another row asks, with the same gold, and all figures in one order.
 
-    It sees the first row of each question (`EqualRows`), twice, and keeps hashes of them.
+    It sees the first row of each question (`EqualRows`), and keeps hashes of them.
     """
 
-    def __init__(self) -> None:
-        self._numbers = array("q")
-        self._golds = array("q")
-        self._has_golds = bytearray()
-        self._sentences = array("q")
-        self._context: Collection[int] = frozenset()
-        """Hashes of sentences that many rows share."""
-        self._again = 0
+    def __init__(self, shared: Shared) -> None:
+        self._context, self._common = shared.context, shared.common_golds
+        self._numbers, self._classes = array("q"), array("q")
+        """Of each row its number, and one for its gold and its figures."""
+        self._least = array("d")
+        """How much of it another row must share."""
+        self._pairs: AllPairs | MinHashPairs
+        if shared.first <= ALL_PAIRS:
+            self._pairs = AllPairs()
+        else:
+            from helm_ext.analysis.lint.minhash import MinHashPairs
+
+            self._pairs = MinHashPairs(NEAREST)
 
     def see(self, row: Row) -> None:
         """Look at a row."""
+        gold = row.gold_hash()
         self._numbers.append(row.number)
-        # A long gold is a text of its own, which `_golds_agree` compares.
-        self._golds.append(0 if row.has_long_golds() else hash(row.gold_keys))
-        self._has_golds.append(bool(row.golds))
-        self._sentences.extend(set(map(hash, row.parts)))
+        self._classes.append(hash((gold, find_figures("\n".join(row.parts)))))
+        self._least.append(LEAST_ALIKE[not gold or (bool(row.golds) and gold not in self._common)])
+        self._pairs.see(_views(row, self._context))
 
-    def settle(self) -> None:
-        """Begin to look at the rows a second time, in the same order."""
-        self._context = find_frequent(self._sentences, CONTEXT)
-        self._sentences = array("q")
-        common = find_frequent(self._golds, int(max(FEW, RARE_GOLD * len(self._golds))) + 1)
-        self._rare = array(
-            "b",
-            [
-                not key or bool(has_golds and key not in common)
-                for key, has_golds in zip(self._golds, self._has_golds, strict=True)
-            ],
-        )
-        self._candidates = Candidates(self._rare, self._context)
-
-    def see_again(self, row: Row) -> None:
-        """Look at a row once more."""
-        self._candidates.see(row, self._golds[self._again])
-        self._again += 1
-
-    def report(self, rows: Rows, group_of: Callable[[int], Sequence[Member]], problems: Problems) -> None:
-        """Report the rows. `group_of` returns those that ask the same as the row of a number, if there are others."""
+    def report(self, rows: Rows, groups: Mapping[int, Sequence[Member]], problems: Problems) -> None:
+        """Report the rows. `groups`: rows that ask the same, by the number of the first of them."""
         nearest: dict[int, Pair] = {}
-        for pair in drop_templates(self._find_pairs(rows), rows, self._numbers):
+        for pair in drop_templates(list(self._find_pairs(rows)), rows, self._numbers):
             known = nearest.get(pair.row.number)
             if known is None or pair.likeness.changed < known.likeness.changed:
                 nearest[pair.row.number] = pair
         said = [
-            _choose(*(group_of(row.number) or [Member(row.number, row.is_train)] for row in (pair.row, pair.other)))
+            _choose(*(groups.get(row.number) or [Member(row.number, row.is_train)] for row in (pair.row, pair.other)))
             for pair in nearest.values()
         ]
         for row, other in rows.take_pairs(said):
             say_duplicate(row, other, problems, nearly=True)
 
-    def _find_pairs(self, rows: Rows) -> list[Pair]:
-        """Return the pairs of rows that differ in little. Rows are read again as they are compared."""
-        places = self._candidates.find()
+    def _find_pairs(self, rows: Rows) -> Iterator[Pair]:
+        """Yield the pairs of rows that differ in little. Rows are read again as they are compared."""
+        places = self._pairs.find(self._classes, self._least)
         numbers = ((self._numbers[one], self._numbers[two]) for one, two in places)
-        pairs: list[Pair] = []
         for (place, _), (other, row) in zip(places, rows.take_pairs(numbers), strict=True):
             if _golds_agree(row, other):
-                likeness = compare(row, other, self._context, gold_is_rare=bool(self._rare[place]))
+                likeness = compare(row, other, self._context, gold_is_rare=self._least[place] == LEAST_ALIKE[True])
                 if likeness is not None:
-                    pairs.append(Pair(row.without_texts(), other.without_texts(), likeness))
-        return pairs
+                    yield Pair(row.without_texts(), other.without_texts(), likeness)
+
+
+def _views(row: Row, context: Collection[int]) -> Views:
+    """Return all of a row's text, and its own sentences.
+
+    Where sentences that many rows share are the greater part of a row, what remains is compared; where they are the
+    smaller one, all is; and both where it is neither.
+    """
+    parts, options = row.parts, sorted(row.options)
+    own = [part for part in parts if hash(part) not in context]
+    everything, rest = sum(map(len, parts)), sum(map(len, own))
+    is_whole = not own or everything <= max(_SHORT, _MOST_CONTEXT * rest)
+    return (
+        _to_shingles("\n".join([*parts, *options])) if is_whole else set(),
+        _to_shingles("\n".join([*own, *options])) if own and len(own) < len(parts) else set(),
+    )
+
+
+def _to_shingles(text: str) -> set[int]:
+    """Return numbers for the words, and the pairs of words, of a text."""
+    words = [crc32(word.encode("utf-8", "surrogatepass")) for word in split_words(text)]
+    return {*words, *((one * 31 + two) & 0xFFFFFFFF for one, two in pairwise(words))} or {0}
 
 
 def _golds_agree(row: Row, other: Row) -> bool:
@@ -106,7 +126,7 @@ def _golds_agree(row: Row, other: Row) -> bool:
     if not row.has_long_golds():
         return False
     ours, theirs = (set(fold(" ".join(one.golds)).split()) for one in (row, other))
-    return len(ours & theirs) >= SAME_WORDS * len(ours | theirs)
+    return len(ours & theirs) >= _SAME_WORDS * len(ours | theirs)
 
 
 def _choose(group: Sequence[Member], earlier: Sequence[Member]) -> tuple[int, int]:
@@ -120,3 +140,35 @@ def _choose(group: Sequence[Member], earlier: Sequence[Member]) -> tuple[int, in
         if row is not None and shown is not None:
             return row.number, shown.number
     return group[0].number, earlier[0].number
+
+
+class AllPairs:
+    """Compares all pairs of rows."""
+
+    def __init__(self) -> None:
+        self._views: list[Views] = []
+
+    def see(self, views: Views) -> None:
+        """Look at a row."""
+        self._views.append(views)
+
+    def find(self, classes: Sequence[int], least: Sequence[float]) -> list[tuple[int, int]]:
+        """Return the pairs of one class that share at least so much: each row's nearest, in order of the second."""
+        by_class: defaultdict[int, list[int]] = defaultdict(list)
+        for place, of in enumerate(classes):
+            by_class[of].append(place)
+        shares: dict[tuple[int, int], float] = {}
+        for shingles in zip(*self._views, strict=True):
+            for members in by_class.values():
+                for pair in combinations([place for place in members if shingles[place]], 2):
+                    one, two = (shingles[place] for place in pair)
+                    common = len(one & two)
+                    share = common / (len(one) + len(two) - common)
+                    if share >= least[pair[0]]:
+                        shares[pair] = max(share, shares.get(pair, 0))
+        kept, often = [], Counter[int]()
+        for pair in sorted(shares, key=lambda pair: (-shares[pair], pair)):
+            if any(often[place] < NEAREST for place in pair):
+                kept.append(pair)
+            often.update(pair)
+        return sorted(kept, key=itemgetter(1, 0))

@@ -13,20 +13,19 @@ import itertools
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from helm_ext.analysis.lint.alike import SLOT, Likeness, Swap, as_number
-from helm_ext.analysis.lint.rows import Row, Rows, pick
-from helm_ext.analysis.lint.texts import split_words
+from helm_ext.analysis.lint.rows import Row, Rows
 
-MOST_PATTERNS = 500
+_MOST_PATTERNS = 500
 """How many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
-ENOUGH_OTHERS = 2
+_ENOUGH_OTHERS = 2
 """Further questions that differ in the same place, whatever their answers."""
-ENOUGH_FILLERS = 5
+_ENOUGH_FILLERS = 5
 """Words between the same words, those of the two questions included."""
-FILLER_WORDS = 4
+_FILLER_WORDS = 4
 """Words that a slot holds at most."""
 
 Words = tuple[str, ...]
@@ -55,15 +54,15 @@ class _Use:
 def drop_templates(pairs: Sequence[Pair], rows: Rows, numbers: Sequence[int]) -> list[Pair]:
     """Return the pairs that differ in more than slots.
 
-    `numbers` are those of all questions; their rows are gone through twice, if need be.
+    `numbers` are those of all questions, in order; their rows are gone through twice, if need be.
     """
     uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
     slots, contexts = _Slots(swapped), _Contexts(swapped)
-    for row in pick(rows, numbers):
-        for words in _sentences(row):
+    for row in _pick(rows, numbers):
+        for words in row.sentences():
             numbered = tuple(map(as_number, words))
             slots.see(row, numbered)
             contexts.see(numbered)
@@ -71,14 +70,19 @@ def drop_templates(pairs: Sequence[Pair], rows: Rows, numbers: Sequence[int]) ->
     left = [use for use in swapped if not use.is_template]
     if left:
         exchanges = _Exchanges(left)
-        for row in pick(rows, numbers):
-            exchanges.see(row, tuple(itertools.chain.from_iterable(_sentences(row))))
+        for row in _pick(rows, numbers):
+            exchanges.see(row, tuple(itertools.chain.from_iterable(row.sentences())))
         exchanges.finish(rows)
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
 
 
-def _sentences(row: Row) -> list[Words]:
-    return [tuple(split_words(part)) for part in (*row.parts, *sorted(row.options))]
+def _pick(rows: Rows, numbers: Iterable[int]) -> Iterator[Row]:
+    wanted = iter(numbers)
+    number = next(wanted, None)
+    for row in rows:
+        if row.number == number:
+            yield row
+            number = next(wanted, None)
 
 
 def _is_evidence(third: Row, row: Row) -> bool:
@@ -94,7 +98,7 @@ class _Slots:
         for use in uses:
             for pattern in set(use.swap.patterns):
                 by_pattern[pattern].append(use)
-        often = sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:MOST_PATTERNS]
+        often = sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:_MOST_PATTERNS]
         self._by_edge: dict[str, list[tuple[re.Pattern[str], list[_Use]]]] = defaultdict(list)
         """The first word of a pattern, or its last after a space: a sentence without it need not be compared."""
         for pattern in often:
@@ -117,12 +121,12 @@ class _Slots:
                     if match.groups() in use.swap.fillers or frozenset(row.options) != frozenset(use.row.options):
                         continue
                     use.others.add(match.groups())
-                    use.is_template = row.contradicts(use.row) or len(use.others) >= ENOUGH_OTHERS
+                    use.is_template = row.contradicts(use.row) or len(use.others) >= _ENOUGH_OTHERS
                 uses[:] = [use for use in uses if not use.is_template]  # few rows settle all uses of a pattern
 
 
 def _to_regex(pattern: Words) -> re.Pattern[str]:
-    slot = rf"(\S+(?: \S+){{0,{FILLER_WORDS - 1}}}?)"
+    slot = rf"(\S+(?: \S+){{0,{_FILLER_WORDS - 1}}}?)"
     return re.compile(" ".join(slot if word == SLOT else re.escape(word) for word in pattern))
 
 
@@ -140,13 +144,13 @@ class _Contexts:
         padded = _pad(words)
         for at in range(2, len(padded) - 2):
             fillers = self._fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))
-            if fillers is not None and len(fillers) < ENOUGH_FILLERS:
+            if fillers is not None and len(fillers) < _ENOUGH_FILLERS:
                 fillers.add(padded[at])
 
     def finish(self) -> None:
         for use in self._uses:
             contexts = _contexts(use.swap)
-            if contexts and all(len(self._fillers[context]) >= ENOUGH_FILLERS for context in contexts):
+            if contexts and all(len(self._fillers[context]) >= _ENOUGH_FILLERS for context in contexts):
                 use.is_template = True
 
 
@@ -178,7 +182,7 @@ class _Exchanges:
             if len(ours) == 1:
                 old, new = sorted((ours[0], theirs[0]))
                 self._uses[old, new].append(use)
-        often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:MOST_PATTERNS]
+        often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:_MOST_PATTERNS]
         self._by_first: dict[str, list[tuple[Words, Words, int]]] = defaultdict(list)
         for place, swap in enumerate(often):
             first, second = (tuple(text.split(" ")) for text in swap)

@@ -14,8 +14,8 @@ from benchmarks import lint_sets
 from benchmarks.lint import count_kind
 
 from helm_ext import formats
-from helm_ext.analysis.lint import likeness, lint
-from helm_ext.analysis.lint.likeness import ALL_PAIRS
+from helm_ext.analysis.lint import lint, near
+from helm_ext.analysis.lint.near import ALL_PAIRS
 
 
 @pytest.mark.long
@@ -35,7 +35,7 @@ def test_where_all_pairs_are_compared_nothing_is_missed_that_minhash_finds(kind,
     lint_sets.write(path, rows)
     evalset = formats.load(path)
     of_all_pairs = lint(evalset, str(path))
-    monkeypatch.setattr(likeness, "ALL_PAIRS", 0)
+    monkeypatch.setattr(near, "ALL_PAIRS", 0)
     of_minhash = lint(evalset, str(path))
     assert {"near-duplicate", "duplicate"} <= {problem.code for problem in of_minhash}
     assert set(map(str, of_minhash)) <= set(map(str, of_all_pairs))

@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[4]))
 from benchmarks import lint_sets
 
 from helm_ext import formats
-from helm_ext.analysis.lint import hashes, lint, minhash
+from helm_ext.analysis.lint import lint, minhash
 from helm_ext.analysis.lint import rows as rows_module
-from helm_ext.analysis.lint.hashes import find_frequent
+from helm_ext.analysis.lint.rows import find_frequent
 from helm_ext.errors import KEPT_PROBLEMS
 from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats.request_states import loading
@@ -38,7 +38,7 @@ def test_what_is_read_again_is_what_was_kept(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "KEPT_ROWS", 50)
     monkeypatch.setattr(rows_module, "KEPT_BYTES", 10_000)
     monkeypatch.setattr(rows_module, "BLOCK", 7)
-    monkeypatch.setattr(hashes, "COUNTED", 10)
+    monkeypatch.setattr(rows_module, "COUNTED", 10)
     for file in (path, packed):
         evalset = formats.load(file)
         assert isinstance(evalset.instances, StoredRows)
@@ -48,7 +48,7 @@ def test_what_is_read_again_is_what_was_kept(kind, tmp_path, monkeypatch):
 @pytest.mark.parametrize("counted", [0, 10_000])
 @pytest.mark.parametrize("least", [1, 2, 3, 7])
 def test_what_is_frequent(least, counted, monkeypatch):
-    monkeypatch.setattr(hashes, "COUNTED", counted)
+    monkeypatch.setattr(rows_module, "COUNTED", counted)
     draw = random.Random(1)
     values = array("q", [draw.randrange(-300, 300) * 2**50 for _ in range(1_500)])
     often = Counter(values)
@@ -65,7 +65,7 @@ def test_what_is_written_and_read_in_parts_is_what_was_in_memory(tmp_path, monke
     expected = list(map(str, lint(formats.load(path), "rows")))
     assert len(expected) >= 140
     for module, name, value in (
-        (hashes, "COUNTED", 10),
+        (rows_module, "COUNTED", 10),
         (minhash, "BLOCK", 64),
         (minhash, "SPOOLED", 1_000),
         (minhash, "AT_ONCE", 3),
