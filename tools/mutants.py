@@ -92,6 +92,7 @@ TESTS = {
     "scoring/caps": ["unit/running/test_caps.py"],
     "scoring/code_execution": ["unit/scoring/test_code_execution.py"],
     "scoring/completeness": ["unit/scoring/test_completeness.py"],
+    "scoring/folding": ["unit/scoring/test_basic_metrics.py", "unit/scoring/test_metrics.py"],
     "scoring/likelihood": ["unit/scoring/test_likelihood.py"],
     "scoring/likelihood_rules": [
         "unit/scoring/test_likelihood.py",

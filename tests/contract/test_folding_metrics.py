@@ -8,7 +8,7 @@ import pkgutil
 from helm.benchmark.metrics.metric import MetricInterface
 
 import helm_ext
-from helm_ext.evalset.folding import FoldingMetric
+from helm_ext.scoring.folding import FoldingMetric
 
 
 def all_subclasses(cls):

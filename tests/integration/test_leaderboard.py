@@ -11,7 +11,7 @@ from request_states_files import answered, state
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/fast", "src/helm_ext/scoring/statistics"),
+    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/scoring/basic", "src/helm_ext/scoring/statistics"),
 ]
 
 ROWS = 40

@@ -26,7 +26,7 @@ CUTS = (0, 23, 230, 300)
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/cli/merge", "src/helm_ext/scoring", "src/helm_ext/fast"),
+    pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/cli/merge", "src/helm_ext/scoring"),
 ]
 
 

@@ -15,7 +15,7 @@ SUMMARIZER = ["--summarizer-class-name", "helm_ext.running.StreamingSummarizer"]
 
 
 @pytest.mark.slow
-@pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/fast")
+@pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/scoring/basic")
 def test_stock_runs_and_their_report_are_the_same(tmp_path):
     for folder, extra in (("stock", ()), ("streamed", RUNNER)):
         processes.helm_run(tmp_path, *ENTRIES, options=("-m", "12", "-o", folder, *extra))

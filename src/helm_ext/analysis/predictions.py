@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.analysis.answers import Read, Reader
+from helm_ext.analysis.json_arrays import read_array
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY
-from helm_ext.fast.json_arrays import read_array
 from helm_ext.judging.judgement import question_text
 
 JSONObject = dict[str, Any]

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 
-from helm_ext.fast.json_arrays import read_element, read_elements
+from helm_ext.analysis.json_arrays import read_element, read_elements
 
 RowKey = tuple[str, str, int]
 """Instance id, perturbation (canonical JSON; "" for none) and trial."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext.analysis.answers import make_reader
+from helm_ext.analysis.json_arrays import read_array
 from helm_ext.analysis.predictions import Prediction, read_predictions
 from helm_ext.analysis.row_stats import RowStats
 from helm_ext.errors import DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
-from helm_ext.fast.json_arrays import read_array
 
 RUN_FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 """A run is finished when all of them are there (helm.benchmark.runner.Runner._is_run_completed)."""

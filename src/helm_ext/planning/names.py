@@ -17,9 +17,9 @@ from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 
 from helm_ext.errors import RunEntryError
-from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 from helm_ext.formats import long_arguments
 from helm_ext.formats.scenario import GROUP_LENGTH, EvalSetScenario
+from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec

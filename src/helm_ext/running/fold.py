@@ -24,11 +24,10 @@ from helm.common.hierarchical_logger import hlog, hwarn
 from typing_extensions import Self
 
 from helm_ext.analysis.siblings import TIMES_FILE
-from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
-from helm_ext.fast.serialise import ArrayWriter, around_field, consume, dumps, write_array
-from helm_ext.fast.serialise_stats import StatRenderer
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.writing import PART, append_file
+from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, consume, dumps, write_array
+from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 
     from helm_ext.engines.engine import Engine
     from helm_ext.engines.progress import Progress
-    from helm_ext.evalset.folding import Total
     from helm_ext.files.staged import StagedFiles
+    from helm_ext.scoring.folding import Total
 
 Task = TypeVar("Task")
 

@@ -23,8 +23,8 @@ from helm.common.request import RequestResult
 
 from helm_ext.clients.asking import NotedResult, notes_of
 from helm_ext.errors import HelmExtError
-from helm_ext.fast.serialise import dumps
 from helm_ext.files.writing import sync_folder
+from helm_ext.running.serialise import dumps
 
 if TYPE_CHECKING:
     from helm.common.request import Request

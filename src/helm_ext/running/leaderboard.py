@@ -30,7 +30,7 @@ from helm.benchmark.presentation.summarize import Run
 from helm.benchmark.scenarios.scenario import ScenarioMetadata, ScenarioSpec
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.fast.json_arrays import read_array
+from helm_ext.analysis.json_arrays import read_array
 from helm_ext.scoring.caps import describe_cap
 from helm_ext.scoring.stat_names import ENDS
 from helm_ext.scoring.uncertainty import END_WORDS, describe_interval, to_interval_stats

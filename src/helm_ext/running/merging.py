@@ -26,13 +26,13 @@ from helm_ext.adaptation.recorded import name_unmeasured
 from helm_ext.adaptation.run_scoring import make_run_scoring, with_unmeasured
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
-from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.evalset.rows import Lacks
-from helm_ext.fast.serialise import to_plain
 from helm_ext.files.staged import staged
 from helm_ext.running.fold import Batch, BatchWork, RunFiles, RunTotals
+from helm_ext.running.serialise import to_plain
 from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
 from helm_ext.scoring.completeness import LOGPROB_STATS
+from helm_ext.scoring.folding import FoldingMetric, RunFacts
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat

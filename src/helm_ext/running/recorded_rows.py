@@ -27,11 +27,11 @@ from helm_ext.adaptation.row_order import sample_places
 from helm_ext.adaptation.run_scoring import make_run_scoring, tell_scoring
 from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
-from helm_ext.evalset.folding import FoldingMetric, RunFacts
 from helm_ext.evalset.rows import LIVE, RECORDED, Lacks
-from helm_ext.fast.serialise import consume
 from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartFiles, PartResult, RowWriter
+from helm_ext.running.serialise import consume
 from helm_ext.scoring.completeness import LOGPROB_STATS
+from helm_ext.scoring.folding import FoldingMetric, RunFacts
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec

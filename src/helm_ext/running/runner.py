@@ -5,9 +5,9 @@
 The steps are those of `helm.benchmark.runner.Runner.run_one`, which is one function and cannot be extended in parts; it
 is restated below and tests/contract/test_runner_sources.py fails when HELM changes it. What differs:
 
-- the files are encoded element by element (`helm_ext.fast.serialise`), aside, and put in place
+- the files are encoded element by element (`helm_ext.running.serialise`), aside, and put in place
   together (`helm_ext.files.staged`);
-- HELM's basic metrics are computed in one pass (`helm_ext.fast.fast_stats`), with the same values;
+- HELM's basic metrics are computed in one pass (`helm_ext.scoring.basic.metrics`), with the same values;
 - a prompt's tokens are counted once, not again for the metrics;
 - no threads where nothing waits, which saves 10 % of a recorded run in `_annotate`, and 16 % where recorded results are
   handed back without HELM's executor (`recorded.hand_back`);
@@ -55,10 +55,7 @@ from helm_ext.engines.engine import Engine, ThisProcess
 from helm_ext.engines.processes import find_engine
 from helm_ext.engines.progress import Progress
 from helm_ext.evalset import garbage
-from helm_ext.evalset.folding import FoldingMetric
 from helm_ext.evalset.rows import StoredRows, make_all
-from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric
-from helm_ext.fast.serialise import write_array
 from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
@@ -82,6 +79,9 @@ from helm_ext.running.recorded_rows import (
     iter_tasks,
     split_task,
 )
+from helm_ext.running.serialise import write_array
+from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric
+from helm_ext.scoring.folding import FoldingMetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,11 +21,11 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
+from helm_ext.analysis.json_arrays import read_array
 from helm_ext.analysis.row_stats import RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY, row_extra
-from helm_ext.evalset.folding import MeasuredRows
-from helm_ext.fast.json_arrays import read_array
-from helm_ext.fast.serialise import dumps
+from helm_ext.running.serialise import dumps
+from helm_ext.scoring.folding import MeasuredRows
 
 if TYPE_CHECKING:
     from helm_ext.evalset import RunScoring

@@ -3,7 +3,7 @@
     helm-summarize --summarizer-class-name helm_ext.running.StreamingSummarizer ...
 
 Tables are HELM's own, from `stats.json`; only the files that the web pages read of each run are made differently, row
-by row (`helm_ext.fast.display`), one run after the other.
+by row (`helm_ext.running.display`), one run after the other.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
+from helm_ext.analysis.json_arrays import BytesRead
 from helm_ext.analysis.siblings import find_siblings, read_sibling
 from helm_ext.engines.progress import Measured, Progress, read_mode
 from helm_ext.errors.console import say_plainly
-from helm_ext.fast.display import find_bytes_to_read, write_display_files
-from helm_ext.fast.json_arrays import BytesRead
 from helm_ext.formats.scenario import tell_apart
+from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.running.leaderboard import (
     RunNotes,
     add_intervals,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm.benchmark.scenarios.scenario import TRAIN_SPLIT
 
-from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
-from helm_ext.fast.instance_counts import InstanceCountMetric
+from helm_ext.scoring.basic.metrics import InstanceCountMetric
 from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownSummary, BreakdownTotal, without_sub_splits
 from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, take_scored
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
 from helm_ext.scoring.judgements import Judges, JudgesTotal
 from helm_ext.scoring.source_scores import SourceMeasure, SourceSummary, SourceTotal, find_left_out
 from helm_ext.scoring.stat_names import list_judge_stats

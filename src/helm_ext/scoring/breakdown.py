@@ -22,7 +22,7 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.fast.tally import Column, Totals, to_columns
+from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 
 BreakdownSummary = dict[int, list[Column]]
 """By trial."""

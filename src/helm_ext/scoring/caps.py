@@ -12,7 +12,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.common.hierarchical_logger import hlog
 
 from helm_ext.adaptation.recorded import is_recorded
-from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec

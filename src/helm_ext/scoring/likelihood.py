@@ -33,10 +33,9 @@ from helm_ext.adaptation.likelihood_clients import (
 )
 from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.folding import FoldingMetric, JoinedTotal, Measured, RunFacts, find_perturbations
-from helm_ext.fast.fast_stats import FastReferenceMetric
-from helm_ext.fast.instance_counts import InstanceCountMetric
+from helm_ext.scoring.basic.metrics import FastReferenceMetric, InstanceCountMetric
 from helm_ext.scoring.completeness import REPORT_STATS, LeftOutTotal, count_left_out, find_unmeasured
+from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts, find_perturbations
 from helm_ext.scoring.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
 from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.scores.likelihoods import SCORES
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.window_service import WindowService
     from helm.common.request import Token
 
-    from helm_ext.fast.request_stats import Values
+    from helm_ext.scoring.basic.requests import Values
 
 __all__ = [
     "PROMPT_LOGPROBS", "LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "explain_missing",

@@ -2,7 +2,7 @@
 
 HELM's metrics compare the completion's text with the references. Here every completion is first read as the answer it
 means (extraction, label reading, postprocessing), and the references as what it is compared with (`answers`);
-HELM's score functions then compare those texts (`fast_stats.Reading`). Score functions of our own stand beside
+HELM's score functions then compare those texts (`basic.metrics.Reading`). Score functions of our own stand beside
 them only where HELM has none (`registry`).
 """
 
@@ -24,13 +24,12 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.evalset.folding import FoldingMetric, Measured, RunFacts, find_perturbations
-from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, Reading
-from helm_ext.fast.instance_counts import InstanceCountMetric
 from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options, take_answers
+from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, InstanceCountMetric, Reading
 from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.completeness import REPORT_STATS, find_unmeasured, take_scored
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, find_perturbations
 from helm_ext.scoring.judgements import Judges, describe_judges
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.references import collapse_reference

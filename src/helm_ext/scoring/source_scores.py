@@ -21,7 +21,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.fast.tally import Column, Totals, to_columns
+from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 

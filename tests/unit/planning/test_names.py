@@ -14,13 +14,13 @@ from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario, get
 from helm_names import SUFFIX, require_writable
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
-from helm_ext.evalset.folding import RunFacts
 from helm_ext.formats import long_arguments, planned
 from helm_ext.formats.ultraeval.scenario import UltraEvalScenario
 from helm_ext.planning import run_specs
 from helm_ext.planning.names import ADDED_BY_HELM, MAX_FILE_NAME, SHORT, cut, fit_arguments, fit_name, shorten
 from helm_ext.planning.pending import make_pending
 from helm_ext.planning.task_expander import TaskRunExpander
+from helm_ext.scoring.folding import RunFacts
 
 
 def full_arguments(run_spec):

@@ -11,7 +11,7 @@ from helm.benchmark.run_spec import RunSpec
 from helm.common.codec import from_json
 from run_entries import run
 
-from helm_ext.fast.display import write_display_files
+from helm_ext.running.display import write_display_files
 
 ANSWERS = ("The answer is B.", "A", "no idea")
 

@@ -6,7 +6,7 @@ tests/contract/test_runner_sources.py fails when HELM changes them.
 HELM's module itself is imported only for the other names: it takes one and a half seconds of CPU, for NLTK,
 scikit-learn, scipy.stats and datasets (tests/integration/test_startup.py).
 
-Plain equivalent: the functions of the same names there. Held equal by tests/unit/fast/test_fast_stats.py,
+Plain equivalent: the functions of the same names there. Held equal by tests/unit/scoring/test_basic_metrics.py,
 test_normal_form and test_quasi_matches.
 """
 

@@ -4,7 +4,7 @@ A line that holds nothing but the closing brace at an element's own indentation 
 a line break. Files in another layout are read whole.
 
 Plain equivalent: `json.loads(path.read_bytes())`. Saves half of the time of reading, 15 µs a row of each file, and the
-memory of all rows but one. Held equal by tests/unit/fast/test_summarizer_display.py, test_elements_of_an_array.
+memory of all rows but one. Held equal by tests/unit/running/test_display.py, test_elements_of_an_array.
 """
 
 from __future__ import annotations

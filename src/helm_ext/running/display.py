@@ -31,14 +31,14 @@ from helm.common.images_utils import encode_base64
 from helm.common.multimodal_request_utils import gather_generated_image_locations
 from helm.common.request import Request, RequestResult
 
+from helm_ext.analysis.json_arrays import BytesRead, read_array
+from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.patterns import limit_pattern
-from helm_ext.fast.json_arrays import BytesRead, read_array
-from helm_ext.fast.read_options import show_read, with_letters
-from helm_ext.fast.serialise import ArrayWriter, write_array
 from helm_ext.files.staged import staged
+from helm_ext.running.serialise import ArrayWriter, write_array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
@@ -63,7 +63,7 @@ def as_helm_writes(cls: type) -> Callable[[Any], Any]:
     default. Types that are not spelled out here go through HELM's converter.
 
     Plain equivalent: `_through_helm(cls, value)`. Saves 31 µs a row, a third of what helm-summarize takes for one. Held
-    equal by tests/unit/fast/test_summarizer_display.py, which compares the files with those of HELM.
+    equal by tests/unit/running/test_display.py, which compares the files with those of HELM.
     """
     hints = get_type_hints(cls)
     plan = []
@@ -336,3 +336,33 @@ class _DisplayRows:
             tokens = state["result"]["completions"][0]["tokens"]
             prefix = tokens[0]["text"] if tokens else ""
         return text[len(prefix) :] if prefix and text.startswith(prefix) else None
+
+
+# Rows with options that are ours. HELM's page lists references without letters, and has a "mapped output" only for a
+# completion that is nothing but a label. HELM's own runs are shown as HELM shows them.
+
+
+def show_read(state: JSONObject) -> str | None:
+    """Return what a completion was read as: `B. Mercury`, or `unmapped`; None for what we do not read as an option."""
+    answer = (state.get("annotations") or {}).get("answer")
+    if not isinstance(answer, dict) or "read_as" not in answer:
+        return None
+    return f"{answer['read_as']}. {answer['option']}" if answer.get("option") else str(answer["read_as"])
+
+
+def with_letters(instance: JSONObject, state: JSONObject) -> JSONObject:
+    """Return the instance of a state with labels before its references, if its completion is read as an option."""
+    if show_read(state) is None:
+        return instance
+    extra = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
+    labels: Mapping[str, str] = extra.get("labels") or state.get("output_mapping") or {}
+    left = list(labels.items())
+    references = []
+    for reference in instance.get("references") or ():
+        text = reference["output"].get("text")
+        found = next((one for one in left if one[1] == text), None)
+        if found is not None:
+            left.remove(found)
+        output = reference["output"] if found is None else {**reference["output"], "text": f"{found[0]}. {text}"}
+        references.append({**reference, "output": output})
+    return {**instance, "references": references}

@@ -27,9 +27,9 @@ from helm.common.general import asdict_without_nones
 from helm.common.media_object import MediaObject, MultimediaObject
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
 
-from helm_ext.fast import json_arrays
-from helm_ext.fast.display import DISPLAY_FILES, as_helm_writes, write_display_files
-from helm_ext.fast.json_arrays import read_array
+from helm_ext.analysis import json_arrays
+from helm_ext.analysis.json_arrays import read_array
+from helm_ext.running.display import DISPLAY_FILES, as_helm_writes, write_display_files
 from helm_ext.running.summarizer import StreamingSummarizer
 
 SCHEMA = Schema(

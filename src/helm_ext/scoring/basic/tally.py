@@ -7,7 +7,7 @@ partial sums, come out otherwise in their last digits. So a batch says what its 
     Stats of the rows of a batch ──to_columns──▶ columns: small, can be sent ──Totals──▶ Stats of the run
 
 Plain equivalent: `merge_stat` for each Stat of each row. Saves two thirds of the metrics' time. Held equal by
-tests/unit/fast/test_tally.py, which adds the same Stats by HELM's function.
+tests/unit/scoring/test_tally.py, which adds the same Stats by HELM's function.
 """
 
 from __future__ import annotations

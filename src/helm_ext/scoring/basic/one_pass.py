@@ -9,7 +9,7 @@ differs.
 Shared `Stat`s must not be changed by whoever receives them; HELM's own code copies before it merges.
 
 Plain equivalent: `Metric.evaluate`. Of a recorded run are saved: 75 % by the worst cases, which HELM computes without
-perturbations too (`_add_worst_cases`), 7 % by `Context.once`. Held equal by tests/unit/fast/test_fast_stats.py,
+perturbations too (`_add_worst_cases`), 7 % by `Context.once`. Held equal by tests/unit/scoring/test_basic_metrics.py,
 test_generation_equals_helm and test_references_equal_helm.
 """
 
@@ -27,8 +27,8 @@ from helm.benchmark.metrics.metric import PerInstanceStats, add_context, compute
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
-from helm_ext.evalset.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
-from helm_ext.fast.tally import Column, Totals, to_columns
+from helm_ext.scoring.basic.tally import Column, Totals, to_columns
+from helm_ext.scoring.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -4,7 +4,7 @@ Restates `compute_calibration_metrics` of helm/benchmark/metrics/basic_metrics.p
 uncertainty-calibration and scikit-learn (LogisticRegression, C=1e10): they are not in a light installation, take half a
 second to import, and make lists of pairs of all rows: 230 bytes a row, where arrays take 30.
 
-Plain equivalent: HELM's function. Held equal by tests/unit/fast/test_calibration.py.
+Plain equivalent: HELM's function. Held equal by tests/unit/scoring/test_calibration.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.fast.tally import Totals, to_columns
+from helm_ext.scoring.basic.tally import Totals, to_columns
 
 NAMES = [MetricName(name, split="test") for name in ("a", "b", "c")]
 VALUES = st.one_of(

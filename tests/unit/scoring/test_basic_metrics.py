@@ -22,9 +22,9 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.fast import one_pass
-from helm_ext.fast.fast_scores import get_score, normalize_text
-from helm_ext.fast.fast_stats import FastGenerationMetric, FastReferenceMetric, read_as_helm
+from helm_ext.scoring.basic import one_pass
+from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, read_as_helm
+from helm_ext.scoring.basic.scores import get_score, normalize_text
 
 NAMES = [
     "exact_match",
@@ -438,7 +438,7 @@ def test_memory_is_bounded_where_no_request_is_like_another(monkeypatch):
 def test_instances_are_counted_as_by_helm(trials):
     from helm.benchmark.metrics.basic_metrics import InstancesPerSplitMetric
 
-    from helm_ext.fast.instance_counts import InstanceCountMetric
+    from helm_ext.scoring.basic.metrics import InstanceCountMetric
 
     request = Request(model="m", model_deployment="m", prompt="")
     states = [
@@ -466,7 +466,7 @@ def test_calibration_that_cannot_be_loaded_is_an_error_and_no_run_with_fewer_sta
     from helm.benchmark.metrics.statistic import Stat
 
     from helm_ext.errors import HelmExtError
-    from helm_ext.fast import fast_stats
+    from helm_ext.scoring.basic import metrics as fast_stats
 
     def fail(*_):
         raise ImportError("libx.so: failed to map segment from shared object")

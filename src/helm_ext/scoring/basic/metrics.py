@@ -5,13 +5,14 @@ look-ups in HELM's efficiency tables, the scores of texts that come again (at le
 row functions restate `compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats`
 and `fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
 
-Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/fast/test_fast_stats.py.
+Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/scoring/test_basic_metrics.py.
 """
 
 from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,9 +26,9 @@ from helm.benchmark.adaptation.adapter_spec import (
 )
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
-from helm.benchmark.metrics.metric import get_unique_stat_by_name
-from helm.benchmark.metrics.metric_name import MetricName
-from helm.benchmark.metrics.statistic import Stat
+from helm.benchmark.metrics.metric import MetricMetadata, add_context, get_unique_stat_by_name
+from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import singleton
@@ -36,14 +37,14 @@ from helm.common.hierarchical_logger import hlog
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.evalset.remembering import SHORT
-from helm_ext.fast.calibration import compute_calibration
-from helm_ext.fast.fast_scores import get_score
-from helm_ext.fast.one_pass import Context, OnePassMetric, Stats
-from helm_ext.fast.request_stats import RequestValues, Values, language_modeling_stats
+from helm_ext.scoring.basic.calibration import compute_calibration
+from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
+from helm_ext.scoring.basic.requests import RequestValues, Values, language_modeling_stats
+from helm_ext.scoring.basic.scores import get_score
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
-    from helm.benchmark.metrics.metric import MetricMetadata
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
     from helm.benchmark.window_services.window_service import WindowService
@@ -326,3 +327,64 @@ def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Ca
         ("exact_match", right / len(best)),
         ("predicted_index", best[0]),
     ]
+
+
+Counts = Counter[MetricContext]
+
+
+class _CountTotal:
+    """Adds up the counts of batches, by trial."""
+
+    def __init__(self, trials: int) -> None:
+        self.trials = [Counts() for _ in range(trials)]
+
+    def add(self, summary: Sequence[Counts]) -> None:
+        for trial, counts in zip(self.trials, summary, strict=True):
+            trial.update(counts)
+
+    def to_stats(self) -> list[Stat]:
+        means: dict[MetricName, Stat] = {}
+        for counts in self.trials:
+            of_trial: dict[MetricName, Stat] = {}
+            for context, count in counts.items():
+                merge_stat(of_trial, add_context(Stat(MetricName("num_instances")).add(count), context))
+            for stat in of_trial.values():
+                merge_stat(means, stat.take_mean())
+        return list(means.values())
+
+
+class InstanceCountMetric(FoldingMetric):
+    """HELM's InstancesPerSplitMetric: the number of instances in each MetricContext, as the mean over the trials."""
+
+    def begin(
+        self,
+        adapter_spec: AdapterSpec,
+        service: MetricService,  # noqa: ARG002 - one interface
+        facts: RunFacts,  # noqa: ARG002
+    ) -> Callable[[ScenarioState], Measured]:
+        """Return what counts; there are no stats of single instances."""
+        trials = range(adapter_spec.num_train_trials)
+
+        def measure(scenario_state: ScenarioState) -> Measured:
+            found: list[dict[Instance, None]] = [{} for _ in trials]
+            for state in scenario_state.request_states:
+                if state.train_trial_index in trials:
+                    found[state.train_trial_index][state.instance] = None
+            return Measured([], [Counts(map(MetricContext.from_instance, instances)) for instances in found])
+
+        return measure
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _CountTotal:  # noqa: ARG002
+        """Return what adds up the batches."""
+        return _CountTotal(adapter_spec.num_train_trials)
+
+    def get_metadata(self) -> list[MetricMetadata]:
+        """Describe `num_instances` in HELM's words."""
+        return [
+            MetricMetadata(
+                name="num_instances",
+                display_name="# eval",
+                description="Number of evaluation instances.",
+                lower_is_better=None,
+            )
+        ]

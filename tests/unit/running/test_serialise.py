@@ -1,4 +1,4 @@
-"""`helm_ext.fast.serialise` against HELM's `json.dumps(asdict_without_nones(...), indent=2)`."""
+"""`helm_ext.running.serialise` against HELM's `json.dumps(asdict_without_nones(...), indent=2)`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.adaptation.recorded import make_recorded_request
-from helm_ext.fast import serialise, serialise_stats
-from helm_ext.fast.serialise import ArrayWriter, around_field, dumps, write_array
-from helm_ext.fast.serialise_stats import StatRenderer
+from helm_ext.running import serialise
+from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, dumps, write_array
 
 
 @dataclass
@@ -298,7 +297,7 @@ def test_array_writer_writes_in_pieces():
 def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     monkeypatch.setattr(StatRenderer, "REMEMBERED", cached)
     warned = []
-    monkeypatch.setattr(serialise_stats, "hwarn", warned.append)
+    monkeypatch.setattr(serialise, "hwarn", warned.append)
     shared = [Stat(MetricName(f"s{i}", split="test")).add(i) for i in (0, 1, 2, math.inf)]
     rows = [
         PerInstanceStats(f"ü{i}", None, 0, [*shared, Stat(MetricName("nan")).add(math.nan), Stat(MetricName("none")),

@@ -12,7 +12,7 @@ from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
 
-from helm_ext.fast.calibration import compute_calibration
+from helm_ext.scoring.basic.calibration import compute_calibration
 
 
 def by_helm(probs, matches):

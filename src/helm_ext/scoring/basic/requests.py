@@ -5,7 +5,7 @@ restated; tests/contract/test_runner_sources.py fails when HELM changes them. Wh
 once a run here: the look-ups in the efficiency tables and the window service.
 
 What requests agree in becomes Stats once (`_Repeated`). Plain equivalent: `context.stats(self.get(state))`. Saves 7 %
-of a recorded run. Held equal by tests/unit/fast/test_fast_stats.py, test_generation_equals_helm.
+of a recorded run. Held equal by tests/unit/scoring/test_basic_metrics.py, test_generation_equals_helm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.window_service import WindowService
     from helm.common.request import Token
 
-    from helm_ext.fast.one_pass import Context, Stats
+    from helm_ext.scoring.basic.one_pass import Context, Stats
 
 Values = list[tuple[str, float | None]]
 

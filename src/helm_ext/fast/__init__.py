@@ -1,1 +1,0 @@
-"""HELM's own work, faster, with equal results."""
