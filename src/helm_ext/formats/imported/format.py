@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, to_problem
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, did_you_mean, to_problem
 from helm_ext.formats.arguments import Argument, one_of
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
@@ -54,6 +55,9 @@ SHARED_ARGUMENTS = (
     ),
 )
 """Arguments of every importer, beside those that say where its rows are. They go to the pipeline, not to `open`."""
+
+_SHOWN = 10
+"""Names of parts that an error lists."""
 
 _OF_THE_PIPELINE = frozenset({*_SCORING, "seed", "max_train_instances"})
 
@@ -132,6 +136,21 @@ class ImportedFormat(Format):
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Name the dataset as its source does: files of several models may hold the completions of one dataset."""
         return Plan({**arguments, "name": evalset.name}, arguments)
+
+
+def choose_part(path: Path | str, names: Sequence[str], name: str | None, argument: str) -> str:
+    """Return which part of a file or folder is meant: the one that is named, else its only one.
+
+    `argument`: what of the run entry names it. Raises DatasetIntegrityError that says which there are.
+    """
+    if name in names:
+        return str(name)
+    if name is None and len(names) == 1:
+        return names[0]
+    shown = ", ".join(names[:_SHOWN]) + (f", ... ({len(names) - _SHOWN} more)" if len(names) > _SHOWN else "")
+    hint = (did_you_mean(name, names) if name else "") or (f"{argument}=NAME chooses one: {shown}" if names else "")
+    message = f"no {argument} {name}" if name else f"{count(len(names), argument)} could be meant"
+    raise DatasetIntegrityError.at(path, message, hint, code=argument)
 
 
 def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:

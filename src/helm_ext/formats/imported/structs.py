@@ -26,6 +26,16 @@ _MISSING = "missing"
 _TITLES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 
 
+class RowError(Exception):
+    """A row cannot be read: what is wrong, where, and what to do. Who knows the file makes a DatasetError of it."""
+
+    def __init__(
+        self, message: str, hint: str = "", *, place: str = "", line: int | None = None, code: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.hint, self.place, self.line, self.code = hint, place, line, code
+
+
 class StructLines:
     """A JSON Lines file of one kind of struct; iterate once. `digest` is complete after the last line."""
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
+from helm_ext.formats.imported.format import choose_part
 
-_SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
+SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
 """The task lies between the first and the last `_` (lm_eval/utils.py, get_file_task_name)."""
-_RESULTS = re.compile(r"results(?:_(?P<time>[^_]+))?\.json")
+RESULTS = re.compile(r"results(?:_(?P<time>[^_]+))?\.json")
 _OLDER_RESULTS = "results.json"
 _SHOWN = 10
+_LOG_SAMPLES = "lm-eval writes them with --log_samples"
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,6 @@ def has_samples(folder: Path) -> bool:
         return False
 
 
-def is_samples_name(name: str) -> bool:
-    """Whether a file is called as the harness calls its samples."""
-    return _SAMPLES.fullmatch(name) is not None
-
-
-def is_results_name(name: str) -> bool:
-    """Whether a file is called as the harness calls its results."""
-    return _RESULTS.fullmatch(name) is not None
-
-
 def find_samples(path: Path) -> list[SampleFile]:
     """Return the samples that a path names: a file, those beside a results file, those of a folder.
 
@@ -56,15 +47,12 @@ def find_samples(path: Path) -> list[SampleFile]:
     """
     if path.is_dir():
         return _of_folder(path)
-    results = _RESULTS.fullmatch(path.name)
+    results = RESULTS.fullmatch(path.name)
     if results:
         found = [one for one in _in(path.parent) if one.time == (results["time"] or "")]
         if not found:
             raise DatasetIntegrityError.at(
-                path,
-                "no samples of this time stand beside it",
-                "lm-eval writes them with --log_samples",
-                code="samples",
+                path, "no samples of this time stand beside it", _LOG_SAMPLES, code="samples"
             )
         return found
     if not path.is_file():
@@ -74,20 +62,14 @@ def find_samples(path: Path) -> list[SampleFile]:
 
 
 def _of_folder(path: Path) -> list[SampleFile]:
-    found = _in(path)
-    if found:
-        return found
-    folders = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and _in(folder)]
-    if len(folders) > 1:
-        names = ", ".join(folder.name for folder in folders[:_SHOWN])
-        raise DatasetIntegrityError.at(
-            path, f"samples of {len(folders)} models", f"name one of its folders: {names}", code="samples"
-        )
-    if not folders:
-        raise DatasetIntegrityError.at(
-            path, "no samples_*.jsonl in this folder", "lm-eval writes them with --log_samples", code="samples"
-        )
-    return _in(folders[0])
+    folders = [folder for folder in (path, *sorted(path.iterdir())) if folder.is_dir() and _in(folder)]
+    if folders[:1] == [path] or len(folders) == 1:
+        return _in(folders[0])
+    hint = (
+        f"name one of its folders: {', '.join(folder.name for folder in folders[:_SHOWN])}" if folders else _LOG_SAMPLES
+    )
+    message = f"samples of {len(folders)} models" if folders else "no samples_*.jsonl in this folder"
+    raise DatasetIntegrityError.at(path, message, hint, code="samples")
 
 
 def _in(folder: Path) -> list[SampleFile]:
@@ -109,30 +91,20 @@ def _older(folder: Path) -> list[SampleFile]:
 
 
 def _to_file(path: Path) -> SampleFile | None:
-    match = _SAMPLES.fullmatch(path.name)
+    match = SAMPLES.fullmatch(path.name)
     return SampleFile(path, match["task"], match["time"]) if match else None
 
 
-def choose(path: Path, found: Sequence[SampleFile], task: str | None, time: str | None) -> SampleFile:
-    """Return the one file of these that is meant. Raises DatasetError that names them where several could be."""
-    for what, wanted in (("task", task), ("time", time)):
-        names = sorted({str(getattr(one, what)) for one in found})
-        found = [one for one in found if wanted in (None, getattr(one, what))]
-        message = hint = ""
-        if not found:
-            message = f"{what}={wanted}: no samples of this {what}"
-            hint = did_you_mean(str(wanted), names) or f"there are {_join(names)}"
-        elif wanted is None and len(names) > 1:
-            message = f"samples of {len(names)} {what}s"
-            hint = f"{what}={what.upper() if what == 'time' else 'NAME'} chooses one: {_join(names)}"
-        if message:
-            raise DatasetIntegrityError.at(path, message, hint, code="samples")
-    if len(found) > 1:
-        names = [one.path.name for one in found]
-        raise DatasetIntegrityError.at(
-            path, f"the same samples twice: {_join(names)}", "path= names one", code="samples"
-        )
-    return found[0]
+def choose(path: Path, task: str | None, time: str | None) -> SampleFile:
+    """Return the file of samples that is meant. Raises DatasetError that names them where several could be."""
+    found = find_samples(path)
+    task = choose_part(path, sorted({one.task for one in found}), task, "task")
+    time = choose_part(path, sorted({one.time for one in found if one.task == task}), time, "time")
+    same = [one for one in found if (one.task, one.time) == (task, time)]
+    if len(same) > 1:
+        names = ", ".join(one.path.name for one in same)
+        raise DatasetIntegrityError.at(path, f"the same samples twice: {names}", "path= names one", code="samples")
+    return same[0]
 
 
 def find_results(file: SampleFile) -> Path | None:
@@ -141,8 +113,3 @@ def find_results(file: SampleFile) -> Path | None:
         path = file.path.parent / f"results_{file.time}.json"
         return path if path.is_file() else None
     return file.path.with_name(_OLDER_RESULTS) if file in _older(file.path.parent) else None
-
-
-def _join(names: Sequence[str]) -> str:
-    more = f", ... ({len(names) - _SHOWN} more)" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

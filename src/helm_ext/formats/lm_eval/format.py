@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.lm_eval.folder import find_samples, has_samples, is_results_name, is_samples_name
+from helm_ext.formats.lm_eval.folder import RESULTS, SAMPLES, find_samples, has_samples
 from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
 _SIGNATURE = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"})
-_RESULTS = frozenset({"results", "configs", "versions"})
+_KEYS_OF_RESULTS = frozenset({"results", "configs", "versions"})
 
 
 class _LmEval(ImportedFormat):
@@ -49,9 +49,9 @@ class _LmEval(ImportedFormat):
             return Claim.SURE if has_samples(seen.path) else Claim.NO
         if seen.keys >= _SIGNATURE:
             return Claim.SURE
-        if is_samples_name(seen.path.name) and {"doc_id", "doc"} <= seen.keys and b"\n" not in seen.start:
+        if SAMPLES.fullmatch(seen.path.name) and {"doc_id", "doc"} <= seen.keys and b"\n" not in seen.start:
             return Claim.SURE  # the first line is longer than what is looked at
-        return Claim.SURE if is_results_name(seen.path.name) and seen.keys >= _RESULTS else Claim.NO
+        return Claim.SURE if RESULTS.fullmatch(seen.path.name) and seen.keys >= _KEYS_OF_RESULTS else Claim.NO
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return what chooses each task of a folder."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError, count, did_you_mean
+from helm_ext.errors import DatasetIntegrityError, count
 from helm_ext.evalset import Source, SourceScore, garbage
+from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.row import Opened
-from helm_ext.formats.lm_eval.exact_match import is_lenient, make_cleaner
-from helm_ext.formats.lm_eval.folder import SampleFile, choose, find_results, find_samples
+from helm_ext.formats.lm_eval.folder import SampleFile, choose, find_results
 from helm_ext.formats.lm_eval.profile import Profile
 from helm_ext.formats.lm_eval.report import Report, read_report
-from helm_ext.formats.lm_eval.rows import RowMaker
 
 _NONE = "none"
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
@@ -35,18 +34,21 @@ def open_samples(
     index_base: int | None = None,
 ) -> Opened:
     """Open the samples of one task; the arguments are those of the run entry. Raises DatasetError."""
-    file = choose(path, find_samples(path), task, time)
+    file = choose(path, task, time)
     report = _read_report(file, results)
     if prediction == "raw" and filter is not None:
         message = "filter= chooses among filtered answers, and prediction=raw scores none of them"
         raise DatasetIntegrityError.at(file.path, message, code="samples")
     with garbage.paused():
         found = Profile(file.path, report, gold, gold_kind, index_base)
-    wants = filter is not None or prediction == "filtered"
-    chosen = _choose_filter(found, filter) if wants else None
+    chosen = None
+    if filter is not None or prediction == "filtered":
+        if found.kind != "generate_until":
+            message = f"a task of {found.kind} has no answers that were filtered"
+            raise DatasetIntegrityError.at(file.path, message, "leave prediction= and filter= out", code="samples")
+        chosen = choose_part(file.path, [*found.filters], filter, "filter")
     is_measured = bool(gold or chosen) or not (report.scores_itself or found.kind == "loglikelihood_rolling")
-    cleaner = make_cleaner(report.exact_match) if wants else None
-    maker = RowMaker(found, chosen, by=by, cleaner=cleaner, needs_gold=is_measured)
+    clean = report.make_cleaner() if chosen else str
     digest = sha256(f"{found.digest}{report.digest}".encode()).hexdigest() if report.digest else found.digest
     source = _to_source(file.task, found, chosen)
     if not gold and not report.is_unscored:
@@ -56,7 +58,7 @@ def open_samples(
     return Opened(
         path=str(file.path),
         source=source,
-        rows=maker.rows,
+        rows=lambda: found.rows(chosen=chosen, by=by, clean=clean, needs_gold=is_measured),
         digest=lambda: digest,
         adapter_spec={"method": "chat"} if found.is_chat else {},
         scoring=_choose_scoring(found),
@@ -68,27 +70,11 @@ def open_report(
     path: str, task: str | None = None, time: str | None = None, results: str | None = None, **_: Any
 ) -> Report:
     """Return what the results file says of a task; the arguments are those of the run entry. Raises DatasetError."""
-    return _read_report(choose(Path(path), find_samples(Path(path)), task, time), results)
+    return _read_report(choose(Path(path), task, time), results)
 
 
 def _read_report(file: SampleFile, results: str | None) -> Report:
     return read_report(None if results == _NONE else Path(results) if results else find_results(file), file.task)
-
-
-def _choose_filter(found: Profile, name: str | None) -> str:
-    """Return the filter whose answers are scored."""
-    if found.kind != "generate_until":
-        message, hint = f"a task of {found.kind} has no answers that were filtered", "leave prediction= and filter= out"
-        raise DatasetIntegrityError.at(found.path, message, hint, code="samples")
-    filters = [*found.filters]
-    if name is None and len(filters) == 1:
-        return filters[0]
-    if name not in filters:
-        message = f"filter={name}: the task has no such filter" if name else f"the task has {len(filters)} filters"
-        hint = did_you_mean(name, filters) if name else ""
-        hint = hint or f"filter=NAME chooses one: {', '.join(filters)}"
-        raise DatasetIntegrityError.at(found.path, message, hint, code="samples")
-    return name
 
 
 def _choose_main(found: Profile, chosen: str | None, source: Source) -> tuple[str, str]:
@@ -127,10 +113,7 @@ def _choose_scoring(found: Profile) -> dict[str, Any]:
         return {"metrics": ["acc"]}
     if found.has_contexts:  # the lengths of the options are not known
         return {"metrics": ["acc", "brier_score"]}
-    exact_match = found.report.exact_match
-    if found.kind == "generate_until" and exact_match is not None and not is_lenient(exact_match):
-        return {"main_metric": "exact_match"}
-    return {}
+    return {"main_metric": "exact_match"} if found.kind == "generate_until" and found.report.is_exact else {}
 
 
 def _to_source(task: str, found: Profile, chosen: str | None) -> Source:
@@ -145,6 +128,11 @@ def _to_source(task: str, found: Profile, chosen: str | None) -> Source:
                 no_mean="" if is_mean else report.explain(metric),
                 bounds=(0.0, 1.0) if metric in _SHARES else None,
             )
+    counts = {"lines": found.lines} | ({"duplicates": found.duplicates} if found.duplicates else {})
+    filters = [chosen] if chosen else [*found.filters]
+    for name in filters:  # rows on which it found nothing
+        if found.invalid[name]:
+            counts["unmapped" if len(filters) == 1 else f"unmapped by {name}"] = found.invalid[name]
     return Source(
         tool="lm_eval",
         version=report.tool_version,
@@ -152,64 +140,44 @@ def _to_source(task: str, found: Profile, chosen: str | None) -> Source:
         task=task,
         settings=report.settings,
         scores=scores,
-        counts=_count(found, chosen),
-        notes=[*_notes(found), *_note_on_filters(found, chosen)],
+        counts=counts,
+        notes=list(_notes(found, chosen)),
     )
 
 
-def _count(found: Profile, chosen: str | None) -> dict[str, int]:
-    """Return what is counted beside the rows: lines, and on how many rows a filter found nothing ("unmapped")."""
-    filters = [chosen] if chosen else [*found.filters]
-    counts = {"lines": found.lines, "duplicates": found.duplicates}
-    for name in filters:
-        counts["unmapped" if len(filters) == 1 else f"unmapped by {name}"] = found.invalid[name]
-    return {name: number for name, number in counts.items() if number or name == "lines"}
-
-
-def _notes(found: Profile) -> Sequence[str]:
-    """Return what a reader of the score must know, in words."""
+def _notes(found: Profile, chosen: str | None) -> Iterator[str]:
+    """Yield what a reader of the score must know, in words."""
     rows, report = len(found), found.report
-    notes = []
+    original, effective = report.original, report.effective
     if report.path is None:
-        notes.append("no results file: what lm-eval reports of the task, how it was asked and of whom are not known")
-    if report.effective is not None and rows < report.effective:
-        notes.append(
-            f"{rows:,} of {report.effective:,} rows are in the file: its scores are not those that lm-eval reports"
-        )
-    if report.original is not None and report.effective is not None and report.effective < report.original:
-        notes.append(f"a limit: {report.effective:,} of the task's {report.original:,} rows were asked")
+        yield "no results file: what lm-eval reports of the task, how it was asked and of whom are not known"
+    if effective is not None and rows < effective:
+        yield f"{rows:,} of {effective:,} rows are in the file: its scores are not those that lm-eval reports"
+    if original is not None and effective is not None and effective < original:
+        yield f"a limit: {effective:,} of the task's {original:,} rows were asked"
     if report.is_unscored:
-        notes.append(
+        yield (
             "lm-eval scored nothing (--predict_only), and does not say how the task would: answers are compared with "
             "target here"
         )
     if report.scores_itself:
-        notes.append(
+        yield (
             "the task's scores are made by code of its own (process_results): they are all there is; metrics=NAME or "
             "gold=doc.KEY scores the answers here"
         )
-    notes += [
-        f"filter {name} found nothing ([invalid]) in {number} of {count(rows, 'row')}"
-        for name, number in found.invalid.items()
-        if number
-    ]
+    for name, number in found.invalid.items():
+        if number:
+            yield f"filter {name} found nothing ([invalid]) in {number} of {count(rows, 'row')}"
     if found.none_answers:
-        notes.append(f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give')
-    not_known = [name for name in found.kept if name not in report.aggregates]
-    if not_known:
-        notes.append(f"no means of rows, and not averaged: {', '.join(not_known)}")
-    incomplete = [name for name, lines in found.filters.items() if len(lines) < rows]
-    if incomplete:
-        notes.append(f"not all rows have a line of filter {', '.join(sorted(incomplete))}")
-    return notes
-
-
-def _note_on_filters(found: Profile, chosen: str | None) -> Sequence[str]:
-    """Say that whole completions are compared where lm-eval scored what a filter took out of them."""
-    report, filters = found.report, [name for name in found.filters if name != "none"]
-    if chosen is not None or report.scores_itself or not filters:
-        return []
-    named = " or filter=".join(filters)
-    if report.is_unscored:
-        return [f"whole completions are scored: filter={named} scores what a filter extracts"]
-    return [f"our own scores are of whole completions, lm-eval's of what its filters extract: filter={named}"]
+        yield f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give'
+    if unknown := [name for name in found.kept if name not in report.aggregates]:
+        yield f"no means of rows, and not averaged: {', '.join(unknown)}"
+    if incomplete := sorted(name for name, lines in found.filters.items() if len(lines) < rows):
+        yield f"not all rows have a line of filter {', '.join(incomplete)}"
+    filters = [name for name in found.filters if name != "none"]
+    if filters and chosen is None and not report.scores_itself:
+        named = " or filter=".join(filters)
+        if report.is_unscored:
+            yield f"whole completions are scored: filter={named} scores what a filter extracts"
+        else:
+            yield f"our own scores are of whole completions, lm-eval's of what its filters extract: filter={named}"

@@ -1,48 +1,46 @@
-"""The profile of a samples file: which lines belong to one question, and what holds for all of them.
+"""The profile of a samples file: which lines belong to one question, what holds for all of them; and its rows.
 
 A file has one line for each question and filter, all of the first filter first. So a question's scores are complete
-only at the end of the file, and how targets are read is decided over all lines (`golds`).
+only at the end of the file, and how targets are read is decided over all lines (`golds`). Lines are kept until then.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, show
+from helm_ext.evalset import Likelihood
 from helm_ext.files.store import RowStore
 from helm_ext.formats.imported.gold import GoldKind, Kind
 from helm_ext.formats.imported.gold_column import GoldColumn
-from helm_ext.formats.imported.structs import without_nan
-from helm_ext.formats.lm_eval.golds import Reading, TargetError, Targets, find_in, read_choice, require_compared
+from helm_ext.formats.imported.row import Answer, Row
+from helm_ext.formats.imported.structs import RowError, without_nan
+from helm_ext.formats.lm_eval.golds import (
+    READINGS,
+    Reading,
+    Targets,
+    find_in,
+    read_choice,
+    read_texts_of_target,
+    require_compared,
+)
 from helm_ext.formats.lm_eval.report import Report
-from helm_ext.formats.lm_eval.requests import Asked, RequestError, read_asked
-from helm_ext.formats.lm_eval.samples import is_invalid, open_samples, require_metrics, to_score
+from helm_ext.formats.lm_eval.samples import Asked, is_invalid, open_samples, read_asked, read_texts, to_score
 from helm_ext.formats.request_states.loading import KEPT_ROWS
 
 _CLOSE = 1e-9
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-class Question(NamedTuple):
-    """What is known of one question, from all its lines."""
-
-    line: int
-    """The number of its first line."""
-    sample: dict[str, Any]
-    """The first line."""
-    scores: dict[str, float | None]
-    """The harness's own scores, by `metric,filter`."""
-    filtered: list[Any] | None
-    """What a filter made of the answers; None where it has no line."""
+_SEQUENCES = (tuple(_LETTERS), tuple(_LETTERS.lower()), tuple(str(number) for number in range(1, 100)))
+_BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
 
 
 class Profile:
-    """What holds for all lines. They are kept, to be made rows of."""
+    """What holds for all lines of a file."""
 
     def __init__(
         self, path: Path, report: Report, gold: str | None, gold_kind: Kind | None, index_base: int | None
@@ -58,8 +56,7 @@ class Profile:
         self.kind = ""
         self.has_contexts = False
         self.is_chat = False
-        self.lines = 0
-        self.duplicates = 0
+        self.lines = self.duplicates = 0
         self.none_answers = 0
         """Answers that read "None"."""
         self.invalid: Counter[str] = Counter()
@@ -67,14 +64,14 @@ class Profile:
         self.filters: dict[str, dict[int, int]] = {}
         """By filter, in the order of the file: of each question the place of its line in the store."""
         self.scores: dict[str, dict[int, float | None]] = {}
-        """The harness's scores that are numbers, by name and question."""
+        """The harness's scores that are numbers, by `metric,filter` and question."""
         self.kept: list[str] = []
         """Its scores that are no numbers, or whose report is no mean."""
-        self.reading: Reading | None = None
+        self._reading: Reading | None = None
         """How targets of multiple-choice lines are read."""
-        self.gold_kind: GoldKind | None = None
+        self._gold_kind: GoldKind | None = None
         """How the values of `gold=` are read."""
-        self.doc_to_choice: Any = None
+        self._doc_to_choice: Any = None
         """Of a task whose model writes texts: what `target` is a position of; None where it is a text."""
         self._store: RowStore[tuple[int, dict[str, Any]]] = RowStore(lambda row: row, tuple, KEPT_ROWS)
         self._numbers: dict[int | str, int] = {}
@@ -97,45 +94,33 @@ class Profile:
         """Return how many questions there are."""
         return len(self._keys)
 
-    def questions(self, chosen: str | None) -> Iterator[Question]:
-        """Yield the questions in the order of the file; `filtered` is what the filter `chosen` made of the answers."""
-        filtered = self.filters.get(chosen or "", {})
-        places = ((first, *([filtered[at]] if at in filtered else ())) for at, first in enumerate(self._first))
-        lines = self._store.read(place for both in places for place in both)
-        for at in range(len(self)):
-            line, sample = next(lines)
-            scores = {name: values[at] for name, values in self.scores.items() if at in values}
-            yield Question(line, sample, scores, next(lines)[1]["filtered_resps"] if at in filtered else None)
-
-    def cut(self, options: Sequence[str], *, has_contexts: bool) -> list[str]:
-        """Return the options' texts without what stands before each."""
-        return [*options] if has_contexts else [option[len(self.delimiter) :] for option in options]
-
     def _read(self) -> None:
         problems = Problems(str(self.path))
         lines = open_samples(self.path, self.report.filters, problems)
         for number, sample in lines:
             if problems.errors:
                 break
-            require_metrics(sample, self.path, number)
             self.lines += 1
             try:
                 if self._join(sample, number):
                     self._see(sample, number)
-            except RequestError as wrong:
-                raise self._error(str(wrong), wrong.hint, number) from None
+            except RowError as wrong:
+                raise self._error(wrong, number) from None
         self._store.finish()
         raise_for(problems.finish())
         self.digest = lines.digest
         if not self._keys:
-            raise self._error("there are no samples")
+            raise self._error(RowError("there are no samples"))
         effective = self.report.effective
         if effective is not None and len(self) > effective:
             message = f"{len(self)} questions, and the results file says {effective}: not of one run"
-            raise self._error(message, "results=none reads the samples alone")
+            raise self._error(RowError(message, "results=none reads the samples alone"))
 
     def _join(self, sample: dict[str, Any], number: int) -> bool:
         """Add a line to its question; return whether it is the first of it."""
+        missing = [metric for metric in sample["metrics"] if metric not in sample]
+        if missing:
+            raise RowError(f"metrics names {show(missing[0])}, and there is no such key")
         doc_id, chosen = sample["doc_id"], sample["filter"]
         resps = files.canonical_json(sample["resps"])
         key = hash((sample["doc_hash"], sample["prompt_hash"], sample["target_hash"], resps))
@@ -147,15 +132,15 @@ class Profile:
             self._first.append(len(self._store))
         elif self._keys[question] != key:
             message = f"another answer to doc_id {show(doc_id)} than before: two runs were appended to one file"
-            hint = "lm-eval opens its files for append; split the file, or run it again into an empty folder"
-            raise self._error(message, hint, number)
+            raise RowError(
+                message, "lm-eval opens its files for append; split the file, or run it again into an empty folder"
+            )
         scores = {f"{metric},{chosen}": to_score(sample[metric]) for metric in sample["metrics"]}
         filtered = self.filters.setdefault(chosen, {})
         if question in filtered:
             known = {name: self.scores.get(name, {}).get(question) for name in scores}
             if known != scores and not any(map(_is_nan, scores.values())):
-                message = f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently"
-                raise self._error(message, line=number)
+                raise RowError(f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently")
             self.duplicates += 1
             return False
         filtered[question] = len(self._store)
@@ -171,11 +156,11 @@ class Profile:
         asked = read_asked(sample)
         report, declared = self.report, self.report.output_type
         if declared and asked.kind != declared and not (asked.kind == "loglikelihood" and len(asked.options) == 1):
-            raise RequestError(f"the line is of {asked.kind}, and the results file says {declared}")
+            raise RowError(f"the line is of {asked.kind}, and the results file says {declared}")
         if not self.kind:
             self.kind, self.has_contexts = asked.kind, asked.has_contexts
         elif (self.kind, self.has_contexts) != (asked.kind, asked.has_contexts):
-            raise RequestError(f"the line is of {asked.kind}, and those before are of {self.kind}")
+            raise RowError(f"the line is of {asked.kind}, and those before are of {self.kind}")
         self.is_chat |= isinstance(asked.question, list)
         if asked.kind == "generate_until":
             self.none_answers += sample["resps"][0] == ["None"]
@@ -185,52 +170,43 @@ class Profile:
             elif report.doc_to_choice is None:
                 require_compared(sample)
             elif not report.scores_itself:
-                self.doc_to_choice = report.doc_to_choice
-                read_choice(sample, self.doc_to_choice)
+                self._doc_to_choice = report.doc_to_choice
+                read_choice(sample, self._doc_to_choice)
         elif asked.kind == "multiple_choice":
-            texts = self._see_delimiter(asked)
+            texts = asked.options
+            if not asked.has_contexts:
+                has_it = bool(self._delimiter) and all(option.startswith(self._delimiter) for option in texts)
+                self._with_delimiter += has_it
+                self._without_delimiter += not has_it
+                texts = [option[len(self._delimiter) :] for option in texts] if has_it else texts
             if self.gold_key:
-                labels = label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
+                labels = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
                 self._golds.see(find_in(sample["doc"], self.gold_key), labels, number)
             elif not report.scores_itself:
                 winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)
                 self._targets.see(sample, texts, winner, number)
 
-    def _see_delimiter(self, asked: Asked) -> list[str]:
-        """Return the options' texts without what stands before them, and count where it does."""
-        if asked.has_contexts:
-            return [*asked.options]
-        delimiter = self._declared_delimiter
-        has_it = bool(delimiter) and all(option.startswith(delimiter) for option in asked.options)
-        self._with_delimiter += has_it
-        self._without_delimiter += not has_it
-        return [option[len(delimiter) :] for option in asked.options] if has_it else [*asked.options]
-
     @property
-    def _declared_delimiter(self) -> str:
+    def _delimiter(self) -> str:
+        """What may stand before each option."""
         return " " if self.report.delimiter is None else self.report.delimiter
-
-    @property
-    def delimiter(self) -> str:
-        """What stands before each option."""
-        return self._declared_delimiter if self._with_delimiter else ""
 
     def _settle_golds(self, gold_kind: Kind | None) -> None:
         """Decide how golds are read. Raises DatasetError where that cannot be told."""
         if self._with_delimiter and self._without_delimiter:
             rows = f"{self._with_delimiter} rows and not of {self._without_delimiter}"
-            message = f"{show(self.delimiter)} stands before the options of {rows}"
-            raise self._error(message, "is the results file that of another run? results=FILE names it")
+            message = f"{show(self._delimiter)} stands before the options of {rows}"
+            raise self._error(RowError(message, "is the results file that of another run? results=FILE names it"))
         if self.gold_key:
-            self.gold_kind = self._golds.decide()
+            self._gold_kind = self._golds.decide()
         elif self.kind == "multiple_choice" and not self.report.scores_itself:
             try:
-                self.reading = gold_kind if gold_kind in ("index", "text") else self._targets.decide()
-            except TargetError as wrong:
-                raise self._error(str(wrong), wrong.hint, wrong.line) from None
+                self._reading = gold_kind if gold_kind in ("index", "text") else self._targets.decide()
+            except RowError as wrong:
+                raise self._error(wrong) from None
         elif self.kind == "generate_until" and self._empty == len(self):
             message = "no gold: every target is empty, so nothing can be scored"
-            raise self._error(message, "gold=doc.KEY names where the answers stand")
+            raise self._error(RowError(message, "gold=doc.KEY names where the answers stand"))
 
     def _settle_scores(self) -> None:
         """Tell the harness's scores that are means of numbers from the others, and compare them with its report."""
@@ -241,27 +217,115 @@ class Profile:
             if not numbers or any(map(_is_nan, numbers)) or is_mean is False:
                 self.kept.append(name)
                 continue
-            mean = sum(numbers) / len(numbers)
-            reported = report.aggregates.get(name)
+            mean, reported = sum(numbers) / len(numbers), report.aggregates.get(name)
             is_whole = report.effective is None or len(given) == report.effective
             if reported is None or not is_whole or abs(mean - reported) <= _CLOSE:
                 continue
-            if is_mean is None:  # made by a function of the task's: it is no mean
-                self.kept.append(name)
-                continue
-            message = (
-                f"the mean of {name} over the {count(len(numbers), 'row')} is {mean:.10g}, and the results file says "
-                f"{reported:.10g}: they are not of one run, or were edited"
-            )
-            raise self._error(message, "results=none reads the samples alone")
+            if is_mean:
+                message = (
+                    f"the mean of {name} over the {count(len(numbers), 'row')} is {mean:.10g}, and the results file "
+                    f"says {reported:.10g}: they are not of one run, or were edited"
+                )
+                raise self._error(RowError(message, "results=none reads the samples alone"))
+            self.kept.append(name)  # made by a function of the task's: it is no mean
         for name in self.kept:
             del self.scores[name]
 
-    def _error(self, message: str, hint: str = "", line: int | None = None) -> DatasetIntegrityError:
-        return DatasetIntegrityError.at(self.path, message, hint, line, code="samples")
+    def _error(self, wrong: RowError, line: int | None = None) -> DatasetIntegrityError:
+        return DatasetIntegrityError.at(self.path, str(wrong), wrong.hint, wrong.line or line, code="samples")
+
+    def rows(
+        self,
+        *,
+        chosen: str | None,
+        by: Sequence[str],
+        clean: Callable[[str], str],
+        needs_gold: bool,
+    ) -> Iterator[Row]:
+        """Yield one row a question, in the order of the file. Raises DatasetError.
+
+        `chosen`: the filter whose answers are scored; None: the answers as they came. `by`: keys of `doc` that rows
+        keep under their own names; `clean`: what golds and filtered answers go through; `needs_gold`: whether a row
+        without a gold is excluded from the score.
+        """
+        filtered = self.filters.get(chosen or "", {})
+        places = ((first, *([filtered[at]] if at in filtered else ())) for at, first in enumerate(self._first))
+        lines = self._store.read(place for both in places for place in both)
+        for at in range(len(self)):
+            line, sample = next(lines)
+            doc = sample["doc"]
+            row = Row(
+                line=line,
+                id=sample["doc_id"],
+                question="",
+                source_scores={name: values[at] for name, values in self.scores.items() if at in values},
+                data={"doc": doc, **{name: doc[name] for name in by if isinstance(doc, dict) and name in doc}},
+            )
+            made = next(lines)[1]["filtered_resps"] if at in filtered else None
+            try:
+                self._complete(row, sample, clean, needs_gold=needs_gold)
+                if self.kind == "generate_until" and chosen is None:
+                    row.answers = [Answer(text) for text in read_texts(sample["resps"][0])]
+                elif self.kind == "generate_until" and made is not None:
+                    row.answers = [Answer(clean(text)) for text in read_texts(made[0] if made else None)]
+            except RowError as wrong:
+                raise self._error(wrong, line) from None
+            yield row
+
+    def _complete(self, row: Row, sample: Mapping[str, Any], clean: Callable[[str], str], *, needs_gold: bool) -> None:
+        """Add what was asked of a row, what is right, and its log-probabilities."""
+        asked = read_asked(sample)
+        row.question = asked.question
+        if asked.kind == "generate_until":
+            golds, unscored = self._read_golds(sample), "the row has no target"
+            if golds == () and self._doc_to_choice is not None:
+                target = show(sample["target"])
+                unscored = f"target {target} is the position of no choice, and the harness took a last one"
+            row.unscored = "" if golds or not needs_gold else unscored
+            row.gold = tuple(map(clean, golds or ()))
+        elif asked.kind == "loglikelihood_rolling":
+            row.unscored = "it says how likely a text is: nothing that could be right or wrong"
+        elif asked.kind == "loglikelihood":
+            row.gold = asked.options
+            row.likelihoods = [_to_likelihood(asked, 0, asked.options[0])]
+        else:
+            begin = len(self._delimiter) if self._with_delimiter and not asked.has_contexts else 0
+            texts = [option[begin:] for option in asked.options]
+            row.options = options = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
+            if self._gold_kind is not None:
+                row.gold = self._gold_kind.read(find_in(sample["doc"], self.gold_key), options)
+            elif self._reading is not None:
+                positions = READINGS[self._reading](sample, texts)
+                if positions is None:
+                    raise RowError("target names no option")
+                labels = list(options)
+                row.gold = [labels[position] for position in positions if 0 <= position < len(labels)]
+                if not row.gold:
+                    row.none_right = f"target {show(sample['target'])} is the position of none"
+            if not row.gold and needs_gold and not row.none_right:
+                row.unscored = "the target names no option"
+            row.likelihoods = [_to_likelihood(asked, at, text) for at, text in enumerate(texts)]
+        if any(logprob != logprob for logprob in (*asked.logprobs, *asked.alone)):  # noqa: PLR0124 - NaN
+            row.unscored = "a log-probability is NaN"
+            row.likelihoods = ()
+
+    def _read_golds(self, sample: Mapping[str, Any]) -> Sequence[str] | None:
+        """Return the accepted texts of a generated answer; None where the task has no target for the row."""
+        if self._gold_kind is not None:
+            return self._gold_kind.read(find_in(sample["doc"], self.gold_key))
+        if self._doc_to_choice is not None:
+            return read_choice(sample, self._doc_to_choice)
+        return read_texts_of_target(sample)
 
 
-def label_options(texts: Sequence[str], doc: Any, *, has_contexts: bool = False) -> dict[str, str]:
+def _to_likelihood(asked: Asked, at: int, text: str) -> Likelihood:
+    made: Likelihood = {"text": text, "logprob": asked.logprobs[at], "greedy": asked.greedy[at]}
+    if asked.alone:
+        made["alone"] = asked.alone[at]
+    return made
+
+
+def _label_options(texts: Sequence[str], doc: Any, *, has_contexts: bool) -> dict[str, str]:
     """Return label to text. Options that are labels themselves ("A", "B") have the texts of `doc.choices`."""
     stripped = [text.strip() for text in texts]
     if not has_contexts and _are_labels(stripped):
@@ -273,10 +337,6 @@ def label_options(texts: Sequence[str], doc: Any, *, has_contexts: bool = False)
         return dict(zip(stripped, texts, strict=True))
     labels = _LETTERS if len(texts) <= len(_LETTERS) else [str(number + 1) for number in range(len(texts))]
     return dict(zip(labels, texts, strict=False))
-
-
-_SEQUENCES = (tuple(_LETTERS), tuple(_LETTERS.lower()), tuple(str(number) for number in range(1, 100)))
-_BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
 
 
 def _are_labels(texts: Sequence[str]) -> bool:

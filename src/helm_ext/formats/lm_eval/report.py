@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from helm_ext import files
-from helm_ext.errors import DatasetSchemaError, did_you_mean
+from helm_ext.errors import DatasetSchemaError, RunEntryError, did_you_mean, show
+from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.formats.imported.row import is_finite_number
 
 _NO_MEANS = frozenset(
@@ -24,6 +25,8 @@ _WITH_DELIMITER = ("0.4.2", "0.4.3", "0.4.4", "0.4.5")
 """Versions that keep the delimiter where a chat template is applied (v0.4.5 lm_eval/api/task.py)."""
 _LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter"})
 """Metrics of which the harness says that lower is better (`register_metric` there)."""
+
+_LENIENT = ("ignore_case", "ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
 
 _SETTINGS = (
     "output_type", "dataset_path", "dataset_name", "test_split", "validation_split", "num_fewshot",
@@ -84,6 +87,31 @@ class Report:
         """Return in words why what is reported of a metric is no mean of the rows' scores."""
         given = self._aggregations.get(metric, metric if metric in _NO_MEANS else "")
         return f"lm-eval makes it of all rows at once, by {given if given in _NO_MEANS else 'a function of the task'}"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether texts that differ are never equal to the task's `exact_match`."""
+        return self.exact_match is not None and not any(self.exact_match.get(key) for key in _LENIENT)
+
+    def make_cleaner(self) -> Callable[[str], str]:
+        """Return what lm-eval's `exact_match` does to both texts before it compares them (lm_eval/api/metrics.py).
+
+        Where an answer was filtered, golds and answers are cleaned so: the task says what in them is no part of the
+        answer ("She has <<1+2=3>>3 pears. #### 3"). Case and punctuation are left to our scores, which forgive them.
+        """
+        given = _list((self.exact_match or {}).get("regexes_to_ignore"))
+        try:
+            patterns = [re.compile(pattern) for pattern in given]
+        except (re.error, TypeError) as error:
+            raise RunEntryError(f"exact_match of the results file: {show(given)} are no regular expressions") from error
+
+        def clean(text: str) -> str:
+            for pattern in patterns:
+                with limit_pattern(pattern.pattern, text):
+                    text = pattern.sub("", text)
+            return text
+
+        return clean
 
 
 def read_report(path: Path | None, task: str) -> Report:

@@ -607,7 +607,7 @@ def test_a_folder_has_tasks_and_times(tmp_path):
     assert "did you mean 'lx_sums'" in refusal(MODEL, task="lx_sum")
     for time in (TIME, "2026-02-02T00-00-00.000000"):
         write(tmp_path / f"samples_lx_a_b_{time}.jsonl", lines(samples("lx_index")))
-    assert "samples of 2 times" in refusal(tmp_path)
+    assert "2 times could be meant" in refusal(tmp_path)
     assert load(tmp_path, time=TIME).name == "lx_a_b"
     (tmp_path / f"samples_lx_a_b_{TIME}.jsonl.gz").touch()
     assert f"the same samples twice: samples_lx_a_b_{TIME}.jsonl, " in refusal(tmp_path, time=TIME)
