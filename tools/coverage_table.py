@@ -18,7 +18,7 @@ from scipy.stats import binom
 
 from helm_ext.scoring.statistics import MarginTest, compare_rows, judge_margin
 from helm_ext.scoring.statistics.intervals import clustered_interval, t_interval, wilson_interval
-from helm_ext.scoring.statistics.tango import tango_score
+from helm_ext.scoring.statistics.paired import tango_score
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty.md"
 RUNS = 20_000

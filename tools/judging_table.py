@@ -26,10 +26,10 @@ from helm_ext.scoring.statistics.corrected import (
     combine_cells,
     correct_balanced,
     correct_by_verdict,
+    correct_graded,
     difference_limits,
     share_limits,
 )
-from helm_ext.scoring.statistics.graded import correct_graded
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "judging.md"
 RUNS = 10_000

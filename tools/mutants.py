@@ -1,7 +1,7 @@
 """Do the tests notice when the code is wrong? mutmut changes one thing at a time and runs the tests of that module.
 
     make mutants                                                # every module below, one after the other (hours)
-    make mutants MUTANTS="scoring/likelihood_rules"             # some of them, by the path under src/helm_ext
+    make mutants MUTANTS="scoring/scores/likelihoods"           # some of them, by the path under src/helm_ext
     make mutants MUTANTS="--sample 80 scoring/* hub/archive"    # so many changes of each module, drawn at random
     make mutants MUTANTS="--sample 80 --seed 1 hub/archive"     # others
 
@@ -94,11 +94,6 @@ TESTS = {
     "scoring/completeness": ["unit/scoring/test_completeness.py"],
     "scoring/folding": ["unit/scoring/test_basic_metrics.py", "unit/scoring/test_metrics.py"],
     "scoring/likelihood": ["unit/scoring/test_likelihood.py"],
-    "scoring/likelihood_rules": [
-        "unit/scoring/test_likelihood.py",
-        "unit/scoring/test_completeness.py",
-        "unit/scoring/test_metrics.py",
-    ],
     "scoring/metrics": [
         "unit/scoring/test_metrics.py",
         "unit/scoring/test_answers.py",
@@ -110,25 +105,26 @@ TESTS = {
         "unit/scoring/test_chat_scores.py",
         "property/test_normal_form_properties.py",
     ],
-    "scoring/numbers": [
-        "unit/scoring/test_words.py",
-        "unit/scoring/test_short_answers.py",
-        "unit/scoring/test_chat_scores.py",
-    ],
     "scoring/reducers": ["unit/formats/imported/test_pipeline.py"],
     "scoring/references": ["unit/scoring/test_completeness.py", "unit/scoring/test_metrics.py"],
     "scoring/registry": ["unit/scoring/test_score_registry.py"],
     "scoring/score": ["unit/scoring/test_score_registry.py"],
-    "scoring/scores/chat": ["unit/scoring/test_chat_scores.py"],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/kola": ["unit/scoring/test_kola.py"],
-    "scoring/scores/likelihoods": ["unit/scoring/test_likelihood_scores.py"],
+    "scoring/scores/likelihoods": [
+        "unit/scoring/test_likelihood_scores.py",
+        "unit/scoring/test_likelihood.py",
+        "unit/scoring/test_completeness.py",
+        "unit/scoring/test_metrics.py",
+    ],
     "scoring/scores/lists": ["unit/scoring/test_lists.py", "unit/scoring/test_score_registry.py"],
     "scoring/scores/refusal": ["unit/scoring/test_refusals.py"],
-    "scoring/scores/rouge_chinese": ["unit/scoring/test_ultraeval_scores.py"],
-    "scoring/scores/short_answers": ["unit/scoring/test_short_answers.py"],
+    "scoring/scores/texts": [
+        "unit/scoring/test_short_answers.py",
+        "unit/scoring/test_words.py",
+        "unit/scoring/test_chat_scores.py",
+    ],
     "scoring/scores/ultraeval": ["unit/scoring/test_ultraeval_scores.py"],
-    "scoring/scores/words": ["unit/scoring/test_words.py", "unit/scoring/test_chat_scores.py"],
     "scoring/source_scores": ["unit/formats/imported/test_pipeline.py"],
     "scoring/stops": ["unit/scoring/test_stops.py"],
     "scoring/bounds": ["unit/scoring/test_uncertainty.py"],

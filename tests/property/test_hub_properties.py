@@ -15,7 +15,7 @@ from helm_ext import hub
 from helm_ext.errors import HubError, Location, Problems
 from helm_ext.formats.innodata import check, open_bundle, pack
 from helm_ext.hub.chat_records import _check_conversation, _is_sound, parse_record
-from helm_ext.scoring.scores.chat import SCORES
+from helm_ext.scoring.scores.texts import SCORES
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 json_values = st.recursive(

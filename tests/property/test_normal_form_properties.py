@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from helm_ext.scoring.normal_form import _RAISED, may_have, normalize
-from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1
+from helm_ext.scoring.scores.texts import normalized_exact_match, normalized_f1
 
 WORDS = st.sampled_from(["a", "an", "the", "The", "cat", "Cat", "theatre", "can't", "A.", "well-known", "no"])
 PUNCTUATION = st.sampled_from([" ", "  ", ", ", ". ", "! ", "? ", "; ", ": ", " - ", " (", ") ", '"', "'", "\n", ""])

@@ -21,8 +21,8 @@ from helm_ext.scoring.statistics.corrected import (
     Refused,
     correct_balanced,
     correct_by_verdict,
+    correct_graded,
 )
-from helm_ext.scoring.statistics.graded import correct_graded
 from helm_ext.scoring.statistics.intervals import Interval, mean_interval
 
 if TYPE_CHECKING:

@@ -36,9 +36,18 @@ from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.metrics import FastReferenceMetric, InstanceCountMetric
 from helm_ext.scoring.completeness import REPORT_STATS, LeftOutTotal, count_left_out, find_unmeasured
 from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts, find_perturbations
-from helm_ext.scoring.likelihood_rules import MAIN_STATS, REPLACEMENT, RULES, argmin, common_prefix, mc2, ppl, ppl_norm
 from helm_ext.scoring.score import StatInfo
-from helm_ext.scoring.scores.likelihoods import SCORES
+from helm_ext.scoring.scores.likelihoods import (
+    MAIN_STATS,
+    REPLACEMENT,
+    RULES,
+    SCORES,
+    argmin,
+    common_prefix,
+    mc2,
+    ppl,
+    ppl_norm,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,7 +198,7 @@ def _per(values: Sequence[float], lengths: Sequence[int]) -> list[float]:
 
 
 class SentenceLikelihoodMetric(FoldingMetric):
-    """Scores a PPL run; `rule` is one of `helm_ext.scoring.likelihood_rules.RULES`. The class path is public API."""
+    """Scores a PPL run; `rule` is one of `helm_ext.scoring.scores.likelihoods.RULES`. The class path is public API."""
 
     def __init__(self, rule: str = "ppl") -> None:
         if rule not in RULES:

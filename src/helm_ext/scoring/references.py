@@ -10,7 +10,7 @@ from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.request import Token
 
 from helm_ext.errors import RecordedError, show
-from helm_ext.scoring.likelihood_rules import count_reference_tokens
+from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 
 def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> RequestState:

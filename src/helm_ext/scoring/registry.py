@@ -17,12 +17,12 @@ from types import MappingProxyType
 
 from helm_ext.errors import did_you_mean, show
 from helm_ext.scoring.score import Score, StatInfo
-from helm_ext.scoring.scores import chat, helm, kola, likelihoods, lists, refusal, short_answers, ultraeval
+from helm_ext.scoring.scores import helm, kola, likelihoods, lists, refusal, texts, ultraeval
 
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
 
-_OURS = (helm, short_answers, lists, kola, likelihoods, chat, refusal, ultraeval)
+_OURS = (helm, texts, lists, kola, likelihoods, refusal, ultraeval)
 """The modules with scores; each lists its own in `SCORES`."""
 
 LIST_SCORES = tuple(score.name for score in lists.SCORES)

@@ -13,8 +13,8 @@ from helm_ext.adaptation.recorded import register_deployments
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured, take_scored
-from helm_ext.scoring.likelihood_rules import count_reference_tokens
 from helm_ext.scoring.references import collapse_reference, lacks_tokenizer
+from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 PROBABILITIES = {
     "max_prob", "logprob", "num_perplexity_tokens", "num_bytes", "perplexity", "bits_per_byte", "logprob_per_byte",

@@ -32,7 +32,7 @@ from helm_ext.scoring.likelihood import (
     require_logprobs,
     score_row,
 )
-from helm_ext.scoring.likelihood_rules import argmin, common_prefix, mc2, ppl, ppl_norm
+from helm_ext.scoring.scores.likelihoods import argmin, common_prefix, mc2, ppl, ppl_norm
 
 NAN, INF = math.nan, math.inf
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.scoring.normal_form import may_have, normalize
-from helm_ext.scoring.numbers import _units
-from helm_ext.scoring.scores.short_answers import normalized_exact_match, normalized_f1, value_exact_match
+from helm_ext.scoring.normal_form import _units, may_have, normalize
+from helm_ext.scoring.scores.texts import normalized_exact_match, normalized_f1, value_exact_match
 
 JUDGED = [
     json.loads(line) for line in (Path(__file__).parents[2] / "data/short_answers_judged.jsonl").open(encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.scoring.normal_form import separate_characters, words
-from helm_ext.scoring.scores.words import find
+from helm_ext.scoring.scores.texts import find
 
 
 @pytest.mark.parametrize(

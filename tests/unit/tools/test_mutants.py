@@ -24,7 +24,6 @@ def test_every_module_and_its_tests_are_there():
     assert choose_modules(["scoring/likelihood*", "hub/meta"]) == [
         "hub/meta",
         "scoring/likelihood",
-        "scoring/likelihood_rules",
     ]
     with pytest.raises(SystemExit, match="no module of TESTS in tools/mutants.py has the name 'scoring/none'"):
         choose_modules(["scoring/none"])

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from helm_ext.errors import Path, show
 from helm_ext.evalset import Recorded, RecordedState
 from helm_ext.formats.request_states.reading import Place
-from helm_ext.scoring.likelihood_rules import count_reference_tokens
+from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 Status = Literal["ok", "not_run", "failed", "unscored", "too_long"]
 

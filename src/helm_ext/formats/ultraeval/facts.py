@@ -13,7 +13,7 @@ from helm_ext.formats.ultraeval.checkout import Checkout, digest_metrics, requir
 from helm_ext.formats.ultraeval.metric_names import MetricChoice
 from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.task_files import Method
-from helm_ext.scoring.likelihood_rules import MAIN_STATS
+from helm_ext.scoring.scores.likelihoods import MAIN_STATS
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import DatasetSchemaError, Location, Problem, RunEntryError, did_you_mean
-from helm_ext.scoring.likelihood_rules import MAIN_STATS
 from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.scores.likelihoods import MAIN_STATS
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, PREFIX, SCORES, make_rouge, score_name
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MetricChoice:
     """The metrics of a task."""
 
     names: tuple[str, ...]
-    """Names of stats, the main one first. For PPL the main stat of one of `likelihood_rules.RULES`."""
+    """Names of stats, the main one first. For PPL the main stat of one of `likelihoods.RULES`."""
     definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Stat to upstream's `evaluation` (`type` and arguments), for what the registry of scores does not hold as such:
     `rouge` with arguments, and all metrics of the checkout's own."""

@@ -5,12 +5,19 @@ Upstream's names are also HELM's, with other rules (`exact_match`, `f1_score`), 
 answer, and the best counts, except where upstream looks at all accepted answers at once, or at the row itself: those
 have a `row_function`. It gets the accepted answers as the task has them: one text, or a list, which upstream's
 `gaokaobench_match` and `qa_match` tell apart.
+
+
+ROUGE is that of the package `rouge-chinese` 1.0.3, which upstream calls. It differs from other ROUGEs: n-grams are
+counted once, however often they occur; sentences end at Chinese full stops, question and exclamation marks, which
+therefore also end a word; there is no stemming; and 1e-8 stands in the divisor of the F1.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import RunEntryError
@@ -151,6 +158,47 @@ def _make_bleu(tokenizer: str) -> Score:
     )
 
 
+_SENTENCE_ENDS = (
+    (re.compile(r"([。！？?])([^”’])"), r"\1\n\2"),
+    (re.compile(r"(\.{6})([^”’])"), r"\1\n\2"),
+    (re.compile(r"(…{2})([^”’])"), r"\1\n\2"),
+    (re.compile(r"([。！？?][”’])([^，。！？?])"), r"\1\n\2"),
+)
+"""A closing quotation mark belongs to the sentence before it. In this order, each on what the one before made."""
+
+_EPSILON = 1e-8
+
+
+def _rouge(reference: str, hypothesis: str, kind: str) -> dict[str, float]:
+    """Return precision `p`, recall `r` and F1 `f`, from 0 to 1; `kind` is "1", "2" or "l". 0 where a text is empty."""
+    from rapidfuzz.distance import LCSseq
+
+    wanted, found = _split_words(reference), _split_words(hypothesis)
+    if not wanted or not found:
+        return {"p": 0.0, "r": 0.0, "f": 0.0}
+    if kind == "l":
+        common, size_wanted, size_found = LCSseq.similarity(wanted, found), len(wanted), len(found)
+    else:
+        grams_wanted, grams_found = _grams(wanted, int(kind)), _grams(found, int(kind))
+        common, size_wanted, size_found = len(grams_wanted & grams_found), len(grams_wanted), len(grams_found)
+    precision = common / size_found if size_found else 0.0
+    recall = common / size_wanted if size_wanted else 0.0
+    return {"p": precision, "r": recall, "f": 2.0 * (precision * recall / (precision + recall + _EPSILON))}
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of all sentences; a sentence of white space alone is one empty word."""
+    for pattern, replacement in _SENTENCE_ENDS:
+        text = pattern.sub(replacement, text)
+    return [
+        word for sentence in text.rstrip().split("\n") if sentence for word in " ".join(sentence.split()).split(" ")
+    ]
+
+
+def _grams(words: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    return {tuple(words[start : start + size]) for start in range(len(words) - size + 1)}
+
+
 def make_rouge(tokenizer: str = BLEU_TOKENIZERS[0], index: str = "f1", n_gram: str = "1") -> Score:
     """Return upstream's `rouge` with its arguments: of each, the first letter counts. Raises RunEntryError for others.
 
@@ -164,10 +212,8 @@ def make_rouge(tokenizer: str = BLEU_TOKENIZERS[0], index: str = "f1", n_gram: s
     kind, part = chosen["n_gram"], chosen["index"]
 
     def rouge(_row: Mapping[str, Any], golds: Sequence[str], prediction: str) -> float:
-        from helm_ext.scoring.scores import rouge_chinese
-
         tokenize = _tokenizer(tokenizer)
-        return 100.0 * rouge_chinese.score(tokenize(_as_list(golds)[0]), tokenize(prediction), kind)[part]
+        return 100.0 * _rouge(tokenize(_as_list(golds)[0]), tokenize(prediction), kind)[part]
 
     return Score(
         name=score_name("rouge", {"tokenizer": tokenizer, "index": part, "n_gram": kind}),

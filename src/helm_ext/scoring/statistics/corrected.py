@@ -3,7 +3,7 @@
 | verdicts                      | labels drawn                     | correction                                   |
 |-------------------------------|----------------------------------|----------------------------------------------|
 | right or wrong, votes, pairs  | at random, or by known chances   | post-stratified by verdict                   |
-| graded                        | at random, or by known chances   | PPI++ (`graded`)                             |
+| graded                        | at random, or by known chances   | PPI++ (`correct_graded`)                     |
 | right or wrong                | balanced on the human label      | Rogan and Gladen (`correct_balanced`)        |
 
 Post-stratified: the mean of the labels within each verdict, weighted by how many rows have that verdict. Which rows
@@ -18,6 +18,17 @@ end is the exact one-sided limit, 0.05^(1/n). Wilson's alone, combined so, hold 
 labels and hardly any errors (docs/judging.md). Of a difference of two models they are Agresti and Min's (2005,
 Statistics in Medicine 24): with half a label more of each outcome. Tango's are a third wider here, where verdicts
 with few labels hardly ever differ.
+
+
+Grades are corrected by PPI++ (Angelopoulos et al. 2023, arXiv 2311.01453):
+
+    mean of slope x grade over all rows + weighted mean of (label - slope x grade) over the labelled rows
+
+The slope is that of a regression of the labels on the grades; a label's own slope is estimated from the other fifths
+of the labels (cross-fitting, as Zrnic and Candes 2024, PNAS, do), so that no label chooses the slope that suits it.
+Rows that were drawn with unequal chances are weighted by 1 / chance (active inference: Zrnic and Candes 2024, arXiv
+2403.03208), with the weights' sum for their number (Hajek). Student's t. The labelled rows are rows too: with all of
+them labelled, this is the mean of the labels and its interval.
 """
 
 from __future__ import annotations
@@ -29,7 +40,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from helm_ext.scoring.statistics.influence import influence_error, to_weights
 from helm_ext.scoring.statistics.intervals import Interval, normal_quantile, number_clusters, t_quantile
 
 if TYPE_CHECKING:
@@ -42,6 +52,7 @@ FEWEST_IN_CELL = 3
 _LEAST_YOUDEN = 0.1
 """Sensitivity + specificity - 1 below which a judge knows too little to divide by."""
 
+_FOLDS = 5
 _ROUNDING = 1e-12
 """Weighted means of ones are off by less."""
 
@@ -93,12 +104,9 @@ def correct_by_verdict(
     labels = np.asarray(gold, dtype=np.float64)
     if not len(verdicts) == len(labels) == len(sides or verdicts) == len(clusters or verdicts):
         raise ValueError(f"{len(verdicts)} verdicts, labels of {len(labels)} rows: expected one of each for a row")
-    drawn, weights = ~np.isnan(labels), to_weights(labels, chances)
-    groups = np.arange(len(labels)) if clusters is None else number_clusters(clusters)
-    units = len(np.unique(groups[drawn]))
+    drawn, weights, groups, units = _prepare(labels, chances, clusters)
     if units < FEWEST_LABELS:
-        unit = "label" if clusters is None else "labelled cluster"
-        return Refused(f"{units} {unit}{'' if units == 1 else 's'}; at least {FEWEST_LABELS} are needed")
+        return _too_few(units, clusters)
     pooled = _pool(verdicts, sides, groups, drawn, is_one_rate=chances is None)
     if isinstance(pooled, Refused):
         return pooled
@@ -115,7 +123,7 @@ def correct_by_verdict(
         signs[number] = own @ np.maximum(values, 0), own @ np.maximum(-values, 0)
     quantile, effect = normal_quantile(level), 1.0
     if clusters is not None:
-        error, freedom = influence_error(influence, groups, drawn)
+        error, freedom = _influence_error(influence, groups, drawn)
         alone = float(influence.std()) / math.sqrt(len(influence))
         quantile, effect = t_quantile(level, freedom), max(1.0, (error / alone) ** 2) if alone else 1.0
         counts /= effect
@@ -322,3 +330,94 @@ def labels_needed(
         low, high = (middle, high) if float((share**2 * spread**2 / wanted).sum()) > allowed else (low, middle)
     wanted = np.clip(np.ceil(high * share * spread - 1e-9), labels, rows)
     return {cell.verdict: int(number) for cell, number in zip(cells, wanted - labels, strict=True)}
+
+
+def _prepare(
+    labels: NDArray[np.float64], chances: ArrayLike | None, clusters: Sequence[Hashable] | None
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp], int]:
+    """Return which rows are labelled, 1 / chance of each, the rows' clusters, and how many of these have labels.
+
+    Without chances the weights are 1, without clusters each row is one. Raises ValueError for what is no chance.
+    """
+    drawn, weights = ~np.isnan(labels), np.ones(len(labels))
+    if chances is not None:
+        given = np.asarray(chances, dtype=np.float64)
+        if given.shape != labels.shape:
+            raise ValueError(f"{len(given)} chances, and labels of {len(labels)} rows")
+        if not ((given[drawn] > 0) & (given[drawn] <= 1)).all():
+            raise ValueError("the chance of a labelled row must be above 0 and at most 1")
+        weights = 1 / np.where(drawn, given, 1.0)
+    groups = np.arange(len(labels)) if clusters is None else number_clusters(clusters)
+    return drawn, weights, groups, len(np.unique(groups[drawn]))
+
+
+def _too_few(units: int, clusters: Sequence[Hashable] | None) -> Refused:
+    unit = "label" if clusters is None else "labelled cluster"
+    return Refused(f"{units} {unit}{'' if units == 1 else 's'}; at least {FEWEST_LABELS} are needed")
+
+
+def _influence_error(
+    influence: NDArray[np.float64], groups: NDArray[np.intp], drawn: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Return the standard error of the mean of `influence`, each row's part in an estimate, and its degrees of freedom.
+
+    `groups` numbers the clusters from 0; without clusters each row is its own. What makes the error is the clusters
+    with labels (`drawn`): each is divided by 1 - its share of the labels, as CR2 does (Bell and McCaffrey 2002), and
+    they less 1 are the most degrees of freedom; fewer where some of them weigh much (Satterthwaite, by the kurtosis
+    of the sums).
+    """
+    sums = np.bincount(groups, weights=influence - influence.mean())
+    part = np.bincount(groups, weights=drawn) / drawn.sum()
+    squares = sums**2 / np.maximum(1 - part, 0.5 / len(sums))
+    labelled = int((part > 0).sum())
+    total = float(squares.sum())
+    if not total:
+        return 0.0, max(1.0, labelled - 1)
+    kurtosis = len(sums) * float((squares**2).sum()) / total**2
+    freedom = 2 * len(sums) / (kurtosis - 1) if kurtosis > 1 else math.inf
+    return math.sqrt(total) / len(influence), max(1.0, min(labelled - 1, freedom))
+
+
+def correct_graded(
+    grades: ArrayLike,
+    gold: ArrayLike,
+    *,
+    chances: ArrayLike | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    rater_variance: float = 0.0,
+    level: float = 0.95,
+) -> Corrected | Refused:
+    """Return the mean of `gold` over all rows, of which only some have one (NaN: none), by the grades of all.
+
+    The arguments are those of `correct_by_verdict`; of two models, grades and labels are the differences.
+    Raises ValueError for sequences of unequal length, and for chances that are none.
+    """
+    judged, labels = np.asarray(grades, dtype=np.float64), np.asarray(gold, dtype=np.float64)
+    if not len(judged) == len(labels) == len(clusters or labels):
+        raise ValueError(f"{len(judged)} grades, labels of {len(labels)} rows: expected one of each for a row")
+    drawn, weights, groups, units = _prepare(labels, chances, clusters)
+    if units < FEWEST_LABELS:
+        return _too_few(units, clusters)
+    _, place = np.unique(groups[drawn], return_inverse=True)
+    x, y, own = judged[drawn], labels[drawn], weights[drawn] / weights[drawn].sum()
+    fold = np.random.default_rng(0).permutation(units)[place] % _FOLDS
+    slopes = np.array([_slope(x[fold != k], y[fold != k], own[fold != k]) for k in range(_FOLDS)])[fold]
+    slope, rest = float(own @ slopes), y - slopes * x
+    constant = float(own @ rest)
+    mean = slope * float(judged.mean()) + constant
+    influence = slope * judged + constant
+    influence[drawn] += len(labels) * own * (rest - constant)
+    error, freedom = _influence_error(influence, groups, drawn)
+    if not error:
+        return Refused("all labels and all grades agree with one line, which tells nothing of an error")
+    half = t_quantile(level, freedom) * float(np.hypot(error, np.sqrt(rater_variance)))
+    number = None if clusters is None else units
+    return Corrected(Interval(mean, mean - half, mean + half, len(labels), "PPI++", number, level), int(drawn.sum()))
+
+
+def _slope(x: NDArray[np.float64], y: NDArray[np.float64], own: NDArray[np.float64]) -> float:
+    """Return the slope of the weighted regression of y on x; 0 where all x are equal."""
+    own = own / own.sum()
+    away = x - own @ x
+    spread = float(own @ away**2)
+    return float((own * away) @ y) / spread if spread > 1e-12 * float(np.abs(x).max()) ** 2 else 0.0

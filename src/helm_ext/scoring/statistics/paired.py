@@ -18,6 +18,16 @@ none are drawn.
 
 Whether b is worse than a by more than a margin is another question, with a one-sided test of its own: the interval's
 (`judge_margin`). At its edge it may disagree with McNemar's exact test, which is two-sided and about no difference.
+
+Tango (1998), "Equivalence test and confidence interval for the difference in proportions for the paired-sample design",
+Statistics in Medicine 17, 891-908. Of `count` rows, `greater` are right for b alone, `less` for a alone. Were the true
+difference d, the variance of the observed one would be (2 q + d (1 - d)) / count, where q is the share of rows that a
+alone has right; its most likely value at d is the root of a quadratic equation. The limits are the differences that the
+test does not refuse, so that test and interval never disagree. Counts may be fractions: rows in effect.
+
+How many rows it takes (`rows_needed`): Connor (1987) for McNemar's test, with Yates' correction, because `mcnemar` is
+exact. Only rows that one of two models gets right count (discordant rows), so the answer depends on their share: two
+models that mostly agree need fewer rows for the same difference than two that guess on their own.
 """
 
 from __future__ import annotations
@@ -25,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,10 +45,10 @@ from helm_ext.scoring.statistics.intervals import (
     clustered_error,
     is_binary,
     name_method,
+    normal_quantile,
     number_clusters,
     t_quantile,
 )
-from helm_ext.scoring.statistics.tango import tango_limits, tango_score
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -53,6 +64,7 @@ _GAUSSIAN_BOUND = 3.1787
 _SEED = 0
 _POWER = 0.8
 _TINY = 1e-12
+_STANDARD = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,6 @@ def compare_rows(
     that are not finite.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(f"the rows must be the same: {first.shape} and {second.shape}")
     found, groups = _estimate(first, second, clusters)
     differences = second - first
     greater, less = int((differences > 0).sum()), int((differences < 0).sum())
@@ -168,9 +178,7 @@ class _Difference:
     def interval(self, level: float) -> Interval:
         low, high, method = -math.inf, math.inf, self.method
         if self.shares is not None:
-            from scipy.special import ndtri
-
-            low, high = (self.span * end for end in tango_limits(*self.shares, float(ndtri((1 + level) / 2))))
+            low, high = (self.span * end for end in tango_limits(*self.shares, normal_quantile(level)))
         elif 0 < self.error < math.inf:
             half = t_quantile(level, self.freedom) * self.error
             low, high = self.mean - half, self.mean + half
@@ -219,9 +227,7 @@ def _estimate(
 
 def _rows_to_tell(found: _Difference, gap: float, level: float) -> int | None:
     """Return at how many such rows a true gain, that is `gap` from the margin, is told with 80 % power."""
-    from scipy.special import ndtri
-
-    beta, alpha = float(ndtri(_POWER)), float(ndtri(level))
+    beta, alpha = _STANDARD.inv_cdf(_POWER), _STANDARD.inv_cdf(level)
     if gap == 0:
         return None
     if 0 < found.error < math.inf:
@@ -289,8 +295,72 @@ def _standard_error(differences: NDArray[np.float64]) -> float:
 
 def _detectable(error: float, level: float) -> float:
     """Return the smallest difference that is told; infinite where all rows differ alike, which tells nothing of it."""
-    from scipy.special import ndtri
+    return (normal_quantile(level) + _STANDARD.inv_cdf(_POWER)) * error if error else math.inf
 
-    if not error:
-        return math.inf
-    return float(ndtri((1 + level) / 2) + ndtri(_POWER)) * error
+
+# ---- The score test of a difference between two shares of the same rows
+
+_STEPS = 60
+"""Halvings of the range -1 to 1: below the resolution of a float."""
+
+
+def tango_score(greater: float, less: float, count: float, difference: float) -> float:
+    """Return how many standard errors the observed difference is above `difference`; between -1 and 1."""
+    d = difference
+    linear = (2 * count - greater + less) * d - greater - less
+    free = -less * d * (1 - d)
+    root = math.sqrt(max(0.0, linear * linear - 8 * count * free))
+    # Of the two ways to write the root of a quadratic equation, the one that subtracts no equal numbers.
+    q = (root - linear) / (4 * count) if linear <= 0 else -2 * free / (root + linear)
+    variance = max(0.0, count * (2 * q + d * (1 - d)))
+    above = greater - less - count * d
+    if variance <= 1e-15 * count:
+        return 0.0 if abs(above) <= 1e-12 * count else math.copysign(math.inf, above)
+    return above / math.sqrt(variance)
+
+
+def tango_limits(greater: float, less: float, count: float, quantile: float) -> tuple[float, float]:
+    """Return the least and the greatest difference whose score is within `quantile` standard errors."""
+    return _limit(greater, less, count, quantile), -_limit(less, greater, count, quantile)
+
+
+def _limit(greater: float, less: float, count: float, quantile: float) -> float:
+    low, high = -1.0, (greater - less) / count
+    if tango_score(greater, less, count, low) <= quantile:
+        return low
+    for _ in range(_STEPS):  # the score falls as the difference grows
+        middle = (low + high) / 2
+        low, high = (middle, high) if tango_score(greater, less, count, middle) > quantile else (low, middle)
+    return high
+
+
+# ---- How many rows it takes to tell two models apart
+
+
+def rows_needed(difference: float, discordant: float, *, power: float = 0.8, level: float = 0.95) -> int:
+    """Return the rows at which a true `difference` of two shares is told with this power, at this level, two-sided.
+
+    `discordant` is the share of rows that exactly one model gets right; it is at least the difference.
+    Raises ValueError for shares that cannot be.
+    """
+    d = abs(difference)
+    if not 0 < d <= discordant <= 1 or not 0 < power < 1 or not 0 < level < 1:
+        raise ValueError(
+            f"difference {difference}, discordant {discordant}, power {power}, level {level}: expected "
+            "0 < |difference| <= discordant <= 1, and power and level between 0 and 1"
+        )
+    alpha, beta = normal_quantile(level), _STANDARD.inv_cdf(power)
+    root = alpha * math.sqrt(discordant) + beta * math.sqrt(discordant - d * d)
+    # The exact test asks for one row more than the normal distribution: n d - 1 >= root sqrt(n), Yates' correction.
+    return math.ceil(((root + math.sqrt(root**2 + 4 * d)) / (2 * d)) ** 2)
+
+
+def discordant_share(base_rate: float, difference: float) -> float:
+    """Return the share of discordant rows of two models that err independently: the worst case but for spite.
+
+    The first gets `base_rate` of the rows right, the second `base_rate + difference`. Raises ValueError.
+    """
+    other = base_rate + difference
+    if not 0 <= base_rate <= 1 or not 0 <= other <= 1:
+        raise ValueError(f"base rate {base_rate} and difference {difference}: both models' shares must lie in 0 to 1")
+    return base_rate * (1 - other) + other * (1 - base_rate)

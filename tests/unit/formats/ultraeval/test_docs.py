@@ -11,7 +11,7 @@ from helm_ext.formats import ultraeval
 from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.postprocess import OURS
 from helm_ext.scoring.likelihood import PROMPT_LOGPROBS
-from helm_ext.scoring.likelihood_rules import MAIN_STATS
+from helm_ext.scoring.scores.likelihoods import MAIN_STATS
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, SCORES
 
 ROOT = Path(__file__).parents[4]

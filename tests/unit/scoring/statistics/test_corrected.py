@@ -13,11 +13,11 @@ from helm_ext.scoring.statistics.corrected import (
     Refused,
     correct_balanced,
     correct_by_verdict,
+    correct_graded,
     find_p,
     labels_needed,
     share_limits,
 )
-from helm_ext.scoring.statistics.graded import correct_graded
 from helm_ext.scoring.statistics.intervals import clustered_interval, t_interval
 
 Z = 1.959963984540054

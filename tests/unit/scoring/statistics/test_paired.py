@@ -12,9 +12,16 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from helm_ext.scoring.statistics.paired import compare_rows, holm, judge_margin, mcnemar
-from helm_ext.scoring.statistics.sample_size import discordant_share, rows_needed
-from helm_ext.scoring.statistics.tango import tango_limits, tango_score
+from helm_ext.scoring.statistics.paired import (
+    compare_rows,
+    discordant_share,
+    holm,
+    judge_margin,
+    mcnemar,
+    rows_needed,
+    tango_limits,
+    tango_score,
+)
 
 
 @pytest.mark.parametrize(("greater", "less"), [(90, 75), (0, 0), (5, 0), (1, 1), (12, 30)])
