@@ -32,7 +32,7 @@ from helm_ext.cli.session import helm_output_to_stderr, register_models, start_h
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
 
 if TYPE_CHECKING:
-    from helm_ext.clients.deployments.probing import Finding
+    from helm_ext.clients.probing import Finding
 
 model_app = typer.Typer(
     help="Models of your own, behind an address or in a folder: written into HELM's files, and tried.",
@@ -93,7 +93,7 @@ def add(
 
     The server is asked for its models, and need not answer. The files are shown as they are written; keys never are.
     """
-    from helm_ext.clients.deployments import entries
+    from helm_ext.clients import deployments as entries
 
     entries.require_name(name)
     if (url is None) == (path is None):
@@ -150,7 +150,7 @@ def add(
 @model_app.command("list")
 def list_(local_path: LocalPath = _PROD_ENV) -> None:
     """Show the models of HELM's folder of local configurations."""
-    from helm_ext.clients.deployments.entries import LocalModels
+    from helm_ext.clients.deployments import LocalModels
 
     models = LocalModels(local_path)
     if not models.deployments:
@@ -175,7 +175,7 @@ def list_(local_path: LocalPath = _PROD_ENV) -> None:
 @model_app.command()
 def remove(name: Name, local_path: LocalPath = _PROD_ENV) -> None:
     """Take a model out of HELM's files again, with what no other one needs."""
-    from helm_ext.clients.deployments.entries import LocalModels
+    from helm_ext.clients.deployments import LocalModels
 
     _show(LocalModels(local_path).remove(name), verb="removed from")
 
@@ -190,8 +190,8 @@ def try_(
 
     Some twenty short requests. The exit code is 1 if the deployment as it is written gets no answer.
     """
-    from helm_ext.clients.deployments.probing import Outcome, probe
-    from helm_ext.clients.event_loop import run
+    from helm_ext.clients.probing import Outcome, probe
+    from helm_ext.clients.server import run
 
     with status(f"asking {name}"), helm_output_to_stderr():
         start_helm()
@@ -232,7 +232,7 @@ def _get_client(name: str, local_path: Path) -> Any:
     from helm.common.cache_backend_config import BlackHoleCacheBackendConfig
     from helm.common.general import get_credentials
 
-    from helm_ext.clients.deployments.entries import LocalModels
+    from helm_ext.clients.deployments import LocalModels
 
     LocalModels(local_path).get(name)
     with without_output():
@@ -252,7 +252,7 @@ def _try_client(client: Any, name: str) -> list[Finding]:
 
     from helm.common.request import Request
 
-    from helm_ext.clients.deployments.probing import PROMPT, Finding, Outcome
+    from helm_ext.clients.probing import PROMPT, Finding, Outcome
 
     request = Request(model=name, model_deployment=name, prompt=PROMPT, temperature=0.0, max_tokens=8)
     findings = []
@@ -282,7 +282,7 @@ def _try_client(client: Any, name: str) -> list[Finding]:
 
 
 def _show(entries: Iterable[tuple[Path, Mapping[str, Any]]], verb: str = "written to") -> None:
-    from helm_ext.clients.deployments.named_list import write_entry
+    from helm_ext.clients.deployments import write_entry
 
     for path, entry in entries:
         echo(f"{verb} {path}:\n{write_entry(entry, 2)}", nl=False)

@@ -13,7 +13,7 @@ from helm_ext.cli.session import helm_output_to_stderr, without_output
 from helm_ext.errors import RunEntryError
 
 if TYPE_CHECKING:
-    from helm_ext.clients.deployments.entries import LocalModels, Tokenizer
+    from helm_ext.clients.deployments import LocalModels, Tokenizer
 
 
 def require_free(models: LocalModels, name: str, *, replace: bool) -> None:
@@ -77,8 +77,7 @@ def list_models(client: Any, api_key_env: str | None, local_path: Path, name: st
     from helm.common.credentials_utils import provide_api_key
     from helm.common.general import get_credentials
 
-    from helm_ext.clients.event_loop import run
-    from helm_ext.clients.server import Server
+    from helm_ext.clients.server import Server, run
 
     with without_output():
         key = provide_api_key(get_credentials(str(local_path)), name.split("/", maxsplit=1)[0], name)
@@ -111,7 +110,7 @@ def find_tokenizer(
     """Return a tokenizer to be written, None for one that HELM knows; and the window. Raises HelmExtError."""
     from helm.benchmark.tokenizer_config_registry import TOKENIZER_NAME_TO_CONFIG
 
-    from helm_ext.clients.deployments.entries import read_tokenizer
+    from helm_ext.clients.deployments import read_tokenizer
 
     if tokenizer is None:
         if max_length is not None:

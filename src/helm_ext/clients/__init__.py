@@ -2,14 +2,14 @@
 
 openai_requests, openai_replies   HELM's Request to the body of an HTTP request, the body of a reply to a RequestResult
 openai_compatible                 HELM's Client on these two
-server, event_loop                one address over HTTP: many requests at once, attempts that end, what errors mean
+server                            one address over HTTP: many requests at once, attempts that end, what errors mean
 cache                             HELM's cache files, with one connection per file and process
 asking                            what a client can do and say beyond HELM's (`running.executor` asks for it)
+estimate                          how many tokens requests are, and what they cost
 request_files                     requests written as files of OpenAI's Batch API, and what each is the request of
 answers                           files of results joined with the requests, and HELM's Executor that hands them back
-huggingface                       HELM's Client for a model of transformers, the options of a row asked together
-prefix_groups                     which sequences of tokens begin alike
-shared_prefix                     the model, on what these share
+huggingface, shared_prefix        HELM's Client for a model of transformers, the options of a row asked together
+deployments, probing              models written into HELM's files, and what a server knows of what runs may ask for
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class ListClient(Protocol):
 
 @runtime_checkable
 class AsyncClient(Protocol):
-    """A client that waits for many answers at once, on the event loop of `helm_ext.clients.event_loop`."""
+    """A client that waits for many answers at once, on the event loop of `helm_ext.clients.server`."""
 
     def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
         """Return the answers that are in the cache, None where there is none. Called before the others are sent."""

@@ -34,8 +34,7 @@ from helm.tokenizers.tokenizer import Tokenizer
 from helm_ext.clients.asking import NotedResult, fail, option_of
 from helm_ext.clients.cache import RequestCache
 from helm_ext.clients.estimate import find_unenforced_limit
-from helm_ext.clients.prefix_groups import group_by_prefix
-from helm_ext.clients.shared_prefix import PrefixModel
+from helm_ext.clients.shared_prefix import PrefixModel, group_by_prefix
 from helm_ext.errors import DeploymentError
 
 TOGETHER = "together"

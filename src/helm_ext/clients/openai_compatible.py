@@ -33,7 +33,6 @@ from helm.common.hierarchical_logger import hwarn
 from helm.common.key_value_store import request_to_key
 from helm.common.request import Request, RequestResult
 
-from helm_ext.clients import event_loop
 from helm_ext.clients.asking import NotedResult, fail
 from helm_ext.clients.cache import RequestCache
 from helm_ext.clients.estimate import find_unenforced_limit
@@ -48,7 +47,7 @@ from helm_ext.clients.openai_requests import (
     is_scored,
     to_body,
 )
-from helm_ext.clients.server import Attempts, Fault, Server, ServerError
+from helm_ext.clients.server import Attempts, Fault, Server, ServerError, run
 from helm_ext.errors import DeploymentError, RunEntryError, show
 
 _HELMS_NAMES = {"n": "num_completions", "seed": "random"}
@@ -164,7 +163,7 @@ class OpenAICompatibleClient(Client):
         if cached is not None:
             return cached
         try:
-            result = event_loop.run(self.send(request, lambda _: None))
+            result = run(self.send(request, lambda _: None))
         except DeploymentError as error:
             return fail(str(error))
         self.cache.flush()

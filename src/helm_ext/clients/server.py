@@ -8,20 +8,22 @@ request is sent: recorded runs need none of it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
 import json
+import os
 import random
+import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from helm_ext.clients import event_loop
 from helm_ext.errors import show
 from helm_ext.files import MAX_DEPTH, is_deeper
 
@@ -43,6 +45,44 @@ MAX_REPLY_BYTES = 1 << 28
 
 SHOWN = 500
 """Characters of what a server says that are shown."""
+
+
+_running: dict[int, tuple[asyncio.AbstractEventLoop, threading.Thread]] = {}
+"""By process: a forked one has no threads of its parent, and starts a loop of its own."""
+
+_starting = threading.Lock()
+
+
+def _get_loop() -> asyncio.AbstractEventLoop:
+    with _starting:
+        if os.getpid() not in _running:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="helm-ext-event-loop", daemon=True)
+            thread.start()
+            _running[os.getpid()] = loop, thread
+        return _running[os.getpid()][0]
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for its result. May be called by any thread but the loop's own.
+
+    Where the waiting is interrupted (Ctrl-C), the coroutine is cancelled and has ended when this returns.
+    """
+    ended = threading.Event()
+
+    async def to_the_end() -> T:
+        try:
+            return await coroutine
+        finally:
+            ended.set()
+
+    future = asyncio.run_coroutine_threadsafe(to_the_end(), _get_loop())
+    try:
+        return future.result()
+    except BaseException:
+        if future.cancel():
+            ended.wait(timeout=10)
+        raise
 
 
 class Fault(Enum):
@@ -90,7 +130,7 @@ class Attempts:
 
 
 class Server:
-    """One address, asked from the event loop of `clients.event_loop`."""
+    """One address, asked from the event loop of this process (`run`)."""
 
     def __init__(self, url: str, api_key: str | None, *, reply_seconds: float, attempts: Attempts) -> None:
         """`reply_seconds`: when a server whose reply is not whole is given up. Such a request is not sent again."""
@@ -255,7 +295,14 @@ class Server:
 
 
 def _close(session: aiohttp.ClientSession) -> None:
-    event_loop.run_last(session.close())
+    """Close a session: when its server goes, or the process ends. Waits a second for it at most."""
+    loop, thread = _running.get(os.getpid(), (None, None))
+    if loop is None or not loop.is_running():
+        return
+    future = asyncio.run_coroutine_threadsafe(session.close(), loop)
+    if threading.current_thread() is not thread:
+        with contextlib.suppress(Exception):
+            future.result(timeout=1)
 
 
 def _find_proxy(url: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from helm_ext.clients import event_loop
+from helm_ext.clients.server import run
 from helm_ext.errors import DeploymentError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def ask_at_once(client: AsyncClient, places: list[int], asking: Asking, in_flight: int) -> None:
     """Ask for the answers to the requests at these places, in their order, so many at a time."""
-    event_loop.run(_ask(client, places, asking, in_flight))
+    run(_ask(client, places, asking, in_flight))
 
 
 async def _ask(client: AsyncClient, places: list[int], asking: Asking, in_flight: int) -> None:

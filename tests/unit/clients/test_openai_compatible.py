@@ -10,8 +10,9 @@ from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import Request
 from openai_server import answer_chat, answer_completions, score, serve
 
-from helm_ext.clients import OpenAICompatibleClient, event_loop, openai_compatible
+from helm_ext.clients import OpenAICompatibleClient, openai_compatible
 from helm_ext.clients.openai_requests import UnsendableError
+from helm_ext.clients.server import run
 from helm_ext.errors import RunEntryError
 
 REQUEST = Request(model="acme/tiny", model_deployment="here/tiny", prompt="Capital of France?", max_tokens=5)
@@ -203,8 +204,8 @@ def test_equal_requests_are_sent_once_where_there_is_a_cache(server, tmp_path, k
     async def ask(*requests):
         return await asyncio.gather(*(client.send(request, lambda _: None) for request in requests))
 
-    first = event_loop.run(ask(sampled, sampled, replace(sampled, random="1"), sampled))
-    first += event_loop.run(ask(sampled))
+    first = run(ask(sampled, sampled, replace(sampled, random="1"), sampled))
+    first += run(ask(sampled))
     assert len(server.asked) == (2 if keeps else 5)
     if keeps:
         texts = [result.completions[0].text for result in first]
@@ -221,7 +222,7 @@ def test_an_equal_request_is_sent_when_the_first_one_failed(server, tmp_path):
     async def ask():
         return await asyncio.gather(*(client.send(REQUEST, lambda _: None) for _ in range(3)))
 
-    assert [result.success for result in event_loop.run(ask())] == [False, True, True]
+    assert [result.success for result in run(ask())] == [False, True, True]
     assert len(server.asked) == 2
 
 

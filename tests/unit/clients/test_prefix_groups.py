@@ -3,8 +3,17 @@
 import random
 
 import pytest
+import tiny_model
 
-from helm_ext.clients.prefix_groups import BATCH_TAILS, BATCH_TOKENS, Group, cut_tails, group_by_prefix
+tiny_model.hide_broken_torchvision()
+
+from helm_ext.clients.shared_prefix import (  # noqa: E402
+    BATCH_TAILS,
+    BATCH_TOKENS,
+    Group,
+    cut_tails,
+    group_by_prefix,
+)
 
 PROMPT = list(range(100, 160))
 

@@ -10,8 +10,7 @@ tiny_model.hide_broken_torchvision()
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
-from helm_ext.clients.prefix_groups import group_by_prefix  # noqa: E402
-from helm_ext.clients.shared_prefix import PrefixModel  # noqa: E402
+from helm_ext.clients.shared_prefix import PrefixModel, group_by_prefix  # noqa: E402
 
 pytestmark = pytest.mark.long
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from openai_server import serve
 
-from helm_ext.clients import event_loop
-from helm_ext.clients.deployments.probing import Outcome, probe
 from helm_ext.clients.openai_requests import Dialect
-from helm_ext.clients.server import Attempts, Server
+from helm_ext.clients.probing import Outcome, probe
+from helm_ext.clients.server import Attempts, Server, run
 from helm_ext.errors import DeploymentError
 
 
@@ -22,7 +21,7 @@ def server():
 
 def ask(server, endpoint="chat", key=None, model="tiny", path="/v1"):
     asked = Server(f"{server.url}{path}", key, reply_seconds=30, attempts=Attempts())
-    findings = event_loop.run(probe(asked, Dialect(model, endpoint)))
+    findings = run(probe(asked, Dialect(model, endpoint)))
     return {finding.what: finding for finding in findings}
 
 
@@ -129,6 +128,4 @@ def test_a_wrong_address_is_told_of(server):
     with pytest.raises(DeploymentError, match="the address or the model is wrong"):
         ask(server, path="/v2")
     with pytest.raises(DeploymentError, match="nobody answers at http://127.0.0.1:9/v1/chat/completions"):
-        event_loop.run(
-            probe(Server("http://127.0.0.1:9/v1", None, reply_seconds=5, attempts=Attempts()), Dialect("m", "chat"))
-        )
+        run(probe(Server("http://127.0.0.1:9/v1", None, reply_seconds=5, attempts=Attempts()), Dialect("m", "chat")))

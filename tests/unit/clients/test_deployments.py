@@ -6,14 +6,23 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.clients.deployments.named_list import NamedList
-from helm_ext.errors import HelmExtError
+from helm_ext.clients.deployments import (
+    DEPLOYMENTS,
+    FILES,
+    METADATA,
+    LocalModels,
+    NamedList,
+    make_deployment,
+    make_metadata,
+)
+from helm_ext.errors import HelmExtError, RunEntryError
 
 KEY = "model_deployments"
 ENTRY = {"name": "local/new", "client_spec": {"class_name": "a.B", "args": {"url": "http://x/v1", "omit": ["n"]}}}
@@ -142,7 +151,7 @@ def test_files_that_hold_no_such_list(tmp_path, text, said):
 def test_what_is_not_text(tmp_path):
     path = tmp_path / "f.yaml"
     path.write_bytes(b"a: \xff")
-    with pytest.raises(HelmExtError, match="not UTF-8: byte 3"):
+    with pytest.raises(HelmExtError, match="can't decode byte 0xff in position 3"):
         NamedList.read(path, KEY)
 
 
@@ -228,5 +237,47 @@ def test_any_list(tmp_path_factory, rows, column, value):
 
 
 def test_it_needs_no_helm():
-    program = "import sys, helm_ext.clients.deployments.entries as e; sys.exit('helm.benchmark' in sys.modules)"
+    program = "import sys, helm_ext.clients.deployments as e; sys.exit('helm.benchmark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def made(name):
+    return {
+        METADATA: make_metadata(name, display_name=None, has_logprobs=False),
+        DEPLOYMENTS: make_deployment(name, class_name="x.Y", args={"base_url": "http://localhost:1/v1"}),
+    }
+
+
+def test_of_eight_who_add_at_once_each_is_kept(tmp_path):
+    """All have read the files before the first one writes."""
+    ready = threading.Barrier(8)
+
+    def add(name):
+        models = LocalModels(tmp_path)
+        ready.wait()
+        models.add(made(name))
+
+    threads = [threading.Thread(target=add, args=(f"local/m{i}",)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = LocalModels(tmp_path)
+    for key in (METADATA, DEPLOYMENTS):
+        assert sorted(entry["name"] for entry in found.lists[key].entries) == [f"local/m{i}" for i in range(8)]
+    assert {path.name for path in tmp_path.iterdir()} <= {*FILES.values(), ".helm-ext.lock"}
+
+
+def test_a_name_that_was_free_when_the_files_were_read(tmp_path):
+    first, second = LocalModels(tmp_path), LocalModels(tmp_path)
+    first.add(made("local/m"), replace=False)
+    with pytest.raises(RunEntryError, match="local/m: is there already"):
+        second.add(made("local/m"), replace=False)
+
+
+def test_what_others_added_stays_when_one_is_removed(tmp_path):
+    models = LocalModels(tmp_path)
+    models.add(made("local/a"))
+    LocalModels(tmp_path).add(made("local/b"))
+    models.remove("local/a")
+    assert [entry["name"] for entry in LocalModels(tmp_path).deployments] == ["local/b"]

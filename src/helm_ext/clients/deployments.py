@@ -1,20 +1,30 @@
-"""What HELM is told of a model that a user adds: a deployment, its tokenizer, and what reports call it."""
+"""Models that a user adds to HELM's folder of local configurations, `prod_env`: deployments, tokenizers, metadata.
+
+    model_deployments:
+      - name: local/my-model
+        client_spec: ...
+
+Entries are added and removed as text: comments, order, quotes and the other entries stay as they are. What comes out
+is read again before it is written, and is not written unless it says what was there, and the change.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from filelock import FileLock
 
-from helm_ext.clients.deployments.named_list import NamedList
-from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.errors import HelmExtError, RunEntryError, show
+from helm_ext.files.writing import open_part
 
 DEPLOYMENTS, METADATA, TOKENIZERS = "model_deployments", "models", "tokenizer_configs"
 FILES = {
@@ -84,20 +94,13 @@ def read_tokenizer(path: str) -> Tokenizer:
             f"{path}: no tokenizer can be loaded: {said[0] if said else type(error).__name__}\n"
             "  hint: a folder that save_pretrained wrote, a name of the Hugging Face hub, or a tokenizer of HELM's"
         ) from error
-    window = _read_window(Path(path))
-    known = [number for number in (length, window) if isinstance(number, int) and 0 < number < _UNKNOWN_LENGTH]
-    return Tokenizer(path, end, prefix, min(known, default=None))
-
-
-def _read_window(folder: Path) -> int | None:
-    """Return how many tokens the model of a folder takes, by its config.json."""
     try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    names = ("max_position_embeddings", "n_positions")
-    found = (config.get(name) for name in names) if isinstance(config, dict) else ()
-    return next((number for number in found if type(number) is int), None)
+        config = json.loads(Path(path, "config.json").read_bytes())
+        lengths = [length, config.get("max_position_embeddings") or config.get("n_positions")]
+    except (OSError, ValueError, RecursionError, AttributeError):  # a name of the hub
+        lengths = [length]
+    known = [number for number in lengths if type(number) is int and 0 < number < _UNKNOWN_LENGTH]
+    return Tokenizer(path, end, prefix, min(known, default=None))
 
 
 def make_deployment(
@@ -139,6 +142,162 @@ def make_metadata(name: str, *, display_name: str | None, has_logprobs: bool) ->
         "release_date": dt.datetime.now(dt.timezone.utc).date(),
         "tags": ["TEXT_MODEL_TAG", full],
     }
+
+
+class NamedList:
+    """A YAML file with one list of entries that have names: its text, and what it says.
+
+    Raises HelmExtError for a file that does not hold such a list.
+    """
+
+    def __init__(self, path: Path, key: str, text: str) -> None:
+        self.path = path
+        self.key = key
+        self.text = text
+        try:
+            document = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
+            said = getattr(error, "problem", None) or str(error).splitlines()[0]
+            raise HelmExtError(f"{place}: not YAML: {said}") from error
+        if not isinstance(document, dict | None):
+            raise HelmExtError(f"{path}: expected {key}: and a list, got {show(document)}")
+        self.document: dict[str, Any] = document or {}
+        entries = self.document.get(key) or []
+        if not isinstance(entries, list):
+            raise HelmExtError(f"{path}: {key}: expected a list, got {show(entries)}")
+        for number, entry in enumerate(entries):
+            if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                raise HelmExtError(f"{path}: {key}[{number}]: expected an entry with a name, got {show(entry)}")
+        self.entries: list[dict[str, Any]] = entries
+
+    @classmethod
+    def read(cls, path: Path, key: str) -> NamedList:
+        """Read the file; one that is not there is an empty list. Raises HelmExtError."""
+        try:
+            return cls(path, key, path.read_bytes().decode("utf-8"))
+        except FileNotFoundError:
+            return cls(path, key, "")
+        except (OSError, UnicodeDecodeError) as error:
+            raise HelmExtError(f"{path}: cannot be read: {error}") from error
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """Return the entry of this name; the last one, which HELM takes too."""
+        return next((entry for entry in reversed(self.entries) if entry["name"] == name), None)
+
+    def with_entry(self, entry: Mapping[str, Any]) -> NamedList:
+        """Return the list with one entry more, at its end. Raises HelmExtError."""
+        node = self._find_list()
+        newline = "\r\n" if "\r\n" in self.text else "\n"
+        if node is None:
+            text = self.text if not self.text or self.text.endswith("\n") else self.text + newline
+            made = text + f"{self.key}:{newline}" + write_entry(entry, 2, newline)
+        elif not self.entries:  # `[]`, `null`, or nothing
+            after = self.text[node.end_mark.index :]
+            made = self.text[: node.start_mark.index].rstrip(" ") + newline
+            made += write_entry(entry, 2, newline) + after.removeprefix(newline)
+        else:
+            self._require_block(node)
+            lines = self.text.splitlines(keepends=True)
+            end = self._last_line(lines, node.value[-1]) + 1
+            lines[end - 1] = lines[end - 1] if lines[end - 1].endswith("\n") else lines[end - 1] + newline
+            lines.insert(end, write_entry(entry, node.start_mark.column, newline))
+            made = "".join(lines)
+        return self._checked(made, [*self.entries, dict(entry)])
+
+    def without(self, name: str) -> NamedList:
+        """Return the list without the entries of this name. Raises HelmExtError."""
+        kept = [entry for entry in self.entries if entry["name"] != name]
+        node = self._find_list()
+        if node is None or len(kept) == len(self.entries):
+            return self
+        self._require_block(node)
+        lines = self.text.splitlines(keepends=True)
+        column = node.start_mark.column
+        for item, entry in reversed(list(zip(node.value, self.entries, strict=True))):
+            if entry["name"] != name:
+                continue
+            first = item.start_mark.line
+            while lines[first][column : column + 1] != "-":
+                first -= 1
+            del lines[first : self._last_line(lines, item) + 1]
+        made = "".join(lines)
+        if not kept:  # an empty list: HELM reads nothing as a mistake
+            node = yaml.compose(made, Loader=yaml.SafeLoader)
+            colon = next(key for key, _ in node.value if key.value == self.key).end_mark.index + 1
+            made = f"{made[:colon]} []{made[colon:]}"
+        return self._checked(made, kept)
+
+    def write(self) -> None:
+        """Put the file in place of what was there. Raises HelmExtError."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            mode = self.path.stat().st_mode & 0o777 if self.path.exists() else None
+            with open_part(self.path, mode) as part:
+                part.file.write(self.text.encode("utf-8"))
+                part.replace()
+        except OSError as error:
+            raise HelmExtError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def _find_list(self) -> Any:
+        """Return the list's node; None where the file has none."""
+        node = yaml.compose(self.text, Loader=yaml.SafeLoader)
+        return next((value for key, value in node.value if key.value == self.key), None) if node else None
+
+    def _require_block(self, node: Any) -> None:
+        if node.flow_style:
+            raise HelmExtError(
+                f"{self.path}:{node.start_mark.line + 1}: the list is in brackets, and is changed by hand only\n"
+                "  hint: write each entry on lines of its own, beginning with `- name:`"
+            )
+
+    def _last_line(self, lines: list[str], item: Any) -> int:
+        """Return the number of an entry's last line. YAML lets it end where the next one begins, after comments.
+
+        What a line that begins with `#` is, only YAML can tell: texts of several lines hold such lines too.
+        """
+        start, end = item.start_mark.index, item.end_mark.index
+        marks = [
+            token.end_mark
+            for token in yaml.scan(self.text, Loader=yaml.SafeLoader)
+            if start <= token.start_mark.index < token.end_mark.index <= end  # those that have characters
+        ]
+        mark = max(marks, key=lambda one: one.index, default=item.end_mark)
+        is_over = mark.line >= len(lines) or not lines[mark.line][: mark.column].strip()
+        last = min(mark.line, len(lines)) - 1 if is_over else mark.line
+        while not lines[last].strip():
+            last -= 1
+        return last
+
+    def _checked(self, text: str, entries: list[dict[str, Any]]) -> NamedList:
+        """Return the changed list, if it says what it is to say."""
+        with suppress(HelmExtError):
+            made = NamedList(self.path, self.key, text)
+            if made.document == {**self.document, self.key: entries}:
+                return made
+        raise HelmExtError(
+            f"{self.path}: this file is written in a way in which no entry can be changed here (anchors?)\n"
+            "  hint: change it by hand"
+        )
+
+
+def write_entry(entry: Mapping[str, Any], column: int, newline: str = "\n") -> str:
+    """Return an entry as an item of a list that begins in this column."""
+    text = yaml.dump(
+        [dict(entry)], Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
+    )
+    return textwrap.indent(text, " " * column).replace("\n", newline)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Escapes whatever cannot be seen: some of it ends a line, and would not survive that lines are indented."""
+
+    def represent_str(self, data: str) -> Any:
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 @dataclass
