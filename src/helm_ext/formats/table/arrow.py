@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, show
 from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.opening import open_raw
-from helm_ext.formats.table.table import Table, TableRow
+from helm_ext.formats.table.tables import Table, TableRow
 
 if TYPE_CHECKING:
     import datasets
@@ -30,42 +28,21 @@ HUB = "hub:"
 _BATCH = 1_000
 """Rows made Python values at a time."""
 
-_LFS = b"version https://git-lfs"
 
-_NOT_JSON = re.compile("date|time|duration|decimal|binary|map|interval")
-"""In the names of Arrow's types whose values JSON cannot hold."""
-
-
-class _ArrowTable(Table):
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self._fields: list[pa.Field] = []
-
-    def is_json(self, columns: Sequence[str] | None) -> bool:
-        """Whether JSON can hold all values of these columns."""
-        fields = (field for field in self._fields if columns is None or field.name in columns)
-        return not any(_NOT_JSON.search(str(field.type)) for field in fields)
-
-
-class ParquetTable(_ArrowTable):
+class ParquetTable(Table):
     """A Parquet file."""
 
     def __init__(self, path: str) -> None:
         """Read the schema. Raises DatasetError."""
         super().__init__(path)
-        with open_raw(path) as file:
-            start = file.read(len(_LFS))
-        if start == _LFS:
-            message = "this is a pointer of Git LFS, not the file itself"
-            raise DatasetSyntaxError.at(path, message, "fetch the file: git lfs pull", code="lfs-pointer")
         from pyarrow import ArrowException, parquet
 
         try:
             schema = parquet.read_schema(path)
         except (ArrowException, OSError) as error:
-            message = f"this is no valid Parquet file: {show(str(error))}"
-            raise DatasetSyntaxError.at(path, message, code="parquet") from error
-        self._fields, self.columns = list(schema), list(schema.names)
+            message, hint = f"this is no valid Parquet file: {show(str(error))}", "is it a pointer? git lfs pull"
+            raise DatasetSyntaxError.at(path, message, hint, code="parquet") from error
+        self.columns = list(schema.names)
         features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         self.class_labels = _read_class_labels(features.get("info", {}).get("features", {}))
 
@@ -73,6 +50,7 @@ class ParquetTable(_ArrowTable):
         """Yield (position, cells, ""). Raises DatasetError."""
         from pyarrow import ArrowException, parquet
 
+        self.digest = _hash_file(Path(self.path))
         number = 0
         try:
             with parquet.ParquetFile(self.path) as opened:
@@ -82,10 +60,6 @@ class ParquetTable(_ArrowTable):
         except (ArrowException, OSError) as error:
             message = f"the file cannot be read after row {number}: {show(str(error))}"
             raise DatasetSyntaxError.at(self.path, message, code="parquet") from error
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the file."""
-        return _hash_file(Path(self.path))
 
 
 def _read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -132,7 +106,7 @@ def is_saved_dataset(folder: Path) -> bool:
     return (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file()
 
 
-class SavedTable(_ArrowTable):
+class SavedTable(Table):
     """One saved dataset, or one of the Hub, of one or several splits."""
 
     def __init__(self, path: str) -> None:
@@ -145,7 +119,6 @@ class SavedTable(_ArrowTable):
         columns: dict[str, None] = {}
         for name, split in self._splits.items():
             columns.update(dict.fromkeys(split.column_names))
-            self._fields += split.features.arrow_schema
             labels = _read_class_labels(datasets.Features.to_dict(split.features))
             for column, names in labels.items():
                 if self.class_labels.setdefault(column, names) != names:
@@ -155,6 +128,8 @@ class SavedTable(_ArrowTable):
 
     def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
         """Yield (position over all splits, cells, the name of the split)."""
+        is_of_hub = self.path.startswith(HUB)
+        self.digest = hashlib.sha256(self.path.encode()).hexdigest() if is_of_hub else _hash_folder(Path(self.path))
         number = 0
         for name, split in self._splits.items():
             kept = split if columns is None else split.select_columns([c for c in columns if c in split.column_names])
@@ -163,16 +138,13 @@ class SavedTable(_ArrowTable):
             for number, cells in enumerate(_read_batches(batches), number + 1):  # noqa: B020 - goes on counting
                 yield number, cells, name
 
-    def digest(self) -> str:
-        """Return the SHA-256 of the folder's files, or of the name and commit on the Hub."""
-        whole = hashlib.sha256()
-        if self.path.startswith(HUB):
-            whole.update(self.path.encode())
-        else:
-            folder = Path(self.path)
-            for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-                whole.update(f"{file.relative_to(folder).as_posix()}\0{_hash_file(file)}\n".encode())
-        return whole.hexdigest()
+
+def _hash_folder(folder: Path) -> str:
+    """Return the SHA-256 of all files of a folder, with their names."""
+    whole = hashlib.sha256()
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        whole.update(f"{file.relative_to(folder).as_posix()}\0{_hash_file(file)}\n".encode())
+    return whole.hexdigest()
 
 
 def _load_from_disk(path: str) -> dict[str, datasets.Dataset]:
@@ -182,25 +154,13 @@ def _load_from_disk(path: str) -> dict[str, datasets.Dataset]:
         loaded = datasets.load_from_disk(path)
     except Exception as error:
         # The library raises many kinds, also its own and pyarrow's, for folders that are not whole.
-        hint = _way_out(str(error))
         message = f"the saved dataset cannot be read: {show(str(error))}"
+        hint = (
+            f"`datasets` {datasets.__version__} is installed here: what a newer version wrote needs pip install -U "
+            "datasets, or is written with that as Parquet: load_from_disk(FOLDER).to_parquet(FILE), for each split"
+        )
         raise DatasetSyntaxError.at(path, message, hint, code="saved-dataset") from error
     return dict(loaded) if isinstance(loaded, datasets.DatasetDict) else {"": loaded}
-
-
-def _way_out(said: str) -> str:
-    """Return what to do about an error of the library; "" for one that is not known.
-
-    Since 4.0 the library writes lists as the feature `List`, which older versions do not know.
-    """
-    import datasets
-
-    if "Feature type" not in said or "not found" not in said:
-        return ""
-    return (
-        f"a newer version of `datasets` wrote it than is installed here ({datasets.__version__}): pip install -U "
-        "datasets, or write the table with the newer one: load_from_disk(FOLDER).to_parquet(FILE), for each split"
-    )
 
 
 def _load_from_hub(path: str) -> dict[str, datasets.Dataset]:

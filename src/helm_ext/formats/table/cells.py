@@ -9,10 +9,11 @@ from helm_ext.errors import show
 from helm_ext.formats.imported.cells import CellError, parse_list
 from helm_ext.formats.imported.gold import to_options
 
-__all__ = ["CellError", "label_options", "look_up", "parse_list", "read_options", "to_json_value", "to_text"]
+Cells = Mapping[str, Any]
+"""Column to value. A column that a row lacks is absent."""
 
 
-def look_up(cells: Mapping[str, Any], path: str) -> Any:
+def look_up(cells: Cells, path: str) -> Any:
     """Return the value of a column, or of a path with dots (`doc.query`, `results.0.text`); None where there is none.
 
     A column whose own name has dots is found first. On the way, a text is read as the list or object it spells
@@ -74,7 +75,7 @@ def read_options(value: Any) -> dict[str, str]:
     """
     if isinstance(value, str):
         value = parse_list(value)
-    labels: Sequence[Any] | None = None
+    texts, labels = value, None
     if isinstance(value, Mapping):
         if isinstance(value.get("text"), list | tuple):
             texts, labels = value["text"], value.get("label")
@@ -85,28 +86,28 @@ def read_options(value: Any) -> dict[str, str]:
     elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
         texts, labels = [item.get("text") for item in value], [item.get("label") for item in value]
         labels = None if None in labels else labels
-    else:
-        texts = value
     if not isinstance(texts, list | tuple):
         raise CellError(f"expected a list of options, got {show(value)}")
-    if labels is None:
-        texts = list(texts)
-        while texts and texts[-1] is None:  # rows with fewer options than others
-            texts.pop()
+    return label_options(texts, labels)
+
+
+def label_options(texts: Sequence[Any], labels: Sequence[Any] | None) -> dict[str, str]:
+    """Return options under their labels, or A, B, ...; then those that a row lacks at the end are left out.
+
+    Raises CellError for fewer than two, and for labels that are missing or doubled.
+    """
+    texts = list(texts)
+    while labels is None and texts and texts[-1] is None:
+        texts.pop()
     if len(texts) < 2:
-        raise CellError(f"expected two or more options, got {show(value)}")
+        raise CellError(f"expected two or more options, got {len(texts)}")
     written = [to_text(text) for text in texts]
-    return label_options(written, labels)
-
-
-def label_options(texts: Sequence[str], labels: Sequence[Any] | None) -> dict[str, str]:
-    """Return options under their labels, or A, B, ... Raises CellError for labels that are missing or doubled."""
     if labels is None:
         try:
-            return to_options(texts)
+            return to_options(written)
         except ValueError as error:
             raise CellError(str(error)) from None
     named = [to_text(label).strip() for label in labels]
-    if len(named) != len(texts) or len(set(named)) != len(named) or "" in named:
-        raise CellError(f"{len(texts)} options and the labels {show(list(labels))}: each needs one of its own")
-    return dict(zip(named, texts, strict=True))
+    if len(named) != len(written) or len(set(named)) != len(named) or "" in named:
+        raise CellError(f"{len(written)} options and the labels {show(list(labels))}: each needs one of its own")
+    return dict(zip(named, written, strict=True))

@@ -64,7 +64,7 @@ def _is_rows(seen: Seen) -> bool:
         is_row = isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         is_row = not newline  # longer than what is looked at
-    from helm_ext.formats.table.table import LINES, plain_suffix
+    from helm_ext.formats.table.tables import LINES, plain_suffix
 
     return is_row and (rest.lstrip().startswith(b"{") or plain_suffix(str(seen.path)) in LINES)
 
@@ -81,7 +81,7 @@ class _Table(ImportedFormat):
     def claims(self, seen: Seen) -> Claim:
         """A saved dataset, Parquet, CSV by its ending; JSON by the keys of its rows."""
         from helm_ext.formats.table.arrow import is_saved_dataset
-        from helm_ext.formats.table.table import plain_suffix
+        from helm_ext.formats.table.tables import plain_suffix
 
         path = str(seen.path)
         if path.startswith("hub:"):
@@ -126,7 +126,7 @@ class _Table(ImportedFormat):
 
     def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
         """A table is read as the mapping file beside it says."""
-        from helm_ext.formats.table.mapping_file import find_mapped
+        from helm_ext.formats.table.options import find_mapped
 
         mapped = set(map(Path.resolve, find_mapped(files)))
         return [each for each in files if each.resolve() not in mapped]
@@ -162,13 +162,13 @@ class _Table(ImportedFormat):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a mapping file."""
-        from helm_ext.formats.table.mapping_file import json_schema
+        from helm_ext.formats.table.options import json_schema
 
         return json_schema()
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Add the `by` of a mapping file to the arguments of the pipeline."""
-        from helm_ext.formats.table.loading import list_said
+        from helm_ext.formats.table.options import list_said
 
         if by := list_said(arguments, "by"):
             arguments = {**arguments, "by": by}

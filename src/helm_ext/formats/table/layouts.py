@@ -1,4 +1,4 @@
-"""Layouts that are known by their structure: of public datasets here, in `tool_layouts` of what other tools write.
+"""Layouts that are known by their structure: of public datasets, and of what other tools write.
 
 What a layout needs beyond the names of columns (`roles`) is said here: golds that stand inside a longer text, options
 that depend on the row, what readers of a score must know. Each is recognised by its columns and its first row; a row
@@ -7,20 +7,16 @@ that then breaks it is an error with its line.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from helm_ext.errors import show
+from helm_ext.formats.imported.cells import CellError, parse_list
 from helm_ext.formats.imported.gold import Kind
-from helm_ext.formats.table.cells import CellError, parse_list, read_options, to_text
-from helm_ext.formats.table.table import Cells
-
-GOLD, OPTIONS, THOUGHT, LIKELIHOODS, SCORES, QUESTION, OUTPUT = (
-    "\0gold", "\0options", "\0thought", "\0likelihoods", "\0scores", "\0question", "\0output",
-)  # fmt: skip
-"""Keys of what a layout adapts: no column is called so."""
+from helm_ext.formats.table.cells import Cells, read_options, to_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +27,11 @@ class Layout:
     why: str
     """By what it was recognised, in words."""
     roles: Mapping[str, str]
-    """Role to column, or to a key of `adapt`."""
+    """Role to column."""
+    made: Mapping[str, str] = field(default_factory=dict)
+    """Role that is no column to what of the cells it is, in words."""
     adapt: Callable[[Cells], Mapping[str, Any]] | None = None
-    """From the cells of a row to what a role needs beside them. Raises CellError."""
-    shown: Mapping[str, str] = field(default_factory=dict)
-    """Role to what of the cells it is, in words, where that is no column."""
+    """From the cells of a row to the values of these. Raises CellError."""
     gold_kind: Kind | None = None
     index_base: int | None = None
     notes: Sequence[str] = ()
@@ -61,17 +57,23 @@ class Layout:
     """What to do with a table of several."""
 
 
-Named = Mapping[str, str]
+_Named = Mapping[str, str]
 """Column in lower case to column."""
 
 
-def has(named: Named, *columns: str) -> bool:
+def _has(named: _Named, *columns: str) -> bool:
     """Whether a table has all of these columns, which are given in lower case."""
     return all(column in named for column in columns)
 
 
-def _hellaswag(named: Named, _: Cells) -> Layout | None:
-    if not has(named, "ctx", "endings", "label"):
+def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
+    """Return the layout of a table with these columns and this first row; None for one that is not known."""
+    named = {column.strip().casefold().replace(" ", "_"): column for column in columns}
+    return next((found for find in _LAYOUTS if (found := find(named, sample)) is not None), None)
+
+
+def _hellaswag(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "ctx", "endings", "label"):
         return None
     roles = {"question": named["ctx"], "options": named["endings"], "gold": named["label"]}
     shown = (
@@ -87,8 +89,8 @@ def _hellaswag(named: Named, _: Cells) -> Layout | None:
 _AFTER_HASHES = re.compile(r"####\s*(\S[^\n]*?)\s*\Z")
 
 
-def _gsm8k(named: Named, sample: Cells) -> Layout | None:
-    if not has(named, "question", "answer"):
+def _gsm8k(named: _Named, sample: Cells) -> Layout | None:
+    if not _has(named, "question", "answer"):
         return None
     column = named["answer"]
     value = sample.get(column)
@@ -101,20 +103,20 @@ def _gsm8k(named: Named, sample: Cells) -> Layout | None:
         if match is None or not isinstance(text, str):
             raise CellError(f'expected an answer that ends in "#### RESULT", got {show(text)}')
         thought = re.sub(r"<<[^<>]*>>", "", text[: text.rindex("####")]).strip()
-        return {GOLD: match[1].replace(",", ""), THOUGHT: thought}
+        return {"gold": match[1].replace(",", ""), "thought": thought}
 
     return Layout(
         name="GSM8K", why="answers that end in `#### RESULT`",
-        roles={"question": named["question"], "gold": GOLD, "thought": THOUGHT}, adapt=adapt,
-        shown={"gold": f"what follows #### in {column}, without commas"},
+        roles={"question": named["question"]}, adapt=adapt,
+        made={"gold": f"what follows #### in {column}, without commas", "thought": "what stands before"},
         notes=("what counts is the last number of each answer, as in lm-eval's flexible-extract",),
         scoring={"extract": r"(-?\d[\d,]*(?:\.\d+)?)"},
         live={"max_tokens": 400, "stop_sequences": ["\n\n"]},
     )  # fmt: skip
 
 
-def _truthfulqa_choice(named: Named, _: Cells) -> Layout | None:
-    if not has(named, "question") or not ("mc1_targets" in named or "mc2_targets" in named):
+def _truthfulqa_choice(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "question") or not ("mc1_targets" in named or "mc2_targets" in named):
         return None
     column = named.get("mc1_targets", named.get("mc2_targets", ""))
 
@@ -124,21 +126,21 @@ def _truthfulqa_choice(named: Named, _: Cells) -> Layout | None:
         labels = targets.get("labels") if isinstance(targets, Mapping) else None
         if not isinstance(labels, list):
             raise CellError(f"expected choices and labels, got {show(targets)}")
-        return {GOLD: labels, OPTIONS: read_options(targets)}
+        return {"gold": labels, "options": read_options(targets)}
 
     single = column.casefold().startswith("mc1")
     return Layout(
         name="TruthfulQA (multiple choice)", why=f"the column {column}", adapt=adapt, gold_kind="flags",
-        roles={"question": named["question"], "options": OPTIONS, "gold": GOLD},
-        shown={"options": f"{column}.choices", "gold": f"the 1s of {column}.labels"},
+        roles={"question": named["question"]},
+        made={"options": f"{column}.choices", "gold": f"the 1s of {column}.labels"},
         notes=() if single else ("several options are right (mc2): any of them counts",),
         live_notes=("the right option is the first of every row of the file: a live run shows them in another order",),
         shuffles=True,
     )  # fmt: skip
 
 
-def _truthfulqa_text(named: Named, _: Cells) -> Layout | None:
-    if not has(named, "question", "best_answer", "correct_answers"):
+def _truthfulqa_text(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "question", "best_answer", "correct_answers"):
         return None
     best, correct = named["best_answer"], named["correct_answers"]
 
@@ -149,18 +151,18 @@ def _truthfulqa_text(named: Named, _: Cells) -> Layout | None:
         if not isinstance(accepted, list):
             raise CellError(f"expected a list of answers, got {show(accepted)}")
         texts = [to_text(text).strip() for text in [cells.get(best) or "", *accepted]]
-        return {GOLD: list(dict.fromkeys(filter(None, texts)))}
+        return {"gold": list(dict.fromkeys(filter(None, texts)))}
 
     return Layout(
         name="TruthfulQA (text)", why="the columns best_answer and correct_answers", adapt=adapt,
-        roles={"question": named["question"], "gold": GOLD},
-        shown={"gold": f"{best} and {correct}"},
+        roles={"question": named["question"]},
+        made={"gold": f"{best} and {correct}"},
         notes=("answers are compared with the correct ones as texts; the paper has a model judge them",),
     )  # fmt: skip
 
 
-def _squad(named: Named, sample: Cells) -> Layout | None:
-    if not has(named, "context", "question", "answers"):
+def _squad(named: _Named, sample: Cells) -> Layout | None:
+    if not _has(named, "context", "question", "answers"):
         return None
     column = named["answers"]
     answers = sample.get(column)
@@ -168,8 +170,8 @@ def _squad(named: Named, sample: Cells) -> Layout | None:
         return None
     return Layout(
         name="SQuAD", why="the columns context, question and answers with text and answer_start",
-        roles={"question": named["question"], "context": named["context"], "gold": GOLD},
-        adapt=lambda cells: {GOLD: _read_spans(cells.get(column))}, shown={"gold": f"{column}.text"},
+        roles={"question": named["question"], "context": named["context"]},
+        adapt=lambda cells: {"gold": _read_spans(cells.get(column))}, made={"gold": f"{column}.text"},
         notes=(
             'a question without an answer (version 2) has the gold "": an empty prediction is right',
             "normalized_exact_match and normalized_f1 count it so; HELM's exact_match and f1_score say 0",
@@ -191,9 +193,9 @@ _TRUTHS: Mapping[Any, bool] = {
 }  # fmt: skip
 
 
-def _boolq(named: Named, sample: Cells) -> Layout | None:
+def _boolq(named: _Named, sample: Cells) -> Layout | None:
     golds = [column for column in ("answer", "label") if column in named]
-    if not has(named, "question", "passage") or len(golds) != 1:
+    if not _has(named, "question", "passage") or len(golds) != 1:
         return None
     column = named[golds[0]]
 
@@ -211,12 +213,262 @@ def _boolq(named: Named, sample: Cells) -> Layout | None:
         return None
     return Layout(
         name="BoolQ", why=f"the columns question, passage and {column} with true or false",
-        roles={"question": named["question"], "context": named["passage"], "gold": GOLD},
-        adapt=lambda cells: {GOLD: read(cells.get(column))}, shown={"gold": column},
+        roles={"question": named["question"], "context": named["passage"]},
+        adapt=lambda cells: {"gold": read(cells.get(column))}, made={"gold": column},
         hidden_hint="BoolQ's test split has no answers: use the validation split",
     )  # fmt: skip
 
 
-LAYOUTS: Sequence[Callable[[Named, Cells], Layout | None]] = (
+def _lighteval(_: _Named, sample: Cells) -> Layout | None:
+    if not isinstance(sample.get("doc"), Mapping) or not isinstance(sample.get("model_response"), Mapping):
+        return None
+    return Layout(
+        name="lighteval details", why="the columns doc and model_response", adapt=_adapt_lighteval, tool="lighteval",
+        roles={"question": "doc.query", "output": "model_response.text", "id": "doc.id", "source_scores": "metric"},
+        made={"options": "doc.choices, where not all of them are right", "gold": "doc.gold_index",
+              "likelihoods": "model_response.logprobs"},
+    )  # fmt: skip
+
+
+def _adapt_lighteval(cells: Cells) -> dict[str, Any]:
+    """Return the golds of a row: options where not every choice is right, else accepted texts."""
+    doc, response = cells["doc"], cells["model_response"]
+    choices, index = doc.get("choices"), doc.get("gold_index")
+    right = index if isinstance(index, list) else [index]
+    if not isinstance(choices, list) or not choices:
+        raise CellError(f"expected doc.choices, got {show(choices)}")
+    if not all(isinstance(at, int) and 0 <= at < len(choices) for at in right):
+        raise CellError(f"doc.gold_index is {show(index)}, and there are {len(choices)} choices")
+    logprobs = response.get("logprobs") or []
+    if response.get("text"):
+        logprobs = []
+    if len({*right}) == len(choices) and not logprobs:
+        return {"options": None, "gold": choices, "likelihoods": None}
+    found: dict[str, Any] = {"options": read_options(choices), "gold": sorted({*right}), "likelihoods": None}
+    if logprobs:
+        if len(logprobs) != len(choices):
+            raise CellError(f"{len(logprobs)} log-probabilities for {len(choices)} choices")
+        greedy = response.get("argmax_logits_eq_gold") or []
+        alone = response.get("unconditioned_logprobs") or []
+        found["likelihoods"] = [
+            {"text": text, "logprob": logprob,
+             **({"greedy": bool(greedy[at])} if len(greedy) == len(choices) else {}),
+             **({"alone": alone[at]} if len(alone) == len(choices) else {})}
+            for at, (text, logprob) in enumerate(zip(choices, logprobs, strict=True))
+        ]  # fmt: skip
+    return found
+
+
+def _opencompass(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "origin_prompt", "prediction"):
+        return None
+    roles = {"question": "origin_prompt", "output": "prediction", "gold": named.get("gold", "gold")}
+    return Layout(
+        name="OpenCompass predictions", why="the keys origin_prompt and prediction",
+        roles={**roles, **({"id": "idx"} if "idx" in named else {})}, tool="opencompass",
+        hidden_hint="OpenCompass does not write golds that are 0 or empty: without them nothing can be scored",
+    )  # fmt: skip
+
+
+def _deepeval(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "input", "actualoutput"):
+        return None
+    return Layout(
+        name="deepeval test run", why="the keys input and actualOutput",
+        roles={"question": named["input"], "output": named["actualoutput"],
+               "gold": named.get("expectedoutput", "expectedOutput")},
+        made={"source_scores": "metricsData"}, adapt=_adapt_deepeval, tool="deepeval", allows_hidden=True,
+        notes=("deepeval's own scores are mostly given by a model that judges",),
+    )  # fmt: skip
+
+
+def _adapt_deepeval(cells: Cells) -> dict[str, Any]:
+    scores = {}
+    for metric in cells.get("metricsData") or ():
+        if isinstance(metric, Mapping) and isinstance(metric.get("name"), str):
+            scores[metric["name"]] = metric.get("score")
+    return {"source_scores": scores}
+
+
+def _promptfoo(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "promptidx", "testcase", "prompt"):
+        return None
+    return Layout(
+        name="promptfoo results", why="the keys promptIdx, testCase and prompt", adapt=_adapt_promptfoo,
+        tool="promptfoo", allows_hidden=True,
+        roles={},
+        made={
+            "question": "prompt.raw", "output": "response.output", "source_scores": "score, success, namedScores",
+            "gold": "testCase.assert: what the answer must be equal to, or contain",
+        },
+        hidden_hint="no assertion says what the answer must be equal to, or contain: name the variable, gold=vars.NAME",
+        notes=("golds are what promptfoo's assertions compare with; whether a row passed stands beside as `pass`",),
+        model=_name_promptfoo_run, main="pass",
+        several_models="score them one by one: jq -c '(.results.results? // .results)[] | "
+        'select(.provider.id == "PROVIDER" and .promptIdx == 0)\' FILE > ONE.jsonl',
+    )  # fmt: skip
+
+
+def _name_promptfoo_run(cells: Cells) -> str:
+    """Return the provider, and the prompt where it is not the first one."""
+    provider = cells.get("provider")
+    name = provider.get("label") or provider.get("id") if isinstance(provider, Mapping) else provider
+    index = cells.get("promptIdx") or 0
+    return f"{name}-prompt-{index}" if index else str(name or "")
+
+
+_COMPARED = {"equals", "iequals", "contains", "icontains", "contains-any", "icontains-any", "starts-with"}
+"""Assertions of promptfoo whose value is what the answer must be, or hold."""
+
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+def _adapt_promptfoo(cells: Cells) -> dict[str, Any]:
+    prompt, response, test = cells.get("prompt"), cells.get("response"), cells.get("testCase")
+    raw = prompt.get("raw") if isinstance(prompt, Mapping) else prompt
+    output = response.get("output") if isinstance(response, Mapping) else None
+    if output is not None and not isinstance(output, str):
+        output = json.dumps(output, ensure_ascii=False)
+    assertions = test.get("assert") if isinstance(test, Mapping) else None
+    variables = cells.get("vars") or (test.get("vars") if isinstance(test, Mapping) else None) or {}
+    golds = [
+        each.get("value") for each in assertions or () if isinstance(each, Mapping) and each.get("type") in _COMPARED
+    ]
+    scores = dict(cells.get("namedScores") or {})
+    if not cells.get("error"):
+        scores = {"score": cells.get("score"), "pass": cells.get("success"), **scores}
+    return {
+        "question": _read_turns(raw), "output": output, "source_scores": scores,
+        "gold": _fill_in(golds[0], variables) if golds else None,
+    }  # fmt: skip
+
+
+def _read_turns(prompt: Any) -> Any:
+    """Return a prompt of promptfoo; where its text spells a conversation in JSON, the turns."""
+    if not isinstance(prompt, str) or not prompt.lstrip().startswith("["):
+        return prompt
+    try:
+        turns = json.loads(prompt)
+    except ValueError:
+        return prompt
+    is_chat = bool(turns) and all(isinstance(turn, dict) and {"role", "content"} <= turn.keys() for turn in turns)
+    return turns if is_chat else prompt
+
+
+def _fill_in(value: Any, variables: Mapping[str, Any]) -> Any:
+    """Return a value that an answer is compared with; `{{name}}` alone is the variable of this name."""
+    match = _VARIABLE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return value if match is None else variables.get(match[1])
+
+
+def _evalscope(named: _Named, sample: Cells) -> Layout | None:
+    if not _has(named, "index", "target", "sample_score"):
+        return None
+    score = _read_review(sample)
+    return Layout(
+        main=str(score.get("main_score_name") or next(iter(score.get("value") or ()), "")),
+        name="evalscope reviews", why="the keys index, target and sample_score", adapt=_adapt_evalscope,
+        tool="evalscope", allows_hidden=True,
+        roles={"gold": "target", "id": "index"},
+        made={"question": "messages up to the answer", "output": "the answer that evalscope extracted, else all",
+              "source_scores": "sample_score.score.value"},
+    )  # fmt: skip
+
+
+def _read_review(cells: Cells) -> Mapping[str, Any]:
+    review = cells.get("sample_score")
+    score = review.get("score") if isinstance(review, Mapping) else None
+    return score if isinstance(score, Mapping) else {}
+
+
+def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
+    score = _read_review(cells)
+    if not score:
+        raise CellError(f"expected sample_score.score, got {show(cells.get('sample_score'))}")
+    extracted, whole = score.get("extracted_prediction"), score.get("prediction")
+    asked = [turn for turn in cells.get("messages") or () if isinstance(turn, Mapping)]
+    while asked and asked[-1].get("role") != "user":
+        asked.pop()
+    turns = [{"role": turn.get("role"), "content": _join_parts(turn.get("content"))} for turn in asked]
+    question = turns[0]["content"] if len(turns) == 1 else turns or cells.get("input")
+    value = score.get("value")
+    return {
+        "question": question, "output": extracted if extracted is not None else whole,
+        "source_scores": value if isinstance(value, Mapping) else {},
+    }  # fmt: skip
+
+
+def _join_parts(content: Any) -> Any:
+    """Return the text of a turn whose content may be in parts."""
+    if not isinstance(content, list):
+        return content
+    parts = [part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    if len(parts) != len(content):
+        raise CellError("the question holds pictures, or other parts that are no text, which tables do not have")
+    return "\n".join(parts)
+
+
+def _opencompass_details(named: _Named, _: Cells) -> Layout | None:
+    if not _has(named, "prompt", "origin_prediction", "predictions", "references"):
+        return None
+    return Layout(
+        name="OpenCompass results", why="details with prompt, predictions and references", tool="opencompass",
+        roles={"question": "prompt", "output": "predictions", "gold": "references", "id": "idx"},
+        made={"source_scores": "correct"} if "correct" in named else {},
+        adapt=lambda cells: {"source_scores": {"correct": cells.get("correct")}}, main="correct",
+        notes=("what is scored is the answer that OpenCompass extracted; output=origin_prediction is all of it",),
+    )  # fmt: skip
+
+
+def _ragas(named: _Named, _: Cells) -> Layout | None:
+    """Its samples since 0.2 (dataset_schema.py), and before: there `answer` is the model's."""
+    if _has(named, "user_input", "response", "reference"):
+        roles = {"question": named["user_input"], "output": named["response"], "gold": named["reference"]}
+    elif _has(named, "question", "answer", "contexts") and ("ground_truth" in named or "ground_truths" in named):
+        gold = named.get("ground_truth", named.get("ground_truths", ""))
+        roles = {"question": named["question"], "output": named["answer"], "gold": gold}
+    else:
+        return None
+    return Layout(
+        name="ragas samples", why=f"the columns {', '.join(roles.values())}", roles=roles, tool="ragas",
+        notes=("answers are compared with the reference as texts; scores=COLUMN+COLUMN takes ragas' own along",),
+    )  # fmt: skip
+
+
+def _own_export(named: _Named, sample: Cells) -> Layout | None:
+    """`helm-ext export` of predictions (`analysis.export.columns`), in each of its kinds of file."""
+    if not _has(named, "run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"):
+        return None
+    run = sample.get("run")
+
+    def adapt(cells: Cells) -> dict[str, Any]:
+        if cells.get("run") != run:
+            hint = "export each run to a file of its own: helm-ext export FOLDER"
+            raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+        options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
+        answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
+        return {
+            "question": cells.get("input") or _parsed(cells, "messages"),
+            "options": read_options(options) if options else None,
+            "gold": _parsed(cells, "gold"),
+            "output": None if cells.get("left_out") else answers or None,
+        }
+
+    return Layout(
+        name="helm-ext export", why="the columns run, instance_id, completions and left_out", adapt=adapt,
+        roles={"id": "instance_id"},
+        made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
+        gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
+    )  # fmt: skip
+
+
+def _parsed(cells: Cells, column: str) -> Any:
+    """Return what a cell holds, also where it is written as text: in CSV every cell is."""
+    value = cells.get(column)
+    return parse_list(value) if isinstance(value, str) and value else value or None
+
+
+_LAYOUTS: Sequence[Callable[[_Named, Cells], Layout | None]] = (
+    _lighteval, _opencompass, _opencompass_details, _deepeval, _promptfoo, _evalscope, _ragas, _own_export,
     _hellaswag, _truthfulqa_choice, _truthfulqa_text, _squad, _boolq, _gsm8k,
 )  # fmt: skip

@@ -1,14 +1,31 @@
-"""What a run entry, or a mapping file, says of a table."""
+"""What a run entry says of a table, or `NAME.table.json`, a mapping file beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import (
+    DatasetError,
+    DatasetSchemaError,
+    Location,
+    Problem,
+    RunEntryError,
+    did_you_mean,
+    format_path,
+    show,
+)
 from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
+from helm_ext.formats.imported.format import SHARED_ARGUMENTS
 from helm_ext.formats.imported.gold import Kind as GoldKind
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_SUFFIX = ".table.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +101,120 @@ READ = (
              "`yes`", names_data=True),
 )  # fmt: skip
 """Arguments that say how a table is read."""
+
+_BY = next(argument for argument in SHARED_ARGUMENTS if argument.name == "by")
+
+
+def read_options(arguments: Mapping[str, Any]) -> tuple[Options, str]:
+    """Return what the arguments and the mapping file say, and the mapping file's digest, or "".
+
+    Raises DatasetError for a mapping file, RunEntryError for arguments.
+    """
+    path = str(arguments["path"])
+    given = {key: value for key, value in arguments.items() if value is not None and key != "path"}
+    known = {field.name for field in fields(Options)}
+    for key in given:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"known: {', '.join(sorted(known))}"
+            raise RunEntryError(f"table: unknown argument {key!r}\n  hint: {hint}")
+    if not path.casefold().endswith(_SUFFIX):
+        return Options(path=path, **given), ""
+    options, digest = read_mapping(path)
+    return replace(options, **given), digest
+
+
+def list_said(arguments: Mapping[str, Any], name: str) -> list[str]:
+    """Return what the arguments, or else the mapping file, name: columns of outputs, say."""
+    given, path = arguments.get(name), str(arguments.get("path", ""))
+    if given is None and path.casefold().endswith(_SUFFIX):
+        given = getattr(read_mapping(path)[0], name)
+    return list(given or ())
+
+
+def find_mapped(files: Iterable[Path]) -> Iterator[Path]:
+    """Yield the tables that mapping files among these name. One that cannot be read is reported when it is used."""
+    for each in files:
+        if each.name.casefold().endswith(_SUFFIX):
+            with suppress(DatasetError):
+                yield Path(read_mapping(str(each))[0].path)
+
+
+def read_mapping(path: str) -> tuple[Options, str]:
+    """Return what a mapping file says, and the SHA-256 of its bytes. Raises DatasetError."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from helm_ext.files import parse_json, read_source
+
+    source = read_source(path)
+    value = parse_json(source.data, path)
+    try:
+        said: dict[str, Any] = dict(TypeAdapter(_mapping_model()).validate_python(value))
+    except ValidationError as error:
+        raise DatasetSchemaError(_problems(error, path, source.text())) from None
+    said.pop("$schema", None)
+    for argument in (*READ, _BY):
+        if argument.kind is SEVERAL and isinstance(said.get(argument.name), str):
+            said[argument.name] = [said[argument.name]]
+    table = said.pop("path")
+    if not table.startswith("hub:"):
+        table = str(Path(path).parent / table)
+    options = Options(path=table, **said)
+    return (options if options.name else replace(options, name=Path(path).name[: -len(_SUFFIX)])), source.digest
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a mapping file."""
+    from helm_ext.formats.json_schemas import to_json_schema
+
+    return to_json_schema(_mapping_model(), title="table mapping")
+
+
+def _mapping_model() -> Any:
+    """Return the typed dict that a mapping file must be."""
+    from pydantic import ConfigDict, Field, with_config
+    from typing_extensions import Required, TypedDict
+
+    several = str | Annotated[list[str], Field(min_length=1)]
+    choices: Mapping[str, Any] = {
+        "header": Literal["yes", "no"], "gold_kind": GoldKind, "index_base": Literal[0, 1],
+        "empty": Literal["answer", "not_run"],
+    }  # fmt: skip
+    types: dict[str, Any] = {
+        argument.name: Annotated[
+            several if argument.kind is SEVERAL else choices.get(argument.name, str),
+            Field(description=argument.description),
+        ]
+        for argument in (*READ, _BY)
+    }
+    types |= {key: Annotated[kind, Field(description=said)] for key, (kind, said) in _MORE.items()}
+    types["path"] = Required[types["path"]]
+    return with_config(ConfigDict(strict=True, extra="forbid"))(TypedDict("MappingModel", types, total=False))  # type: ignore[operator]
+
+
+_MORE: Mapping[str, tuple[Any, str]] = {
+    "$schema": (str, "the JSON Schema that an editor checks the file against"),
+    "path": (str, "the table, relative to this file; or `hub:OWNER/NAME@REVISION`"),
+    "name": (str, "the dataset's name; absent: the table's"),
+    "display_name": (str, "title in reports"),
+    "description": (str, "what it is about"),
+    "adapter_spec": (dict[str, Any], "how a live run asks: keys of `adapter_spec` (docs/adapter_spec.md)"),
+    "scoring": (dict[str, Any], "how answers become scores: keys of `scoring` (docs/adapter_spec.md)"),
+}
+"""Keys of a mapping file beside the arguments, their types and descriptions."""
+
+
+def _problems(error: ValidationError, path: str, text: str) -> list[Problem]:
+    from helm_ext.files import locate
+
+    known = sorted({*_MORE, _BY.name, *(argument.name for argument in READ)})
+    found: list[Problem] = []
+    for item in error.errors(include_url=False):
+        place = tuple(part for part in item["loc"] if isinstance(part, int) or part in known or not found)
+        message, hint = f"expected {item['msg'].removeprefix('Input should be ')}, got {show(item['input'])}", ""
+        if item["type"] == "extra_forbidden":
+            message, hint = "unknown key", did_you_mean(str(place[-1]), known) or f"known: {', '.join(known)}"
+        elif item["type"] == "missing":
+            message = "missing"
+        location = Location(path, locate(text, [place])[place] if place else None, format_path(place))
+        found.append(DatasetSchemaError.problem_at(location, message, hint, code="mapping"))
+    return found

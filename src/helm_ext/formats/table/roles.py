@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, did_you_mean, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.table.layouts import Layout
+from helm_ext.formats.table.layouts import Layout, find_layout
 from helm_ext.formats.table.options import Options
-from helm_ext.formats.table.table import Cells, Table
-from helm_ext.formats.table.tool_layouts import find_layout
+from helm_ext.formats.table.tables import Table
 
 CANDIDATES: Mapping[str, Sequence[str]] = {
     "question": ("question", "prompt", "input", "query", "problem", "instruction"),
@@ -35,9 +34,6 @@ CANDIDATES: Mapping[str, Sequence[str]] = {
 _NAMED = ("scores", "judgements")
 """Roles that the user alone gives."""
 
-OUTPUT_NAMES = frozenset(CANDIDATES["output"])
-"""A column of another name is called after its model."""
-
 _GROUP = re.compile(r"(?:(option|opt|choice|ending|answer|sol)[ _-]?)?([a-z]|\d\d?)", re.IGNORECASE)
 """A column that holds one option: `A`, `option_a`, `choice1`."""
 
@@ -45,14 +41,12 @@ _WRONG = re.compile(r"(?:distractor|(?:incorrect|wrong)[ _-]?(?:answer|option|ch
 """A column that holds one wrong option: `distractor1` (SciQ), `Incorrect Answer 1` (GPQA)."""
 
 
-def fold_name(column: str) -> str:
-    """Return the name of a column as `CANDIDATES` has it."""
-    return column.strip().casefold().replace(" ", "_")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    """The columns of a table by what they are for. "" for what there is not; a path with dots leads into a cell."""
+    """The columns of a table by what they are for. "" for what there is not; a path with dots leads into a cell.
+
+    What a layout makes of a row (`made`) has the words for it instead of a column.
+    """
 
     question: str
     gold: str
@@ -71,6 +65,7 @@ class Roles:
     judgements: tuple[str, ...] = ()
     """The columns of judgements that the user named."""
     layout: Layout | None = None
+    made: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Role to why it is this column, in words."""
 
@@ -78,6 +73,10 @@ class Roles:
     def gold_is_option(self) -> bool:
         """Whether the column of golds is one of those of the options (SciQ, GPQA): nothing says how they are shown."""
         return len(self.options) > 1 and self.gold in self.options
+
+    def name(self, role: str) -> str:
+        """Return what errors call the column of a role."""
+        return role if role in self.made else str(getattr(self, role))
 
     def columns(self) -> list[tuple[str, str]]:
         """Return (role, column) of what the user knows of."""
@@ -88,24 +87,23 @@ class Roles:
         ]
 
 
-def choose_roles(table: Table, options: Options, sample: Cells) -> Roles:
-    """Return what each column of a table is; `sample` is its first row. Raises DatasetError with the candidates."""
-    chooser = _Chooser(table, options, sample)
-    return chooser.choose()
+def choose_roles(table: Table, options: Options) -> Roles:
+    """Return what each column of a table is. Raises DatasetError with the candidates."""
+    return _Chooser(table, options).choose()
 
 
 class _Chooser:
-    def __init__(self, table: Table, options: Options, sample: Cells) -> None:
+    def __init__(self, table: Table, options: Options) -> None:
         self._table = table
         self._given = options
         self._columns = table.columns
         self._reasons: dict[str, str] = {}
-        self._layout = find_layout(table.columns, sample)
+        self._made: set[str] = set()
+        self._layout = find_layout(table.columns, table.first)
         named = (options.question, options.gold, options.context, options.id, options.split)
         self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ()),
                        *options.scores, *options.judgements}  # fmt: skip
         """Columns that the user has named: each is what he says, and nothing else."""
-        self._sample = sample
 
     def choose(self) -> Roles:
         given = self._given
@@ -113,24 +111,18 @@ class _Chooser:
             self._known("by", column)
         if given.header == "no" and not (given.question and given.gold):
             return self._of_headerless()
-        question = self._one("question", given.question)
-        gold = self._one("gold", given.gold)
+        question, gold = self._one("question", given.question), self._one("gold", given.gold)
         if not question or (not gold and not given.scores):  # what has its scores needs no gold
             raise self._missing("question" if not question else "gold")
         roles = Roles(
-            question=question,
-            gold=gold,
-            context=self._one("context", given.context),
-            options=self._options(gold),
-            output=self._output(),
-            id=self._one("id", given.id),
+            question=question, gold=gold, context=self._one("context", given.context), options=self._options(gold),
+            output=self._output(), id=self._one("id", given.id),
             split="" if self._table.splits and not given.split else self._one("split", given.split),
             scores=tuple(self._known("scores", column) for column in given.scores),
             judgements=tuple(self._known("judgements", column) for column in given.judgements),
-            layout=self._layout,
-            reasons=self._reasons,
             **{role: self._of_layout(role) for role in ("thought", "likelihoods", "source_scores")},
-        )
+            layout=self._layout, made=frozenset(self._made), reasons=self._reasons,
+        )  # fmt: skip
         self._require_apart(roles)
         return roles
 
@@ -150,13 +142,20 @@ class _Chooser:
     def _candidates(self, role: str) -> list[str]:
         """Return the columns that are called so, without those that the user has named for something else."""
         names = CANDIDATES[role]
-        return [column for column in self._columns if fold_name(column) in names and column not in self._taken]
+        return [
+            column
+            for column in self._columns
+            if column.strip().casefold().replace(" ", "_") in names and column not in self._taken
+        ]
 
     def _of_layout(self, role: str) -> str:
-        if self._layout is None or role not in self._layout.roles:
-            return ""
-        self._reasons[role] = f"as in {self._layout.name}"
-        return self._layout.roles[role]
+        layout = self._layout
+        found = "" if layout is None else layout.made.get(role) or layout.roles.get(role, "")
+        if layout is not None and found:
+            self._reasons[role] = f"as in {layout.name}"
+            if role in layout.made:
+                self._made.add(role)
+        return found
 
     def _known(self, role: str, column: str) -> str:
         """Return a column that was named. Raises DatasetError for one that the table does not have."""
@@ -182,9 +181,7 @@ class _Chooser:
     def _options(self, gold: str) -> tuple[str, ...]:
         given = self._given.options
         if given is not None:
-            if len(given) > MOST_OPTIONS:
-                raise self._error(f"options= names {len(given)} columns", f"at most {MOST_OPTIONS}", "options")
-            return tuple(self._known("options", column) for column in given)
+            return tuple(self._known("options", column) for column in self._require_letters([*given]))
         if found := self._of_layout("options"):
             return (found,)
         if wrong := [column for column in self._columns if _WRONG.fullmatch(column.strip())]:
@@ -226,21 +223,23 @@ class _Chooser:
                 every = "+".join([*columns, *beyond])
                 hint = f"name them: options={every}"
                 if len(columns) > 1:
-                    last = " and ".join(beyond)
-                    hint = f"name them: options={'+'.join(columns)}, or options={every} where {last} is one too"
+                    hint = f"name them: options={'+'.join(columns)}, or options={every}"
                 message = f"the columns of options have a gap: {', '.join([*columns, *beyond])}"
                 raise self._error(message, hint, "options-gap")
-            if len(marks) > MOST_OPTIONS:
-                message = f"{len(marks)} columns are called as options are: {columns[0]} to {columns[-1]}"
-                hint = f"there may be {MOST_OPTIONS}; name them, or the one column that holds them all: options=COLUMN"
-                raise self._error(message, hint, "options")
-            groups.append(columns)
+            groups.append(self._require_letters(columns))
         return groups
+
+    def _require_letters(self, columns: list[str]) -> list[str]:
+        """Return columns of options, of which there are no more than letters."""
+        if len(columns) <= MOST_OPTIONS:
+            return columns
+        message = f"{len(columns)} columns of options, {columns[0]} to {columns[-1]}, and letters for {MOST_OPTIONS}"
+        raise self._error(message, "name fewer, or the one column that holds them all: options=COLUMN", "options")
 
     def _of_headerless(self) -> Roles:
         """Return the roles of a table without header like the first MMLU's: question, options, letter."""
         *before, gold = self._columns
-        letter = str(self._sample.get(gold)).strip()
+        letter = str((self._table.first or {}).get(gold)).strip()
         letters = [chr(ord("A") + index) for index in range(len(before) - 1)]
         if len(before) < 3 or letter not in letters:
             hint = "say which column is what by its number: question=1,options=2+3+4+5,gold=6"
@@ -255,7 +254,11 @@ class _Chooser:
     def _require_apart(self, roles: Roles) -> None:
         """Raise DatasetError for a column that is two things."""
         used: dict[str, str] = {}
-        single = [(role, column) for role, column in roles.columns() if role not in ("options", *_NAMED)]
+        single = [
+            (role, column)
+            for role, column in roles.columns()
+            if role not in ("options", *_NAMED) and role not in roles.made
+        ]
         several = [(role, one) for role in ("options", *_NAMED) for one in getattr(roles, role)]
         for role, column in [*single, *several]:
             other = used.setdefault(column, role)
@@ -264,11 +267,7 @@ class _Chooser:
                 raise self._error(message, f"say which is which: {other}=COLUMN, {role}=COLUMN", "column-twice")
 
     def _missing(self, role: str) -> DatasetError:
-        columns = ", ".join(self._columns[:30])
-        if "paragraphs" in self._columns:
-            message = "the questions are nested inside `paragraphs`, as in SQuAD's original files"
-            return self._error(message, "write one row a question: context, question, answers", "nested")
-        hint = f"say which: {role}=COLUMN; columns: {columns}"
+        hint = f"say which: {role}=COLUMN; columns: {', '.join(self._columns[:30])}"
         if self._table.is_text and self._given.header != "no":
             hint += "; where the first line is a row already: header=no"
         wanted = ", ".join(CANDIDATES[role])

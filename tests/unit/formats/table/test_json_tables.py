@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.table.json_tables import JsonTable
+from helm_ext.formats.table.tables import JsonTable
 
 ROWS = [{"q": "x\n{[,]}", "a": 1}, {"q": "é\u2028", "b": [1, {"c": None}]}]
 
@@ -18,7 +18,7 @@ def read(tmp_path, text, name="x.json"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     table = JsonTable(str(path))
-    return table, [(line, cells) for line, cells, _ in table.rows()]
+    return table, [(line, cells) for line, cells, _ in table.read()]
 
 
 def problem(tmp_path, text, name="x.json"):

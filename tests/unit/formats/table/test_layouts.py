@@ -137,7 +137,7 @@ class TestSquad:
     def test_its_original_nested_file_is_refused(self, tmp_path):
         path = tmp_path / "x.json"
         path.write_text(json.dumps({"version": "2", "data": [{"title": "Zormun", "paragraphs": []}]}))
-        assert refusal(str(path)).code == "nested"
+        assert refusal(str(path)).hint == "say which: question=COLUMN; columns: title, paragraphs"
 
 
 class TestBoolQ:

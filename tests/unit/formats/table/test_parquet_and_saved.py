@@ -33,7 +33,7 @@ def test_parquet_is_read_by_row_group(tmp_path):
     parquet.write_table(pa.Table.from_pylist(ROWS), path, row_group_size=2)
     table = ParquetTable(str(path))
     assert [(line, cells) for line, cells, _ in table.read()] == list(enumerate(ROWS, 1))
-    assert [cells for _, cells, _ in table.rows(["answer"])] == [{"answer": row["answer"]} for row in ROWS]
+    assert [cells for _, cells, _ in table.read(["answer"])] == [{"answer": row["answer"]} for row in ROWS]
 
 
 def test_parquet_is_known_by_its_first_bytes(tmp_path):
@@ -78,7 +78,7 @@ def test_more_classes_than_letters_go_by_their_names(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "code"),
-    [(b"PAR1 and no more", "parquet"), (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "lfs-pointer")],
+    [(b"PAR1 and no more", "parquet"), (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "parquet")],
 )
 def test_what_is_no_parquet_is_refused(tmp_path, data, code):
     path = tmp_path / "x.parquet"
@@ -144,7 +144,7 @@ class TestHub:
 
     def test_a_dataset_is_read_at_its_commit(self, hub):
         table = SavedTable(f"hub:zormun/metals@{'a' * 40}")
-        assert len(list(table.rows())) == 5
+        assert len(list(table.read())) == 5
         assert hub == [("zormun/metals", "a" * 40)]
 
     def test_a_commit_is_not_looked_up(self):
@@ -222,7 +222,7 @@ def test_a_file_is_read_once_and_its_rows_are_the_same_on_disk(tmp_path, monkeyp
         frame.to_parquet(path)
     else:
         frame.to_json(path, orient="records", lines=name == "x.jsonl", force_ascii=False)
-    monkeypatch.setattr("helm_ext.formats.table.table.KEPT", 2)
+    monkeypatch.setattr("helm_ext.formats.table.loading.KEPT", 2)
     opened = FORMAT.open(path=str(path), by=["n"])
     digest = opened.digest()
     path.unlink()
@@ -233,7 +233,7 @@ def test_a_file_is_read_once_and_its_rows_are_the_same_on_disk(tmp_path, monkeyp
 
 
 def test_values_that_json_cannot_hold_stay_what_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("helm_ext.formats.table.table.KEPT", 0)
+    monkeypatch.setattr("helm_ext.formats.table.loading.KEPT", 0)
     path = _write(tmp_path / "x.parquet", answer=pa.array([1, 2], pa.decimal128(5, 1)), output=["1", "2"])
     with pytest.raises(DatasetError, match="write the column as texts"):
         FORMAT.load(path=path)

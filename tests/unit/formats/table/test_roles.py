@@ -210,7 +210,7 @@ class TestColumnsOfOptions:
         path = write_csv(tmp_path, ["question", "answer", *"ABCN"], ["?", "B", *"wxyz"])
         found = refusal(path)
         assert (found.code, found.hint) == (
-            "options-gap", "name them: options=A+B+C, or options=A+B+C+N where N is one too"
+            "options-gap", "name them: options=A+B+C, or options=A+B+C+N"
         )  # fmt: skip
 
     def test_may_not_be_more_than_there_are_letters(self, tmp_path):

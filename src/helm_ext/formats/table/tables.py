@@ -1,0 +1,334 @@
+"""What every kind of table is to the rest: columns, and rows, which are read once. CSV, TSV and JSON are here.
+
+CSV: every cell is a text, as it stands in the file. Nothing is guessed from values: `NA` and `null` are words, `007`
+keeps its zeros. The delimiter is the one that the header line has most of. Quotes are doubled inside quotes (RFC 4180);
+a line break inside quotes is part of the cell.
+
+JSON: an object a line, a list of objects, or an object that holds rows (`{"data": [...]}`). Rows may have different
+keys: what a row lacks is absent. The columns are all keys of all rows, so they are known only when the file was read.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import msgspec
+
+from helm_ext.errors import DatasetSchemaError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for, show
+from helm_ext.files import BOM, MAX_LINE_BYTES, LineSource, decode, iter_json_lines, parse_json, read_source
+from helm_ext.files.opening import Reader
+from helm_ext.files.store import RowStore
+from helm_ext.formats.table.cells import Cells
+
+LINES = (".jsonl", ".ndjson", ".jsonlines")
+"""Endings of files with an object a line."""
+
+TableRow = tuple[int, Cells, str]
+"""Line or position, cells, and name of the split."""
+
+KEPT = 10_000
+"""Rows of a table that stay in memory, if there are no more."""
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+"""What `sep=` says, to the character."""
+
+SPREADSHEET_CELL = 32_767
+"""Characters of a cell, beyond which spreadsheets cut without a word."""
+
+_PEEK_BYTES = 1 << 20
+"""What is looked at to tell JSON Lines from one document."""
+
+
+class Table(ABC):
+    """Rows of one file, or of one saved dataset."""
+
+    is_text = False
+    """Whether every cell is a text, as in CSV: then a list or a number is written as one, and an empty cell may mean
+    "" or nothing."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.columns: list[str] = []
+        """In the order of the file; for JSON, in that in which rows name them."""
+        self.class_labels: dict[str, Sequence[str]] = {}
+        """The names of a column of class labels (Hugging Face), whose cells are positions from 0."""
+        self.splits: list[str] = []
+        """The names of the splits, where the dataset itself has several."""
+        self.digest = ""
+        """The SHA-256 of what was read, 64 hex digits; known when the rows were read."""
+        self.notes: list[str] = []
+        """What is odd about the rows; complete when they were read."""
+
+    @property
+    def first(self) -> Cells:
+        """The cells of the first row. Raises DatasetError."""
+        for _, cells, _ in self.read():
+            return cells
+        raise DatasetSchemaError.at(self.path, "there are no rows", code="no-rows")
+
+    @abstractmethod
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
+        """Read the file. Only `columns` are needed, where they are given. Raises DatasetError."""
+
+
+def plain_suffix(path: str) -> str:
+    """Return the ending of a file's name, that of a compression aside, in lower case."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    while suffixes and suffixes[-1] in (".gz", ".zst", ".zstd"):
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+class DelimitedTable(Table):
+    """A CSV or TSV file."""
+
+    is_text = True
+
+    def __init__(self, path: str, *, sep: str | None = None, header: Literal["yes", "no"] = "yes") -> None:
+        """Read the header. `sep` is a key of DELIMITERS, or a character. Raises DatasetError, RunEntryError."""
+        super().__init__(path)
+        if sep is not None and sep not in DELIMITERS and len(sep) != 1:
+            raise RunEntryError(f"sep={sep}: expected one character, or one of {', '.join(DELIMITERS)}")
+        self._has_header = header == "yes"
+        self._delimiter = DELIMITERS.get(sep, sep) if sep is not None else self._find_delimiter()
+        for line, cells in self._records():
+            names = [name.strip() for name in cells]
+            self.columns = (
+                self._name_columns(names, line) if self._has_header else [*map(str, range(1, len(names) + 1))]
+            )
+            return
+        raise DatasetSchemaError.at(path, "there are no rows", code="no-rows")
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:  # noqa: ARG002
+        """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
+        names = self.columns
+        width = len(names)
+        cut = empty = 0
+        records = self._records()
+        if self._has_header:
+            next(records)
+        for line, cells in records:
+            if not any(cells) and len(cells) == width > 1:
+                empty += 1
+                continue
+            if len(cells) != width:
+                where = "the header has" if self._has_header else "the first row has"
+                message = f"{count(len(cells), 'cell')}, and {where} {width}: {show(self._delimiter.join(cells))}"
+                hint = f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes"
+                raise DatasetSchemaError.at(self.path, message, hint, line, code="ragged-row")
+            if max(map(len, cells)) == SPREADSHEET_CELL:
+                cut += 1
+            yield line, dict(zip(names, cells, strict=True)), ""
+        self.notes = [f"{count(empty, 'row')} of empty cells left out"] if empty else []
+        if cut:
+            said = f"{count(cut, 'row has', 'rows have')} a cell of {SPREADSHEET_CELL:,} characters"
+            self.notes.append(f"{said}: a spreadsheet may have cut it off there")
+
+    def _name_columns(self, names: list[str], line: int) -> list[str]:
+        """Return the columns' names, with some for an index in front and for a delimiter at the end of every line.
+
+        Raises DatasetError for a header that does not name each of the others.
+        """
+        names[0] = names[0] or "(unnamed)"
+        if len(names) > 2 and not names[-1]:
+            names[-1] = f"(unnamed {len(names)})"
+        hint = "give each column a name of its own; header=no where the first line is a row already"
+        wrong = ""
+        if names[0].casefold().startswith("sep=") and len(names) < 3:
+            wrong, hint = "a line for spreadsheets before it", "remove it"
+        for name, number in Counter(names).items():
+            if number > 1 or not name:
+                wrong = wrong or (f"{show(name)} twice" if name else "a column without a name")
+        if wrong:
+            raise DatasetSchemaError.at(self.path, f"the header has {wrong}", hint, line, code="header")
+        return names
+
+    def _find_delimiter(self) -> str:
+        """Return the delimiter that the header has most of. Raises DatasetError for a tie."""
+        header = "".join(next(self._text_lines(), "").split('"')[::2])  # without what is quoted
+        found = {name: header.count(character) for name, character in DELIMITERS.items()}
+        if plain_suffix(self.path) in (".tsv", ".tab") and found["tab"]:
+            return DELIMITERS["tab"]
+        most = max(found.values())
+        best = [name for name, number in found.items() if number == most]
+        if len(best) > 1 and most:
+            said = " and ".join(f"{show(DELIMITERS[name])}" for name in best)
+            message = f"what stands between the cells cannot be told: the header has {most} of each of {said}"
+            hint = f"say which: {' or '.join(f'sep={name}' for name in best)}"
+            raise DatasetSchemaError.at(self.path, message, hint, 1, code="delimiter")
+        return DELIMITERS[best[0]] if most else ","
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line, cells) of every record that is not a blank line. Raises DatasetError."""
+        # Python's limit of 131,072 characters a cell is one for the whole process: it is raised, and put back.
+        before = csv.field_size_limit(MAX_LINE_BYTES)
+        line = 1
+        try:
+            parser = csv.reader(self._text_lines(), delimiter=self._delimiter, strict=True)
+            for cells in parser:
+                if cells:
+                    yield line, cells
+                line = parser.line_num + 1
+        except csv.Error as error:
+            hint = r"each double quote that opens is closed, and written twice inside; lines end with \n"
+            message = f"the row that begins here cannot be read: {str(error).partition(' - ')[0]}"
+            raise DatasetSyntaxError.at(self.path, message, hint, line, code="csv") from None
+        finally:
+            csv.field_size_limit(before)
+
+    def _text_lines(self) -> Iterator[str]:
+        """Yield the lines with their ends, also within cells. After the last, the digest is known."""
+        reader = Reader(self.path)
+        try:
+            number = size = 0
+            pending: list[bytes] = []
+            while chunk := reader.read_chunk():
+                lines = chunk.split(b"\n")
+                if len(lines) > 1:
+                    lines[0] = b"".join([*pending, lines[0]])
+                    pending, size = [], 0
+                last = lines.pop()
+                pending.append(last)
+                size += len(last)
+                if size > MAX_LINE_BYTES:
+                    message = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
+                    raise DatasetSyntaxError.at(self.path, message, line=number + 1, code="too-large")
+                for data in lines:
+                    number += 1
+                    yield self._decode(data, number) + "\n"
+            if size:
+                yield self._decode(b"".join(pending), number + 1)
+            self.digest = reader.finish()
+        finally:
+            reader.close()
+
+    def _decode(self, data: bytes, number: int) -> str:
+        if number == 1:
+            data = data.removeprefix(BOM)
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return decode(data, self.path, number)  # raises, and says what is wrong
+
+
+class JsonTable(Table):
+    """A file of JSON, told apart by what it begins with, whatever it is called."""
+
+    def __init__(self, path: str) -> None:
+        """Read the file: only then are all its columns known. Raises DatasetError."""
+        super().__init__(path)
+        self._rows: RowStore[tuple[int, Cells]] = RowStore(list, tuple, KEPT)
+        found: dict[str, None] = {}
+        for line, value in self._lines() if _is_lines(path) else self._items():
+            if not isinstance(value, dict):
+                message, hint = f"expected an object, got {show(value)}", 'each row is an object: {"question": ...}'
+                raise DatasetSchemaError.at(path, message, hint, line, code="not-an-object")
+            found.update(dict.fromkeys(value))
+            self._rows.add((line, value))
+        self._rows.finish()
+        self.columns = list(found)
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:  # noqa: ARG002
+        """Yield (line or position, the object, "")."""
+        return ((line, value, "") for line, value in self._rows.read(range(len(self._rows))))
+
+    def _lines(self) -> Iterator[tuple[int, Any]]:
+        problems = Problems(self.path)
+        with LineSource(self.path) as source:
+            lines = ((number, line.removeprefix(BOM) if number == 1 else line) for number, line in source)
+            for line, value in iter_json_lines(lines, self.path, problems):
+                if problems.errors:
+                    break
+                yield line, value
+            raise_for(problems.finish())
+            self.digest = source.digest
+
+    def _items(self) -> Iterable[tuple[int, Any]]:
+        """Return the rows of one document: of a list with their lines, else with their positions."""
+        source = read_source(self.path)
+        self.digest = source.digest
+        data = source.data.removeprefix(BOM)
+        if data.lstrip().startswith(b"["):
+            return self._items_of_list(data)
+        value = parse_json(data, self.path)
+        rows = _find_rows(value)
+        return enumerate(_refuse(self.path, value) if rows is None else rows, 1)
+
+    def _items_of_list(self, data: bytes) -> Iterator[tuple[int, Any]]:
+        try:
+            items = msgspec.json.decode(data, type=list[msgspec.Raw])
+        except (msgspec.MsgspecError, RecursionError):
+            items = []
+            for value in parse_json(data, self.path):  # raises, and says where
+                yield 1, value
+        line, at = 1, 0
+        for item in items:
+            start = data.index(item, at)  # commas and white space are between them
+            line += data.count(b"\n", at, start)
+            yield line, parse_json(bytes(item), self.path, line)
+            at = start + len(bytes(item))
+            line += data.count(b"\n", start, at)
+
+
+def _is_lines(path: str) -> bool:
+    """Whether a file has one object a line. Raises DatasetError."""
+    reader = Reader(path)
+    start = b""
+    try:
+        while len(start) < _PEEK_BYTES and (chunk := reader.read_chunk()):
+            start += chunk
+    finally:
+        reader.close()
+    first, newline, rest = start.removeprefix(BOM).lstrip().partition(b"\n")
+    is_called_lines = plain_suffix(path) in LINES
+    if not newline and len(start) >= _PEEK_BYTES and not first.startswith(b"["):  # too long to look at
+        return is_called_lines
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(value, dict) or rest.strip():
+        return isinstance(value, dict)
+    holds_columns = bool(value) and all(isinstance(held, dict | list) for held in value.values())
+    return _find_rows(value) is None and (is_called_lines or not holds_columns)
+
+
+def _find_rows(value: Any) -> list[Any] | None:
+    """Return the rows that an object holds, or None for one of another kind."""
+    if not isinstance(value, dict):
+        return None
+    for key in ("data", "testCases"):
+        if isinstance(value.get(key), list):
+            return list(value[key])
+    if len(value) == 1:
+        [held] = value.values()
+        if isinstance(held, list) and held and all(isinstance(row, dict) for row in held):
+            return held
+    results = value.get("results")  # of promptfoo: in an object, with what it says of the whole; once without
+    results = results.get("results") if isinstance(results, dict) else results
+    if isinstance(results, list) and all(isinstance(row, dict) and "testCase" in row for row in results):
+        return list(results)
+    # Rows by number: of OpenCompass's results beside their "type", of its predictions alone.
+    details = value.get("details")
+    held, asked = (details, {"prompt", "predictions"}) if isinstance(details, dict) else (value, {"origin_prompt"})
+    rows = {key: row for key, row in held.items() if key.isdecimal() and isinstance(row, dict)}
+    if not rows or (held is value and len(rows) < len(value)):
+        return None
+    is_asked = all(asked <= row.keys() or (held is value and "prediction" in row) for row in rows.values())
+    return [{"idx": key, **row} for key, row in rows.items()] if is_asked else None
+
+
+def _refuse(path: str, value: Any) -> NoReturn:
+    message, hint = f"expected rows, got {show(value)}", "write a list of objects, or one object a line"
+    if isinstance(value, Mapping) and value:
+        message = f"expected rows, got one object with the keys {show(list(value))}"
+        if all(isinstance(column, Mapping | list) for column in value.values()):
+            message = "the file is laid out by columns, not by rows"
+            hint = 'write a list of objects, one a row; in pandas: to_json(FILE, orient="records", lines=True)'
+    raise DatasetSchemaError.at(path, message, hint, code="no-rows")
