@@ -11,7 +11,7 @@ from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.scenarios import scenario
 from helm.common import request
 
-from helm_ext.formats.request_states import header_models, models, rows
+from helm_ext.formats.request_states import rows, shapes
 from helm_ext.formats.request_states.header import HELM_DEFAULTS
 from helm_ext.scoring.registry import get_scores
 
@@ -38,8 +38,8 @@ def test_defaults_of_numbers_that_absent_keys_fall_back_to():
 
 def test_every_field_of_adapter_spec_is_a_key_of_ours():
     names = {field.name for field in fields(AdapterSpec)}
-    assert names <= set(header_models.AdapterSpecModel.__annotations__)
-    ours = set(header_models.AdapterSpecModel.__annotations__) - names
+    assert names <= set(shapes.AdapterSpecShape.__annotations__)
+    ours = set(shapes.AdapterSpecShape.__annotations__) - names
     assert ours == {
         "instance_prefixw", "output_format", "ouput_format", "decoding_parameters", "answer_mapping", "output_mapping",
     }  # fmt: skip
@@ -49,25 +49,25 @@ def test_every_method_is_known():
     named = {
         value for name, value in vars(adapter_spec).items() if name.startswith("ADAPT_") and isinstance(value, str)
     }
-    assert named == {*header_models.METHODS, *header_models.UNSUPPORTED_METHODS}
+    assert named == {*shapes.METHODS, *shapes.UNSUPPORTED_METHODS}
 
 
 def test_top_level_keys_of_scenario_state():
     names = {field.name for field in fields(ScenarioState)}
-    assert names <= set(header_models.FileModel.__annotations__)
+    assert names <= set(shapes.FileShape.__annotations__)
 
 
 def test_fields_of_rows():
     for helms, ours in (
-        (scenario.Instance, models.InstanceModel),
-        (scenario.Reference, models.ReferenceModel),
-        (request.Request, models.RequestModel),
-        (request.RequestResult, models.ResultModel),
-        (request.GeneratedOutput, models.CompletionModel),
-        (request.Token, models.TokenModel),
+        (scenario.Instance, shapes.InstanceShape),
+        (scenario.Reference, shapes.ReferenceShape),
+        (request.Request, shapes.RequestShape),
+        (request.RequestResult, shapes.ResultShape),
+        (request.GeneratedOutput, shapes.CompletionShape),
+        (request.Token, shapes.TokenShape),
     ):
         assert {field.name for field in fields(helms)} <= set(ours.__annotations__)
-    assert {field.name for field in fields(scenario.Input)} - set(models.InputModel.__annotations__) == {
+    assert {field.name for field in fields(scenario.Input)} - set(shapes.InputShape.__annotations__) == {
         "multimedia_content"
     }
 

@@ -15,12 +15,12 @@ from helm_ext.formats import Claim, all_formats, detect, files_in, get_format, r
 from helm_ext.formats.arguments import parse_arguments
 from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.request_states import header
-from helm_ext.formats.request_states.header_models import ScoringModel
+from helm_ext.formats.request_states.shapes import ScoringShape
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.formats.ultraeval.options import Options as UltraEvalOptions
 
 OPTIONS = {
-    "adapter_spec": {*ScoringModel.__annotations__, *header.Options.__annotations__, "missing"} - {"scoring"},
+    "adapter_spec": {*ScoringShape.__annotations__, *header.Options.__annotations__, "missing"} - {"scoring"},
     "innodata": Options.__annotations__.keys(),
     "ultraeval": UltraEvalOptions.__annotations__.keys(),
 }

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.loading import check, json_schema, load
+    from helm_ext.formats.request_states.loading import check, load
 
-__all__ = ["check", "json_schema", "load"]
+__all__ = ["check", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,10 +24,10 @@ import numpy as np
 from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, find_lacks
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
-from helm_ext.formats.request_states.header_models import LABELLED_METHODS
 from helm_ext.formats.request_states.ids import hash_content
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.profile import Profile
+from helm_ext.formats.request_states.shapes import LABELLED_METHODS
 from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:

@@ -214,9 +214,9 @@ class _AdapterSpec(Format):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a file."""
-        from helm_ext.formats import request_states
+        from helm_ext.formats.request_states.checking import json_schema
 
-        return request_states.json_schema()
+        return json_schema()
 
     def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
         """Write JSON Lines. Raises RunEntryError for a file of replies."""

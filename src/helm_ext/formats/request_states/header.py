@@ -7,19 +7,16 @@ Every key and its default: docs/adapter_spec.md.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from pydantic import ValidationError
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
-from helm_ext.formats.request_states.header_models import FILE, METHODS, UNSUPPORTED_METHODS
-from helm_ext.formats.request_states.models import validate
+from helm_ext.formats.request_states.checking import conform
 from helm_ext.formats.request_states.scoring import check_regex, check_scoring
-from helm_ext.formats.request_states.wording import describe
+from helm_ext.formats.request_states.shapes import METHODS, UNSUPPORTED_METHODS, FileShape
 from helm_ext.parsing import find_question_starts
 from helm_ext.scoring.stat_names import judge_stat
 
@@ -150,16 +147,12 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
     overrides = {key: value for key, value in options.scoring.items() if value is not None}
     if given is None:
         return Header({}, read_settings({}, Options(), Problems()), overrides, is_right=False)
-    value = {**given, "request_states": []}
-    try:
-        keys = validate(FILE, value)
-    except ValidationError as error:
-        findings = describe(error, value)
+    keys, findings = conform({**given, "request_states": []}, FileShape)
+    if findings:
         for found in findings:
             problems.add(found.path, found.message, found.hint, code=found.code)
-        right = _without(value, [found.path for found in findings])
-        settings = read_settings(right.get("adapter_spec") or {}, options, problems)
-        check_scoring(right.get("scoring") or {}, options.scoring, settings.output_format, problems)
+        settings = read_settings(keys.get("adapter_spec") or {}, options, problems)
+        check_scoring(keys.get("scoring") or {}, options.scoring, settings.output_format, problems)
         return Header({}, settings, overrides, is_right=False)
     scoring = {**(keys.get("scoring") or {}), **overrides}
     settings = read_settings(keys["adapter_spec"], options, problems)
@@ -180,19 +173,6 @@ def _read_source(given: Mapping[str, Any] | None) -> Source | None:
     }
     said = {key: value for key, value in given.items() if value is not None}
     return msgspec.convert({**said, "scores": scores}, Source)
-
-
-def _without(header: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any]:
-    """Return a copy of a header without the keys (and the parameters of decoding) that `places` are about."""
-    right = copy.deepcopy(dict(header))
-    for place in places:
-        holder: Any = right
-        parts = place[: 3 if place[:2] == ("adapter_spec", "decoding_parameters") else 2]
-        for part in parts[:-1]:
-            holder = holder.get(part) if isinstance(holder, dict) else None
-        if isinstance(holder, dict):
-            holder.pop(parts[-1], None)
-    return right
 
 
 def read_settings(given: Mapping[str, Any], options: Options, problems: Problems) -> Settings:

@@ -13,11 +13,11 @@ from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.rows import LIVE, StoredRows
-from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, Row
+from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.judging.judgement import bind, question_text
 
 if TYPE_CHECKING:

@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
-from helm_ext.formats.json_schemas import to_json_schema
 from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.header_models import CLOSED, FileModel
-from helm_ext.formats.request_states.models import OPEN
 from helm_ext.formats.request_states.parts import (
     OnePieceError,
     OneProcessError,
@@ -91,11 +88,6 @@ def check_from(open_: Opener, path: str | Path, **arguments: Any) -> tuple[list[
         return list(error.problems), {}
     file = _plan(content, options)
     return content.finish(), file.counts if file is not None else {"rows": content.part.profile.rows}
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a file, made from the models that read it."""
-    return to_json_schema(FileModel, OPEN, CLOSED, title="adapter_spec + request_states")
 
 
 def _to_options(arguments: Mapping[str, Any]) -> Options:

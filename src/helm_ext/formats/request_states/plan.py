@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from helm_ext.errors import DatasetIntegrityError, Problems
 from helm_ext.formats.request_states.earlier import EarlierRun, read_earlier_run
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
-from helm_ext.formats.request_states.header_models import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.scoring import FileKind, make_scoring
+from helm_ext.formats.request_states.shapes import JOINT, JOINT_COT, JOINT_METHODS
 from helm_ext.scoring.scores.likelihoods import SCORES
 from helm_ext.scoring.stat_names import list_judge_stats
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-import msgspec
-
 from helm_ext import files
 from helm_ext.errors import (
     DatasetError,
@@ -23,7 +21,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Source
-from helm_ext.formats.request_states.models import KNOWN_STATE
+from helm_ext.formats.request_states.checking import read_known
 
 _PEEK_BYTES = 1 << 20
 """A first line longer than this is no JSON Lines header."""
@@ -286,20 +284,6 @@ def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
         return files.parse_json(data, path, line), True
     except DatasetError:
         return files.parse_json(data, path, line, allow_nan=True), False
-
-
-def read_known(data: bytes) -> Any:
-    """Return the state of a line if it is right and has no keys but those of the format, else None.
-
-    What `_parse` and `models.STATE` return for such a line, read and checked at once: short rows load
-    in a quarter to a third less time. A test holds both equal. Unknown keys are dropped, and of two equal ones the
-    first: such a line has more quotes.
-    """
-    try:
-        state = KNOWN_STATE.decode(data)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
-        return None
-    return state if files.is_faithful(data, state) else None
 
 
 def _is_header(value: dict[str, Any]) -> bool:

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, show
 from helm_ext.formats.request_states.header import Settings
-from helm_ext.formats.request_states.header_models import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.formats.request_states.labels import LabelError, default_labels, resolve_mapping
 from helm_ext.formats.request_states.likelihoods import by_position
 from helm_ext.formats.request_states.reading import Place
+from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 
 LabelsFrom = Literal["prefix", "row", "file"]
 """What labels come from: reference_prefix, an answer mapping of the row, or one of the whole file."""

@@ -8,16 +8,15 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
-from pydantic import ValidationError
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import shapes
 from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
+from helm_ext.formats.request_states.checking import known_keys, near_key, read_state
 from helm_ext.formats.request_states.earlier import EarlierRow, read_earlier_row
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
-from helm_ext.formats.request_states.models import STATE, known_keys
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
     Status,
@@ -27,7 +26,6 @@ from helm_ext.formats.request_states.recorded import (
     read_recorded,
 )
 from helm_ext.formats.request_states.row_labels import LabelReader, LabelsFrom
-from helm_ext.formats.request_states.wording import describe, near_key
 from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
@@ -39,10 +37,10 @@ _SPLIT_NAMES = "known: train, test, valid (validation, dev)"
 _NEAR_NAME = 0.75
 """Of difflib, so that a guess is a slip of the fingers: `tset` is near `test`, `eval` is not near `valid`."""
 
-_IN_STATE = known_keys(models.StateModel)
-_IN_INSTANCE = known_keys(models.InstanceModel)
-_IN_INPUT = known_keys(models.InputModel)
-_IN_REFERENCE = known_keys(models.ReferenceModel)
+_IN_STATE = known_keys(shapes.StateShape)
+_IN_INSTANCE = known_keys(shapes.InstanceShape)
+_IN_INPUT = known_keys(shapes.InputShape)
+_IN_REFERENCE = known_keys(shapes.ReferenceShape)
 
 
 class Lack(NamedTuple):
@@ -310,11 +308,11 @@ def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
 def _validate(state: State) -> Any:
     """Return the value of a state, with whole numbers where they are wanted; None when it is wrong (reported)."""
     place, value = state.place, state.value
-    try:
-        return models.validate(STATE, value)
-    except ValidationError as error:
-        for found in describe(error, value):
-            place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
+    read, findings = read_state(value)
+    if not findings:
+        return read
+    for found in findings:
+        place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
     instance = value.get("instance") if isinstance(value, dict) else None
     if isinstance(instance, dict) and isinstance(instance.get("split"), str):
         _read_split(instance, (), place)

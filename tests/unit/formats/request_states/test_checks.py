@@ -18,9 +18,9 @@ from request_states_files import (
 )
 
 from helm_ext.formats.request_states import load
+from helm_ext.formats.request_states.checking import conform, read_known, read_state
 from helm_ext.formats.request_states.labels import default_labels
-from helm_ext.formats.request_states.models import STATE
-from helm_ext.formats.request_states.reading import read_known
+from helm_ext.formats.request_states.shapes import StateShape
 from helm_ext.formats.ultraeval.facts import make_digest
 
 
@@ -300,7 +300,7 @@ class TestKnownRows:
     def test_equal_to_the_plain_way(self, row):
         line = json.dumps(row).encode()
         known = read_known(line)
-        assert known is None or known == STATE.validate_python(json.loads(line))
+        assert (read_state(json.loads(line)), conform(json.loads(line), StateShape)) == ((known or row, []),) * 2
 
     def test_quick_for_plain_rows(self):
         assert read_known(json.dumps(answered(state(), "x")).encode()) is not None

@@ -14,6 +14,7 @@ from request_states_files import answered, choice, codes, errors, problems, refe
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError
 from helm_ext.formats import request_states
+from helm_ext.formats.request_states.checking import json_schema
 
 DATA = Path(__file__).parents[2].parent / "data" / "request_states"
 
@@ -364,7 +365,7 @@ class TestWrongValues:
             ({"output_format": "lists"}, "3: adapter_spec.output_format: expected \"string\" or \"list\", got \"lists\"\n  hint: did you mean 'list'?"),
             ({"decoding_parameters": {"top_p": 2}}, "4: adapter_spec.decoding_parameters.top_p: expected at most 1, got 2"),
             ({"decoding_parameters": {"temperature": "hot"}}, '4: adapter_spec.decoding_parameters.temperature: expected a number, got "hot"\n  hint: write the number without quotes'),
-            ({"decoding_parameters": {"max_tokens": 5}}, "4: adapter_spec.decoding_parameters.max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec itself"),
+            ({"decoding_parameters": {"max_tokens": 5}}, "4: adapter_spec.decoding_parameters.max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
             ({"decoding_parameters": {"beams": 5}}, "4: adapter_spec.decoding_parameters.beams: unknown key\n  hint: known keys: temperature, top_p, top_k, frequency_penalty, presence_penalty, num_outputs, seed"),
             ({"decoding_parameters": []}, "3: adapter_spec.decoding_parameters: expected an object, got []"),
             ({"method": "generate"}, "3: adapter_spec.method: unknown method \"generate\"\n  hint: did you mean 'generation'?"),
@@ -433,7 +434,10 @@ class TestWrongValues:
         ("row", "expected"),
         [
             ({}, "request_states[0].instance: missing"),
-            ("x", 'request_states[0]: expected an object, got "x"'),
+            (
+                "x",
+                'request_states[0]: expected an object, got "x"\n  hint: write {"instance": {"input": {"text": "x"}}}',
+            ),
             ({"instance": {}}, "request_states[0].instance.input: missing"),
             (
                 state(42),
@@ -536,7 +540,7 @@ class TestWrongValues:
 
 
 class TestJsonSchema:
-    SCHEMA = request_states.json_schema()
+    SCHEMA = json_schema()
 
     def test_what_it_says_of_itself(self):
         assert self.SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -548,16 +552,16 @@ class TestJsonSchema:
         }  # fmt: skip
 
     def test_typos_that_are_accepted_are_in_it(self):
-        assert {"ouput_format", "instance_prefixw"} < set(self.SCHEMA["$defs"]["AdapterSpecModel"]["properties"])
+        assert {"ouput_format", "instance_prefixw"} < set(self.SCHEMA["$defs"]["AdapterSpecShape"]["properties"])
 
     def test_unknown_keys_are_refused_where_reading_refuses_them(self, tmp_path):
         places = {
-            "AdapterSpecModel": {"adapter_spec": {"zzz": 1}},
-            "DecodingModel": {"adapter_spec": {"decoding_parameters": {"zzz": 1}}},
-            "ScoringModel": {"scoring": {"zzz": 1}},
-            "SubstitutionModel": {"adapter_spec": {"substitutions": [{"source": "", "target": "", "zzz": 1}]}},
-            "SourceModel": {"source": {"tool": "judge", "zzz": 1}},
-            "SourceScoreModel": {"source": {"tool": "judge", "scores": {"a": {"zzz": 1}}}},
+            "AdapterSpecShape": {"adapter_spec": {"zzz": 1}},
+            "DecodingShape": {"adapter_spec": {"decoding_parameters": {"zzz": 1}}},
+            "ScoringShape": {"scoring": {"zzz": 1}},
+            "SubstitutionShape": {"adapter_spec": {"substitutions": [{"source": "", "target": "", "zzz": 1}]}},
+            "SourceShape": {"source": {"tool": "judge", "zzz": 1}},
+            "SourceScoreShape": {"source": {"tool": "judge", "scores": {"a": {"zzz": 1}}}},
         }
         closed = {name for name, model in self.SCHEMA["$defs"].items() if model["additionalProperties"] is False}
         assert closed == set(places)

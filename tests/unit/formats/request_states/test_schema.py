@@ -9,9 +9,10 @@ from request_states_files import answered, problems, state
 
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.formats import request_states
-from helm_ext.formats.request_states.header_models import METHODS, UNSUPPORTED_METHODS
+from helm_ext.formats.request_states import checking
+from helm_ext.formats.request_states.shapes import METHODS, UNSUPPORTED_METHODS
 
-SCHEMA = request_states.json_schema()
+SCHEMA = checking.json_schema()
 
 _TYPES = {
     "string": lambda value: isinstance(value, str),

@@ -109,12 +109,12 @@ def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint)
 @pytest.mark.parametrize(
     ("row", "field", "hint"),
     [
-        (ROW["instance"], "instance", 'put the row\'s keys into "instance": {...}'),
+        (ROW["instance"], "instance", 'put input, references, split, id into "instance": {...}'),
         ({"Instance": ROW["instance"]}, "instance", "'Instance' is there: write 'instance'"),
         (
             {"instance": {"input": {"text": "?"}, "references": [{"text": "Paris", "tags": ["correct"]}]}},
             "instance.references[0].output",
-            'write "output": {"text": "Paris"}',
+            'put text into "output": {...}',
         ),
         (
             {"instance": {"input": {"text": "?"}, "references": ["Paris"]}},
@@ -139,7 +139,7 @@ def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint)
         (
             {"instance": {"input": {"text": "?"}, "references": "Paris"}},
             "instance.references",
-            'write [{"output": {"text": "Paris"}, "tags": ["correct"]}]',
+            'write [{"output": {"text": "Paris"}}]',
         ),
         (
             {"instance": {"input": {"text": "?"}, "references": {"output": {"text": "Paris"}}}},
@@ -151,7 +151,7 @@ def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint)
             "instance.references[0]",
             'write {"output": {"text": "4"}}',
         ),
-        (changed(ROW, ("instance",), "split", 1), "instance.split", "write train, test or valid"),
+        (changed(ROW, ("instance",), "split", 1), "instance.split", 'write "1" in quotes'),
         (
             changed(ROW, ("instance",), "split", "eval"),
             "instance.split",

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from helm_ext.errors import Path
-from helm_ext.formats.request_states import models
+from helm_ext.formats.request_states import shapes
+from helm_ext.formats.request_states.checking import known_keys
 from helm_ext.formats.request_states.checks.rule import File, Rule
 from helm_ext.formats.request_states.header import Header
-from helm_ext.formats.request_states.models import known_keys
 from helm_ext.formats.request_states.reading import State
 from helm_ext.formats.request_states.rows import Row
 from helm_ext.formats.request_states.tally import MOST_KEPT, First
@@ -29,13 +29,13 @@ _HELMS_RESULT: Path = ("result",)
 _HELMS_COMPLETION: Path = ("result", "completions")
 
 _READABLE_KEYS: dict[Path, frozenset[str]] = {
-    (): known_keys(models.StateModel),
-    ("instance",): known_keys(models.InstanceModel),
-    ("instance", "input"): known_keys(models.InputModel),
-    _REFERENCE: known_keys(models.ReferenceModel),
-    ("request",): known_keys(models.RequestModel),
-    **dict.fromkeys((_RESULT, _HELMS_RESULT), known_keys(models.ResultModel)),
-    **dict.fromkeys((_COMPLETION, _HELMS_COMPLETION), known_keys(models.CompletionModel)),
+    (): known_keys(shapes.StateShape),
+    ("instance",): known_keys(shapes.InstanceShape),
+    ("instance", "input"): known_keys(shapes.InputShape),
+    _REFERENCE: known_keys(shapes.ReferenceShape),
+    ("request",): known_keys(shapes.RequestShape),
+    **dict.fromkeys((_RESULT, _HELMS_RESULT), known_keys(shapes.ResultShape)),
+    **dict.fromkeys((_COMPLETION, _HELMS_COMPLETION), known_keys(shapes.CompletionShape)),
 }
 """The places in a state, and the keys that are read there."""
 
