@@ -39,14 +39,14 @@ class _EveryEvalEver(ImportedFormat):
     def claims(self, seen: Seen) -> Claim:
         """Both files have their keys at the top; a folder holds samples with their keys."""
         if seen.is_folder:
-            from helm_ext.formats.every_eval_ever.folder import has_records
+            from helm_ext.formats.every_eval_ever.record import has_records
 
             return Claim.SURE if has_records(seen.path) else Claim.NO
         return Claim.SURE if seen.keys >= AGGREGATE_KEYS or seen.keys >= INSTANCE_KEYS else Claim.NO
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return what chooses each evaluation of each record."""
-        from helm_ext.formats.every_eval_ever.opening import find_tasks
+        from helm_ext.formats.every_eval_ever.profile import find_tasks
 
         if "path" not in arguments:
             return [{}]
@@ -54,16 +54,16 @@ class _EveryEvalEver(ImportedFormat):
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that the record names; its samples are not read for it, unless they stand alone."""
-        from helm_ext.formats.every_eval_ever.opening import read_model
+        from helm_ext.formats.every_eval_ever.profile import read_model
 
         return read_model(Path(str(arguments["path"])), arguments.get("record"))
 
     def open(self, **arguments: Any) -> Opened:
         """Open one evaluation of one record. Raises DatasetError."""
-        from helm_ext.formats.every_eval_ever.opening import open_samples
+        from helm_ext.formats.every_eval_ever.profile import open_evaluation
 
         arguments.pop("by", None)  # rows keep all
-        return open_samples(Path(arguments.pop("path")), **arguments)
+        return open_evaluation(Path(arguments.pop("path")), **arguments)
 
 
 FORMAT = _EveryEvalEver()

@@ -1,32 +1,139 @@
-"""The profile of a file of samples: which evaluations there are, what golds mean, which scores came along."""
+"""One evaluation of one record: the profile of its samples, which are read once and kept, ready to be made rows."""
 
 from __future__ import annotations
 
-import ast
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import Problems, raise_for
-from helm_ext.evalset import SourceScore
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, count, raise_for
+from helm_ext.evalset import Source, SourceScore
 from helm_ext.files.store import RowStore
-from helm_ext.formats.every_eval_ever.record import Aggregate
-from helm_ext.formats.every_eval_ever.samples import Sample, SampleFile
-from helm_ext.formats.imported.gold import GoldKind, to_options
+from helm_ext.formats.every_eval_ever.record import Aggregate, Record, choose, find_records
+from helm_ext.formats.every_eval_ever.rows import RowMaker
+from helm_ext.formats.every_eval_ever.samples import (
+    Sample,
+    name_scores,
+    open_samples,
+    read_conversation,
+    read_list,
+    read_options,
+    read_samples,
+)
+from helm_ext.formats.every_eval_ever.schema import KEPT
+from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.gold_column import GoldColumn
-from helm_ext.formats.imported.row import Message, is_finite_number
+from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.request_states.loading import KEPT_ROWS
 
 _CLOSE = 1e-9
 
-LABELS = "option_labels"
-"""The key of `metadata` under which our export keeps the labels of options, as a JSON list."""
-_LM_EVAL_METRICS = "lm_eval_metrics"
-"""The key of `metadata` under which upstream's converter keeps lm-eval's scores of a sample, as a JSON object."""
+
+def find_tasks(path: Path, record: str | None, evaluation: str | None) -> list[dict[str, str]]:
+    """Return what chooses each evaluation of each record that a path names. Raises DatasetError."""
+    records = [choose(path, record)] if record is not None else find_records(path)
+    tasks = []
+    for each in records:
+        chosen = {"record": each.name} if len(records) > 1 else {}
+        names = [None] if evaluation is not None else _list_evaluations(each)
+        tasks += [chosen | ({"evaluation": name} if name is not None else {}) for name in names]
+    return tasks or [{}]
+
+
+def _list_evaluations(record: Record) -> list[str | None]:
+    """Return the tasks of a record; [None] where there is one, or where opening it will say what is wrong."""
+    try:
+        aggregate = Aggregate(record.aggregate) if record.aggregate else None
+        if record.samples is None or (aggregate and len({one.evaluation for one in aggregate.results}) == 1):
+            return [None]
+        tasks = list(Profile(record.samples, aggregate).tasks)
+    except DatasetError:
+        return [None]
+    return [None] if len(tasks) == 1 else [*tasks]
+
+
+def read_model(path: Path, record: str | None) -> str:
+    """Return the model of a record; its samples are read for it only where they stand alone. Raises DatasetError."""
+    chosen = choose(path, record)
+    if chosen.aggregate is not None:
+        return Aggregate(chosen.aggregate).model
+    assert chosen.samples is not None  # one of the two is there
+    problems = Problems(str(chosen.samples))
+    first = next(read_samples(open_samples(chosen.samples, problems), chosen.samples, None, problems), None)
+    return str(first.value["model_id"]) if first else ""
+
+
+def open_evaluation(
+    path: Path,
+    *,
+    record: str | None = None,
+    evaluation: str | None = None,
+    gold_kind: Any = None,
+    index_base: int | None = None,
+    prediction: str = "raw",
+) -> Opened:
+    """Open one evaluation; the arguments are those of the run entry. Raises DatasetError."""
+    chosen = choose(path, record)
+    aggregate = Aggregate(chosen.aggregate) if chosen.aggregate else None
+    if chosen.samples is None:
+        declared = aggregate is not None and aggregate.declares_samples
+        beside = f"the samples that it names are not beside it: {chosen.name}_samples.jsonl"
+        message = beside if declared else "an aggregate without samples: there is no answer to score"
+        hint = "put both files into one folder" if declared else ""
+        raise DatasetIntegrityError.at(str(chosen.aggregate), message, hint, code="no-samples")
+    found = Profile(chosen.samples, aggregate, gold_kind, index_base)
+    aliases = {one: name for name, task in found.tasks.items() for one in task.names}
+    name = choose_part(chosen.samples, [*found.tasks], aliases.get(evaluation or "", evaluation), "evaluation")
+    task = found.tasks[name]
+    has_references = task.counts["referenced"] > 0
+    are_lists = gold_kind == "list"
+    if gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:  # its converter writes several so
+        are_lists = 0 < task.counts["free"] == task.counts["lists"]
+    golds = task.column.decide() if task.has_choices and has_references else None
+    maker = RowMaker(
+        str(chosen.samples),
+        aggregate,
+        golds,
+        are_lists=are_lists,
+        takes_extracted=prediction == "extracted",
+        needs_gold=has_references,
+    )
+    source = Source(
+        tool="every_eval_ever",
+        version=aggregate.version if aggregate else found.version,
+        model=aggregate.model if aggregate else found.model,
+        task=name,
+        settings={KEPT: aggregate.kept} if aggregate else {},
+        scores=found.scores(task),
+        counts=maker.counts,
+        notes=list(_notes(found, task, aggregate, are_lists=are_lists)),
+    )
+    source.main = next(iter(source.scores))
+    if len(source.scores) > 1:
+        source.main_reason = "the first of the record" if aggregate else "the first in the samples"
+    both = f"{aggregate.digest if aggregate else ''}{found.digest}"
+    spec: dict[str, Any] = {"method": "chat"} if task.counts["chat"] else {}
+    if golds is not None and _is_multi_label(aggregate):
+        spec["multi_label"] = True
+    return Opened(
+        path=str(chosen.samples),
+        source=source,
+        rows=lambda: maker.rows(found.questions(task)),
+        digest=lambda: sha256(both.encode()).hexdigest(),
+        adapter_spec=spec,
+        scoring={"completions": "mean"} if len(task.repeats) > 1 else {},
+        is_measured=has_references,
+    )
+
+
+def _is_multi_label(aggregate: Aggregate | None) -> bool:
+    """Whether our export says that all right options together are the answer."""
+    kept = [result.kept.get("generation_config") or {} for result in aggregate.results] if aggregate else []
+    return any((one.get("additional_details") or {}).get("multi_label") == "true" for one in kept)
 
 
 @dataclass
@@ -49,6 +156,27 @@ class Evaluation:
     repeats: set[str] = field(default_factory=set)
     """Names of the times that questions were asked."""
 
+    def see(self, sample: Sample, aggregate: Aggregate | None) -> None:
+        """Take one more line."""
+        given, references, options = sample.value["input"], sample.references, read_options(sample)
+        if options is not None:
+            self.has_choices = True
+            self.column.see(references[0] if len(references) == 1 else references, options, sample.line)
+        if sample.repeat is not None:
+            self.repeats.add(sample.repeat)
+        scores, is_told = name_scores(sample, aggregate)
+        for name, score in scores.items():
+            total, scored, lines = self.sums.get(name, (0.0, 0, 0))
+            is_scored = sample.is_scored
+            self.sums[name] = (total + score, scored + 1, lines + 1) if is_scored else (total, scored, lines + 1)
+        is_chat = sample.value.get("messages") is not None or read_conversation(given.get("formatted")) is not None
+        self.counts["chat"] += is_chat
+        self.counts["free"] += options is None
+        self.counts["lists"] += options is None and len(references) == 1 and read_list(references[0]) is not None
+        self.counts["referenced"] += bool(references)
+        self.counts["perturbed"] += "perturbation" in sample.metadata
+        self.counts["unnamed"] += not is_told
+
     def has_same_answers(self, other: Evaluation) -> bool:
         """Whether both are of the same questions and answers, as far as they share ids."""
         shared = self.contents.keys() & other.contents.keys()
@@ -63,10 +191,6 @@ class Evaluation:
         self.counts += other.counts
         self.repeats |= other.repeats
 
-    def decide(self) -> GoldKind | None:
-        """Return how references of rows with choices are read; None where no row has any. Raises DatasetError."""
-        return self.column.decide() if self.has_choices and self.counts["referenced"] else None
-
 
 class Profile:
     """What all samples of a file have in common. Its samples are kept, to be made rows of."""
@@ -76,31 +200,37 @@ class Profile:
     ) -> None:
         """Read all lines. Raises DatasetError with all that is wrong with them."""
         self._aggregate = aggregate
-        self._store: RowStore[Sample] = RowStore(Sample.pack, lambda record: Sample(*record), KEPT_ROWS)
+        self._store: RowStore[Sample] = RowStore(tuple, Sample._make, KEPT_ROWS)
         self.lines = 0
         self.version = self.model = ""
         problems = Problems(str(path))
         evaluations: dict[str, Evaluation] = {}
         several = aggregate is None or len({result.evaluation for result in aggregate.results}) > 1
-        file = SampleFile(path, aggregate, problems)
-        for sample in file:
+        is_said = index_base is not None
+        if not is_said and gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:
+            index_base = 0
+        lines = open_samples(path, problems)
+        for sample in read_samples(lines, path, aggregate, problems):
             self.version = self.version or str(sample.value["schema_version"])
             self.model = self.model or str(sample.value["model_id"])
             found = evaluations.get(sample.evaluation)
             if found is None:
-                column = _column(path, aggregate, gold_kind, index_base)
+                column = GoldColumn(
+                    gold_kind=gold_kind, index_base=index_base, is_said=is_said, allow_hidden=True, path=str(path),
+                    name="input.reference",
+                )  # fmt: skip
                 found = evaluations[sample.evaluation] = Evaluation([sample.evaluation], column)
             self.lines += 1
             found.numbers.setdefault(sample.id, []).append(len(self._store))
             self._store.add(sample)
-            _see(found, sample, aggregate)
+            found.see(sample, aggregate)
             if several:
                 found.contents[sample.id] = sample.content
         self._store.finish()
         if not evaluations and not problems.errors:
             problems.add((), "there are no samples", code="no-rows")
         raise_for(problems.finish())
-        self.digest = file.digest
+        self.digest = lines.digest
         self.tasks: dict[str, Evaluation] = {}
         """By the name of the first of their evaluations: those that score the same answers are one task."""
         for name, found in evaluations.items():
@@ -124,6 +254,7 @@ class Profile:
         all of them. A record that counts lines without an answer as 0 reports their mean too.
         """
         sums = task.sums
+        is_whole = self._aggregate is None or self._aggregate.total_rows in (None, self.lines)
         found: dict[str, SourceScore] = {}
         for result in self._aggregate.results if self._aggregate else ():
             if result.name not in sums and result.evaluation not in task.names:
@@ -133,110 +264,38 @@ class Profile:
                 total, scored, lines = sums[result.name]
                 means = [total / scored, total / lines] if scored else []
                 differs = not any(abs(mean - result.score) <= _CLOSE for mean in means)
-                why = "the mean of the samples is another" if differs and self._is_whole() else ""
-            found[result.name] = SourceScore(result.score, result.lower_is_better, why, result.bounds)
+                why = "the mean of the samples is another" if differs and is_whole else ""
+            is_lower_better = bool(result.config.get("lower_is_better"))
+            found[result.name] = SourceScore(result.score, is_lower_better, why, result.bounds)
         return found | {name: SourceScore() for name in sums if name not in found}
 
-    def _is_whole(self) -> bool:
-        """Whether all samples of the record are there."""
-        return self._aggregate is None or self._aggregate.total_rows in (None, self.lines)
 
-
-def read_options(sample: Sample) -> dict[str, str] | None:
-    """Return the options of a sample, by label: its own labels where it has some, else A, B, C, ..."""
-    choices = sample.value["input"].get("choices")
-    if not choices:
-        return None
-    labels = _read_json(sample.metadata.get(LABELS))
-    if isinstance(labels, list) and len(labels) == len(choices) == len({*map(str, labels)}):
-        return dict(zip(map(str, labels), choices, strict=True))
-    if len(choices) > 26:
-        return {str(number): text for number, text in enumerate(choices, 1)}
-    return to_options(choices)
-
-
-def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, float], bool]:
-    """Return the scores of a sample by the names of their results, and whether its result can be told."""
-    score = float(sample.value["evaluation"]["score"])
-    own = sample.result_id or sample.evaluation
-    results = aggregate.find(sample.result_id, sample.evaluation) if aggregate else []
-    if len(results) == 1:
-        return {results[0].name: score}, True
-    metrics = _read_json(sample.metadata.get(_LM_EVAL_METRICS))
-    if isinstance(metrics, dict):
-        by_name = {
-            result.name: float(value)
-            for result in results
-            for metric, value in metrics.items()
-            if is_finite_number(value) and (result.described == metric or result.described.startswith(f"{metric} ("))
-        }
-        if by_name:
-            return by_name, True
-    return {own: score}, not results
-
-
-def read_list(text: str) -> list[str] | None:
-    """Return the texts of a Python list of texts, None for any other text. No code is run."""
-    if not text.startswith("["):
-        return None
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return value if isinstance(value, list) and value and all(isinstance(one, str) for one in value) else None
-
-
-def _column(path: Path, aggregate: Aggregate | None, gold_kind: Any, index_base: int | None) -> GoldColumn:
-    base = index_base
-    if base is None and gold_kind is None and aggregate is not None and aggregate.is_of_lm_eval:
-        base = 0
-    return GoldColumn(
-        gold_kind=gold_kind, index_base=base, is_said=index_base is not None, allow_hidden=True, path=str(path),
-        name="input.reference",
-    )  # fmt: skip
-
-
-def _see(found: Evaluation, sample: Sample, aggregate: Aggregate | None) -> None:
-    value = sample.value
-    options, references = read_options(sample), value["input"]["reference"]
-    if options is not None:
-        found.has_choices = True
-        found.column.see(references[0] if len(references) == 1 else references, options, sample.line)
-    is_turn = value["interaction_type"] == "single_turn" and read_conversation(value["input"].get("formatted")) is None
-    if sample.repeat is not None:
-        found.repeats.add(sample.repeat)
-    scores, is_told = name_scores(sample, aggregate)
-    is_scored = sample.is_scored
-    for name, score in scores.items():
-        total, scored, lines = found.sums.get(name, (0.0, 0, 0))
-        found.sums[name] = (total + score, scored + 1, lines + 1) if is_scored else (total, scored, lines + 1)
-    for what, is_so in (
-        ("chat", not is_turn),
-        ("free", options is None),
-        ("lists", options is None and len(references) == 1 and read_list(references[0]) is not None),
-        ("referenced", bool(references)),
-        ("perturbed", "perturbation" in sample.metadata),
-        ("unnamed", not is_told),
-    ):
-        found.counts[what] += is_so
-
-
-def read_conversation(formatted: str | None) -> list[Message] | None:
-    """Return the messages of a prompt that is written as a JSON list of them; None for any other prompt."""
-    if not formatted or not formatted.startswith('[{"role": '):
-        return None
-    turns = _read_json(formatted)
-    if not isinstance(turns, list):
-        return None
-    fits = all(isinstance(t, dict) and t.keys() == {"role", "content"} and isinstance(t["content"], str) for t in turns)
-    return turns if fits else None
-
-
-def _read_json(text: Any) -> Any:
-    """Return the value of a JSON text; None for anything else."""
-    if not isinstance(text, str):
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+def _notes(found: Profile, task: Evaluation, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
+    """Yield what a reader of the score must know, in words."""
+    if aggregate is None:
+        yield "no aggregate file beside the samples: what the record reports, and of whom, is not known"
+        return
+    if aggregate.total_rows is not None and aggregate.total_rows != found.lines:
+        there = f"{found.lines:,} of {aggregate.total_rows:,} samples"
+        yield f"{there} are in the file: its scores are not those of the record"
+    elif aggregate.checksum is not None and aggregate.checksum != found.digest:
+        yield "the samples were changed after the record was made: their SHA-256 is another one"
+    if len(task.names) > 1:
+        yield f"evaluations of the same answers, read as one: {', '.join(task.names)}"
+    if not task.counts["referenced"]:
+        yield "no sample says what is right: the record's own score is the main one"
+    if are_lists:
+        yield "references are Python lists, as lm-eval's converter writes several: any of their texts is right"
+    unnamed = task.counts["unnamed"]
+    if unnamed:
+        yield f"{unnamed:,} samples do not say which of several results their score is: it has the evaluation's name"
+    if task.counts["perturbed"]:
+        yield "questions that HELM changed (perturbations) are rows of their own, and part of the score"
+    reported = {result.name: result.score for result in aggregate.results}
+    for name, (total, scored, lines) in task.sums.items():
+        if name not in reported or not scored or abs(total / scored - reported[name]) <= _CLOSE:
+            continue
+        said = f"{name}: the record reports {reported[name]:.6g}, the mean of its samples is {total / scored:.6g}"
+        if scored < lines and abs(total / lines - reported[name]) <= _CLOSE:
+            said += f": it counts {count(lines - scored, 'line')} without an answer as 0"
+        yield said

@@ -8,19 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from helm_ext.errors import DatasetIntegrityError, Location
-from helm_ext.formats.every_eval_ever.judgements import KEY as JUDGEMENTS
-from helm_ext.formats.every_eval_ever.judgements import read_row_judgements
-from helm_ext.formats.every_eval_ever.profile import name_scores, read_conversation, read_list, read_options
-from helm_ext.formats.every_eval_ever.record import Aggregate
-from helm_ext.formats.every_eval_ever.samples import Sample
+from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for
+from helm_ext.formats.every_eval_ever.record import Aggregate, JSONObject
+from helm_ext.formats.every_eval_ever.samples import Sample, name_scores, read_conversation, read_list, read_options
 from helm_ext.formats.every_eval_ever.schema import KEPT
 from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.gold import GoldKind
-from helm_ext.formats.imported.row import Answer, Message, Row
+from helm_ext.formats.imported.row import Answer, Message, Row, is_finite_number
+from helm_ext.judging.judgement import read_judgements
 
-JSONObject = dict[str, Any]
-
+_JUDGEMENTS = "judgements"
+"""The key of `metadata` under which our own export has each judgement of a row whole, as JSON."""
 _ROLES = ("system", "user", "assistant")
 _REFUSED = "content_filter"
 """inspect_ai's `stop_reason` of a model that refused; its converter keeps it in `metadata`."""
@@ -39,12 +37,13 @@ class RowMaker:
         takes_extracted: bool,
         needs_gold: bool,
     ) -> None:
+        """`golds`: how references are read, None where no sample with choices has one; `are_lists`: whether those of
+        rows without choices are Python lists of texts.
+        """
         self._path = path
         self._aggregate = aggregate
-        self.golds = golds
-        """How references are read; None where no sample with choices has one."""
-        self.are_lists = are_lists
-        """Whether references of rows without choices are Python lists of texts."""
+        self._golds = golds
+        self._are_lists = are_lists
         self.counts: Counter[str] = Counter()
         self._takes_extracted = takes_extracted
         self._needs_gold = needs_gold
@@ -103,8 +102,8 @@ class RowMaker:
         kept |= _keep_question(first)
         if name != first.id:
             kept["sample_id"] = first.id
-        if options is not None or self.are_lists:
-            kept["reference"] = first.value["input"]["reference"]
+        if options is not None or self._are_lists:
+            kept["reference"] = first.references
         return Row(
             line=first.line,
             id=name,
@@ -116,18 +115,18 @@ class RowMaker:
             failed=failed,
             unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
             source_scores=scores,
-            judgements=read_row_judgements(self._path, repeats, begins, self._aggregate),
-            data={**{key: value for key, value in first.metadata.items() if key != JUDGEMENTS}, KEPT: kept},
+            judgements=self._read_judgements(repeats, begins),
+            data={**{key: value for key, value in first.metadata.items() if key != _JUDGEMENTS}, KEPT: kept},
         )
 
     def _read_gold(self, sample: Sample, options: Mapping[str, str] | None) -> Sequence[str]:
-        references = sample.value["input"]["reference"]
+        references = sample.references
         if options is None:
-            read = read_list(references[0]) if self.are_lists and references else None
+            read = read_list(references[0]) if self._are_lists and references else None
             return read if read is not None else references
-        if self.golds is None:  # no sample has a reference
+        if self._golds is None:  # no sample has a reference
             return ()
-        return self.golds.read(references[0] if len(references) == 1 else references, options)
+        return self._golds.read(references[0] if len(references) == 1 else references, options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
         """Return the mean of each score over the repeats that were scored, None where none was, and what an export of
@@ -148,6 +147,38 @@ class RowMaker:
                     kept.setdefault(score, {**said, "is_correct": sample.value["evaluation"]["is_correct"]})
         means = {score: sum(found) / len(found) if found else None for score, found in values.items()}
         return means, {"scores": kept}
+
+    def _read_judgements(
+        self, repeats: Sequence[Sequence[Sample]], completions: Sequence[int]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return what models said of a row's answers. `completions`: of each repeat the number of its first answer.
+
+        Upstream's schema names the judges of a result, and has one score of a sample: the judge's verdict, or that of
+        all judges together. Raises DatasetSchemaError for judgements of our own export that are not as it writes them.
+        """
+        first, place = repeats[0][0], ("metadata", _JUDGEMENTS)
+        if _JUDGEMENTS in first.metadata:
+            problems = Problems(self._path)
+
+            def report(where: tuple[str | int, ...], message: str, hint: str) -> None:
+                problems.add(
+                    (*place, *where), message, hint, line=first.line, code="judgement", kind=DatasetSchemaError
+                )
+
+            try:
+                given = json.loads(first.metadata[_JUDGEMENTS])
+            except (TypeError, ValueError, RecursionError) as error:
+                report((), f"not JSON: {error}", "as `helm-ext export` writes it")
+                given = []
+            found = [one.to_json() for one in read_judgements(given, report)]
+            raise_for(problems.finish())
+            return found
+        judged = [
+            _to_judgement(sample, self._aggregate, completion)
+            for lines, completion in zip(repeats, completions, strict=True)
+            for sample in lines
+        ]
+        return [one for one in judged if one is not None]
 
     def _read(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
         """Return what was asked, and what of what came back is scored."""
@@ -248,3 +279,38 @@ def _why_not(lines: Sequence[Sample], answers: Sequence[Answer] | None) -> tuple
     if error is None or (reason == "not_run" and answers is None):
         return "", ""
     return ("", error) if reason == "unscored" else (error or "failed", "")
+
+
+def _to_judgement(sample: Sample, aggregate: Aggregate | None, completion: int) -> JSONObject | None:
+    """Return the judgement that a line's score is: None where no result says that a judge gave it, on which scale."""
+    results = aggregate.find(sample.result_id, sample.evaluation) if aggregate else []
+    if len(results) != 1 or not sample.is_scored:
+        return None
+    config = results[0].config
+    said = config.get("llm_scoring")
+    judges = said.get("judges") if isinstance(said, dict) else None
+    names = [_name_judge(judge) for judge in judges] if isinstance(judges, list) else []
+    low: Any = config.get("min_score")
+    high: Any = config.get("max_score")
+    scale: list[float] | dict[str, float] | None = None
+    if config.get("score_type") == "binary":
+        scale = [0.0, 1.0] if sample.score in (0, 1) else None
+    elif (
+        config.get("score_type") == "continuous"
+        and is_finite_number(low)
+        and is_finite_number(high)
+        and low <= sample.score <= high
+    ):
+        scale = {"min": float(low), "max": float(high)} if low < high else None
+    if not names or None in names or scale is None:
+        return None
+    return {
+        "by": " + ".join(map(str, names)), "kind": "model", "criterion": results[0].name, "value": sample.score,
+        "scale": scale, "completion": completion,
+    }  # fmt: skip
+
+
+def _name_judge(judge: Any) -> str | None:
+    info = judge.get("model_info") if isinstance(judge, dict) else None
+    found = (info.get("id") or info.get("name")) if isinstance(info, dict) else None
+    return found if isinstance(found, str) and found.strip() else None

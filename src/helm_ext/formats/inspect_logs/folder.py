@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from helm_ext.errors import DatasetError, DatasetNotFoundError, count, did_you_mean
+from helm_ext.errors import DatasetError, DatasetNotFoundError, count
+from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.seen import LOOKED_AT, Seen, look
 
 _ZIP = b"PK\x03\x04"
@@ -59,19 +60,16 @@ def find_logs(folder: Path) -> list[str]:
 
 
 def find_log(path: str, log: str | None) -> str:
-    """Return the path of the log that is meant. Raises DatasetNotFoundError where a folder does not tell."""
+    """Return the path of the log that is meant. Raises DatasetError where a folder does not tell."""
     folder = Path(path)
     if not folder.is_dir():
         return path
     if log is not None and ".." not in Path(log).parts and (folder / log).is_file():
         return str(folder / log)  # a folder may hold thousands
     names = find_logs(folder)
-    if log is None and len(names) == 1:
-        return str(folder / names[0])
-    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    hint = (did_you_mean(log, names) if log else "") or (f"log= one of {shown}" if names else "")
-    message = f"no log of the name {log}" if log else f"{len(names)} logs" if names else "no logs of inspect_ai"
-    raise DatasetNotFoundError.at(path, message, hint, code="not-found")
+    if not names:
+        raise DatasetNotFoundError.at(path, "no logs of inspect_ai", code="not-found")
+    return str(folder / choose_part(path, names, log, "log"))
 
 
 class _Contents(NamedTuple):

@@ -276,10 +276,10 @@ def test_each_evaluation_of_each_record_is_a_task(tmp_path):
         {"record": UUIDS[1]},
     ]
     assert [completions(load(tmp_path, **task)) for task in tasks] == [[["banana"]], [["apple"]], [["banana"]]]
-    with pytest.raises(DatasetError, match=r"2 records are in this folder\n  hint: record= one of"):
+    with pytest.raises(DatasetError, match=r"2 records could be meant\n  hint: record=NAME chooses one: "):
         load(tmp_path)
     with pytest.raises(
-        DatasetError, match=r"2 evaluations are in this file\n  hint: evaluation= one of fruit, fruit/other"
+        DatasetError, match=r"2 evaluations could be meant\n.*evaluation=NAME chooses one: fruit, fruit/other"
     ):
         load(tmp_path, record=UUIDS[0])
     with pytest.raises(DatasetError, match=r"no evaluation fruitt\n  hint: did you mean 'fruit'"):

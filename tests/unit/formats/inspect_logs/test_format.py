@@ -58,9 +58,9 @@ def test_each_log_of_a_folder_is_a_run(tmp_path: Path) -> None:
 
 def test_a_folder_does_not_say_which_log_is_meant(tmp_path: Path) -> None:
     path = str(make_folder(tmp_path))
-    with pytest.raises(DatasetError, match=r"2 logs(.|\n)*log= one of a.eval, below/b.eval"):
+    with pytest.raises(DatasetError, match=r"2 logs could be meant\n.*log=NAME chooses one: a.eval, below/b.eval"):
         FORMAT.load(path=path)
-    with pytest.raises(DatasetError, match=r"no log of the name b.eval(.|\n)*did you mean .*below/b.eval"):
+    with pytest.raises(DatasetError, match=r"no log b.eval(.|\n)*did you mean .*below/b.eval"):
         FORMAT.load(path=path, log="b.eval")
 
 
