@@ -10,14 +10,21 @@ How labels are read is said in `helm_ext.parsing.labels`, and for users in docs/
 
 from __future__ import annotations
 
-from helm_ext.parsing.labels import map_answer, map_answers, read_choice, read_label, read_labels
-from helm_ext.parsing.predictions import apply_pattern, clean, compile_pattern, extract, is_cut_off
-from helm_ext.parsing.runon import cut_at_next_question, find_question_starts
-from helm_ext.parsing.segments import cut_at_stops, find_segments, list_prediction, read_list, split_segments
-from helm_ext.parsing.thinking import names_thinking, split_thinking
+from helm_ext.parsing.labels import read_choice, read_label, read_labels
+from helm_ext.parsing.segments import find_segments, read_list, split_segments, trim
+from helm_ext.parsing.texts import (
+    clean,
+    compile_pattern,
+    cut_at_next_question,
+    cut_at_stops,
+    extract,
+    find_question_starts,
+    is_cut_off,
+    names_thinking,
+    split_thinking,
+)
 
 __all__ = [
-    "apply_pattern",
     "clean",
     "compile_pattern",
     "cut_at_next_question",
@@ -26,9 +33,6 @@ __all__ = [
     "find_question_starts",
     "find_segments",
     "is_cut_off",
-    "list_prediction",
-    "map_answer",
-    "map_answers",
     "names_thinking",
     "read_choice",
     "read_label",
@@ -36,4 +40,5 @@ __all__ = [
     "read_list",
     "split_segments",
     "split_thinking",
+    "trim",
 ]

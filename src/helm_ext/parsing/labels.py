@@ -7,7 +7,7 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     where another option's text is the same (options `AB`, `A`, `B`, `O`).
 2.  *Text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
 3.  *Thinking* (`thinking`) is not part of the answer, nor are special tokens at the end
-    (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.runon`).
+    (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.texts`).
 4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
     LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
     spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. "- 3" is
@@ -40,12 +40,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from helm_ext.parsing.decoration import get_label_set, peel, simplify, strip_end_tokens
-from helm_ext.parsing.options import Options
-from helm_ext.parsing.predictions import apply_pattern
-from helm_ext.parsing.runon import find_asked_options, without_next_question
+from helm_ext.parsing.options import Options, get_label_set, peel, simplify, strip_end_tokens
 from helm_ext.parsing.segments import SEPARATOR, split_segments
-from helm_ext.parsing.thinking import split_thinking
+from helm_ext.parsing.texts import apply_pattern, find_asked_options, split_thinking, without_next_question
 
 HEAD = 4_000
 """Characters at the beginning of a long completion that are looked at: where a direct answer stands."""
@@ -81,7 +78,9 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool, is_cut_o
     if stripped in labels:
         return (stripped,)
     label_set = get_label_set(tuple(labels))
-    core = _without_point(stripped)
+    core = stripped.removesuffix(".")
+    if (core[:1], core[-1:]) in {("(", ")"), ("[", "]")}:
+        core = core[1:-1]
     bare = label_set.by_core.get(core)
     if bare is not None and core in bare:
         return (bare,)
@@ -121,33 +120,6 @@ def _read(completion: str, labels: Mapping[str, str], *, several: bool, is_cut_o
     return tuple(label for label in labels if label in named)
 
 
-def _without_point(text: str) -> str:
-    """Return the text without a final point, and without brackets around it."""
-    text = text.removesuffix(".")
-    return text[1:-1] if (text[:1], text[-1:]) in {("(", ")"), ("[", "]")} else text
-
-
-def map_answer(
-    completion: str, labels: Mapping[str, str], pattern: str | None = None, *, is_cut_off: bool = False
-) -> str | None:
-    """Return the label that `completion` means; `pattern` is HELM's `output_mapping_pattern`, which overrides.
-
-    With a pattern, only what it extracts is read (docs/adapter_spec.md: it overrides the reading): first
-    as a label by its exact spelling, as HELM does, then by the rules of `read_label`.
-    """
-    completion = _apply(completion, pattern)
-    if completion in labels:
-        return completion
-    return read_label(completion, labels, is_cut_off=is_cut_off and not pattern)
-
-
-def map_answers(
-    completion: str, labels: Mapping[str, str], pattern: str | None = None, *, is_cut_off: bool = False
-) -> tuple[str, ...]:
-    """Return all labels that `completion` means, as `map_answer` and `read_labels` say."""
-    return read_labels(_apply(completion, pattern), labels, is_cut_off=is_cut_off and not pattern)
-
-
 def read_choice(
     text: str,
     options: Mapping[str, str],
@@ -161,37 +133,29 @@ def read_choice(
 ) -> Sequence[str | None]:
     """Return the labels of the options that are named, None for a segment of a list that names none.
 
-    `options`: label to text, in order. `pattern`: AdapterSpec's `output_mapping_pattern`, which overrides the reading
-    of labels. `multi_label`: all right options are asked for. `is_list`: `output_format: list`, with
-    `separator` between segments. `is_exact`: HELM's own
-    rule (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label. `is_cut_off`: the model
-    was stopped before it had finished (`finish_reason` "length").
+    `options`: label to text, in order. `pattern`: AdapterSpec's `output_mapping_pattern`: only what it extracts is read
+    (docs/adapter_spec.md), first as a label by its exact spelling, as HELM does. `multi_label`: all right options are
+    asked for. `is_list`: `output_format: list`, with `separator` between segments. `is_exact`: HELM's own rule
+    (evaluate_reference_metrics.compute_reference_metrics), the stripped text is a label. `is_cut_off` as `read_label`.
     Raises ValueError for a pattern that is no regular expression.
     """
     if is_exact:
         label = apply_pattern(text.strip(), pattern) if pattern else text.strip()
         return [label] if label in options else []
-    if is_list and not _is_one_option(text, options):
-        segments = split_segments(text, separator)
-        if not multi_label or len(segments) != 1:  # "A, C" is as good as "A; C"
-            last = len(segments) - 1
-            return [
-                map_answer(segment, options, pattern, is_cut_off=is_cut_off and place == last)
-                for place, segment in enumerate(segments)
-            ]
-    if multi_label:
-        return map_answers(text, options, pattern, is_cut_off=is_cut_off)
-    return [map_answer(text, options, pattern, is_cut_off=is_cut_off)]
+    is_whole = not is_list or text.strip() in {option.strip() for option in options.values()}  # which may hold `;`
+    segments = [text] if is_whole else split_segments(text, separator)
+    is_cut_off = is_cut_off and not pattern
 
+    def find(said: str) -> str:  # HELM strips a completion before it applies the pattern
+        return apply_pattern(said.strip(), pattern) if pattern else said
 
-def _is_one_option(text: str, options: Mapping[str, str]) -> bool:
-    """Tell whether the text is that of an option, which may hold `;`."""
-    return text.strip() in {option.strip() for option in options.values()}
-
-
-def _apply(completion: str, pattern: str | None) -> str:
-    # HELM strips a completion before it applies the pattern.
-    return apply_pattern(completion.strip(), pattern) if pattern else completion
+    if multi_label and (is_whole or len(segments) == 1):  # "A, C" is as good as "A; C"
+        return read_labels(find(text), options, is_cut_off=is_cut_off)
+    last = len(segments) - 1
+    return [
+        said if said in options else read_label(said, options, is_cut_off=is_cut_off and place == last)
+        for place, said in enumerate(map(find, segments))
+    ]
 
 
 def _window(text: str) -> str:

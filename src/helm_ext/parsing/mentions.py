@@ -12,18 +12,18 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
-from helm_ext.parsing.decoration import (
+from helm_ext.parsing.options import (
     BRACKETS,
     CLOSERS,
     DASHES,
     OPENERS,
     PUNCTUATION,
+    Options,
     is_sign,
     is_unspaced,
     lower,
     peel,
 )
-from helm_ext.parsing.options import Options
 
 Named: TypeAlias = "frozenset[str]"
 """The labels of the options that are named together."""

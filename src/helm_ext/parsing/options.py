@@ -1,11 +1,250 @@
-"""The options of one question: their labels and texts, simplified, and what is nothing but one of them."""
+"""How labels and options' texts are spelled, and what may be around them: Unicode forms, brackets, markup, case.
+
+`Options` holds those of one question, simplified, and says what is nothing but one of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
-from helm_ext.parsing.decoration import LabelSet, fold, index, peelings, simplify
+MARKER = "\ue000"
+"""Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
+
+# Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark go.
+_SAME = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF)) | dict.fromkeys(
+    map(ord, "‘’"), "'"
+)
+
+_TICKS = "✅✔✓☑👉➡▶🔹"
+OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + _TICKS
+CLOSERS = ")]}>»”“「」』】》〉\"'`*_$\\" + _TICKS
+BRACKETS = ")]}»”“」』】》〉"
+DASHES = "-–—"
+PUNCTUATION = ".,:;!?。、…"
+FINAL = PUNCTUATION + " "
+_OPEN = rf"[\s:{re.escape(OPENERS)}]{{0,16}}"
+_CLOSE = rf"[{re.escape(CLOSERS)}]{{0,8}}"
+BULLET = re.compile(r"[-•*>#]{1,6}\s+")
+
+_LATEX_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
+_STYLES = r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)\s{0,3}\{"
+_LATEX_STYLED = re.compile(_STYLES + r"([^{}]{0,200})\}")
+_LATEX_STYLE = re.compile(_STYLES + r"|\\[()\[\]]")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac(?:\s?\{([\w.]{1,40})\}\s?\{([\w.]{1,40})\}|(\d)(\d))")
+_WORDS_FOR_MINUS = re.compile(
+    r"((?:\A|[\n:(=*$\"]|\b(?:is|are|be|equals|to|say|answer))\s?)\b(?:minus|negative)\s(?=\.?\d)", re.IGNORECASE
+)
+"""Of a number, not between two: "10 minus 5"."""
+_ANSWER_TAG = re.compile(r"<(?:(?:final_)?answer|choice|option|label|ans)>", re.IGNORECASE)
+_END_TAG = re.compile(r"</(?:(?:final_)?answer|choice|option|label|ans)>|<br\s{0,2}/?>", re.IGNORECASE)
+_STYLE_TAG = re.compile(r"<(b|i|u|em|strong|code|p|span|div)>([^<>]{0,200})</\1>", re.IGNORECASE)
+
+
+# A fence that names the language of a code block.
+_FENCE = re.compile(r"^```[A-Za-z+#0-9]{2,12} ?\n", re.MULTILINE)
+
+# The minus sign, and the dash that some write for it. Behind a word or a number it is a dash: 3–5.
+_MINUS = re.compile(r"−|(?<![\w)%])–(?=[$€£¥]?\.?\d)")
+
+
+# Digits, signs and n: 2⁵ is written 2^5, as plain text writes it; it is not 25.
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+
+
+def _canonical(text: str) -> str:
+    """Return the text in Unicode's compatibility form, without invisible characters, with one minus and apostrophe."""
+    if text.isascii():
+        return text
+    text = _RAISED.sub(r"^\g<0>", text.translate(_SAME))
+    return _MINUS.sub("-", unicodedata.normalize("NFKC", text))
+
+
+_FRENCH_SPACE = re.compile(r"(?<=\w) (?=[:;](?: |$))", re.MULTILINE)
+"""Before a colon, in French."""
+
+
+def simplify(text: str) -> str:
+    """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs."""
+    text = _FRENCH_SPACE.sub("", squeeze(_canonical(text)))
+    if "```" in text:
+        text = _FENCE.sub("```\n", text)
+    if "inus " in text or "egative " in text:
+        text = _WORDS_FOR_MINUS.sub(r"\1-", text)
+    if "\\" in text:
+        text = _LATEX_FRACTION.sub(lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}", text)
+        text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(MARKER + "{", text))
+        text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)
+    if "<" in text:
+        text = _STYLE_TAG.sub(r"*\2*", _END_TAG.sub("\n", _ANSWER_TAG.sub(MARKER, text)))
+    return text
+
+
+def peel(text: str) -> str:
+    """Return the text without the decoration around a label or an option's text."""
+    text = text.strip().lstrip(MARKER)
+    bullet = BULLET.match(text)
+    if bullet:
+        text = text[bullet.end() :]
+    return text.lstrip(OPENERS + ": \n\t").rstrip(CLOSERS + PUNCTUATION + " \n\t")
+
+
+def is_sign(text: str, position: int = 0) -> bool:
+    """Tell whether a sign stands there: "-5", "+.5", "–$5". A sign is part of a number, never decoration."""
+    return _SIGN.match(text, position) is not None
+
+
+def is_unspaced(char: str) -> bool:
+    """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
+    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
+
+
+def peelings(text: str) -> Iterator[str]:
+    """Yield the text with less and less decoration, the least stripped spelling first, down to that of `peel`.
+
+    Both sides of a pair go at once ("(5)" is followed by "5", not by "(5").
+    """
+    text = text.strip()
+    for _ in range(_MAX_PEELINGS):
+        yield text
+        bullet = BULLET.match(text)
+        if text.startswith(MARKER):  # the braces of \\boxed{} are never part of an answer
+            text = text[1:]
+            if text.startswith("{"):
+                text = (text[1:-1] if text.endswith("}") else text[1:]).strip()
+            continue
+        if bullet:
+            left, right = bullet.end(), 0
+        elif len(text) > 1 and text[0] in OPENERS and _PAIRS.get(text[0]) == text[-1]:
+            left, right = 1, 1
+        elif text[-1:] and text[-1] in PUNCTUATION:
+            left, right = 0, 1
+        elif text[:1] and text[0] in OPENERS + ":" and _PAIRS.get(text[0]) not in set(text[1:]):
+            left, right = 1, 0
+        elif text[-1:] and text[-1] in CLOSERS:
+            left, right = 0, 1
+        elif text[:1] and text[0] in OPENERS + ":":
+            left, right = 1, 0
+        else:
+            return
+        text = text[left : len(text) - right].strip()
+    yield peel(text)
+
+
+_MAX_PEELINGS = 64
+_SIGN = re.compile(r"[-–+](?:[$€£¥]\s?)?\.?\d")
+_PAIRS = {
+    **dict(zip("([{<«“„「『【《〈", ")]}>»”“」』】》〉", strict=True)),
+    **{char: char for char in "\"'`*_$\\"},
+}
+
+_END_TOKENS = re.compile(
+    r"(?:\s{0,3}(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|end_of_turn|endoftext|end_of_utterance)>|"
+    r"\[(?:EOS|SEP|PAD)\])){1,64}\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def strip_end_tokens(text: str, options: Iterable[str]) -> str:
+    """Return the text without the special tokens at its end that some models write: `B</s>`, `B<|im_end|>`.
+
+    They stay where one of them is part of an option's text.
+    """
+    if not text.endswith((">", "]")):
+        return text
+    tail = text[-_END_TOKENS_TAIL:]
+    found = _END_TOKENS.search(tail)
+    if found is None or any(token in option for option in options for token in found[0].split()):
+        return text
+    return text[: len(text) - len(tail) + found.start()].rstrip()
+
+
+_END_TOKENS_TAIL = 400
+"""Characters at the end of a completion that are searched for special tokens."""
+
+
+def lower(text: str) -> str:
+    """Return the text in lower case, every character in its place: İ, which becomes two characters, stays."""
+    folded = text.casefold()
+    return folded if len(folded) == len(text) else "".join(c.casefold() if len(c.casefold()) == 1 else c for c in text)
+
+
+_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
+
+
+def squeeze(text: str) -> str:
+    """Return the text with one space for white space inside a line."""
+    return _BLANKS.sub(" ", text)
+
+
+def find_lines(text: str) -> list[tuple[int, int]]:
+    """Return where the lines begin and end that hold more than white space."""
+    lines, start = [], 0
+    for line in text.split("\n"):
+        if line.strip():
+            lines.append((start, start + len(line)))
+        start += len(line) + 1
+    return lines
+
+
+def fold(text: str) -> str:
+    """Return an option's text so that case, white space and final punctuation do not count."""
+    return " ".join(lower(text).split()).rstrip(FINAL)
+
+
+def index(pairs: Iterable[tuple[str, str]]) -> dict[str, str | None]:
+    """Return key to label, and None for a key that several labels share."""
+    labels: dict[str, str | None] = {}
+    for key, label in pairs:
+        labels[key] = label if labels.get(key, label) == label else None
+    return labels
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """What can be prepared for a sequence of labels, whatever the options' texts are."""
+
+    by_core: dict[str, str | None]
+    by_folded_core: dict[str, str | None]
+    longest: int
+    pattern: re.Pattern[str]
+    """A label with what may stand around it: groups open, label, close, mark, close2."""
+    plain: re.Pattern[str]
+    """A completion that is nothing but the usual statement of a label: groups named, label."""
+
+    def find(self, spelling: str) -> str | None:
+        """Return the label of that spelling, else the only one that differs from it in case."""
+        if spelling in self.by_core:
+            return self.by_core[spelling]
+        return self.by_folded_core.get(spelling.casefold())
+
+
+@lru_cache(maxsize=512)
+def get_label_set(labels: tuple[str, ...]) -> LabelSet:
+    cores = [(peel(_canonical(label)) or label.strip(), label) for label in labels if label.strip()]
+    by_core = index(cores)
+    # The longest first: 10 before 1.
+    spellings = "|".join(re.escape(core) for core in sorted(by_core, key=len, reverse=True)) or "(?!)"
+    marks = f"[{PUNCTUATION}]{{0,3}}"
+    return LabelSet(
+        by_core=by_core,
+        by_folded_core=index((core.casefold(), label) for core, label in cores),
+        longest=max(map(len, labels), default=0),
+        pattern=re.compile(
+            f"(?P<open>{_OPEN})(?P<label>{spellings})(?P<close>{_CLOSE})(?P<mark>{marks})(?P<close2>{_CLOSE})",
+            re.IGNORECASE,
+        ),
+        plain=re.compile(
+            r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)"
+            r"(?: is:?|:) ?"
+            rf"(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
+            re.IGNORECASE,
+        ),
+    )
+
 
 _BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d))")
 """What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20"."""

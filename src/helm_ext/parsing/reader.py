@@ -1,18 +1,19 @@
-"""Which options a completion means, from what it states where. The rules are in `helm_ext.parsing.labels`."""
+"""Which options a completion means, from what it states where. The rules are in `helm_ext.parsing.labels`.
+
+Also here: completions that go through the options, and mark each as right or wrong or rate it.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import islice
 
 from helm_ext.parsing import phrases
-from helm_ext.parsing.checklists import read_checklist
-from helm_ext.parsing.decoration import CLOSERS, PUNCTUATION, find_lines, peel
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
-from helm_ext.parsing.options import Options
+from helm_ext.parsing.options import CLOSERS, PUNCTUATION, Options, find_lines, fold, peel
 from helm_ext.parsing.quantities import spell_as_options
-from helm_ext.parsing.ratings import read_ratings
-from helm_ext.parsing.sentences import read_sentence
-from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
+from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections, read_sentence
 
 _MAX_LETTERS = 32
 
@@ -181,3 +182,167 @@ def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:
 
 
 _LIST_MARKS = (". ", ") ", ": ", ".", ")", " - ")
+
+
+# ---- Options that are marked as right or wrong one by one: "A ❌ B ✅", "C. Berlin (correct)"
+
+_GOOD = "✅✔✓☑🟢⭕○◯"
+_BAD = "❌✗✘✖❎×🔴☒"
+_MARKS = re.compile(f"[{_GOOD}{_BAD}]")
+
+_BEGIN = re.compile(rf"[\s>*_•#+-]{{0,8}}(?:\[(?P<box>[xX✓✔ ]?)\])?[\s*_{_GOOD}{_BAD}:-]{{0,8}}")
+"""Before the option of a line: a bullet, a box to tick, a mark."""
+
+_SAYS = (
+    r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?(?:(?:the|das"
+    r"|la|el|le|il)\s)?"
+)
+_RIGHT = (
+    r"(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt|wahr|ja|correct[oae]|verdader[oa]|sí|sim"
+    r"|cert[oa]|correto|correta|corrett[oa]|ver[oa]|giust[oa]|vrai|juste|exacte?|oui|верн\w{1,2}|правильн\w{1,2}|да)\b"
+    r"|正确|正確|对|對|正解|正しい|맞|정답"
+)
+_WRONG = (
+    r"(?:incorrect|wrong|false|no|not|invalid|untrue|eliminated|falsch|nein|nicht|incorrect[oae]|incorret[oa]|fals[oa]"
+    r"|errad[oa]|sbagliat[oa]|faux|fausse|non|pas|неверн\w{1,2}|неправильн\w{1,2}|нет|не)\b|错|錯|不正|不对|不對|誤"
+    r"|間違|不正解|틀|오답"
+)
+_IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_RIGHT})"), re.IGNORECASE)
+_IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_WRONG})"), re.IGNORECASE)
+_ENDS_RIGHT = re.compile(
+    unicodedata.normalize(
+        "NFKC", rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT})[^()\[\]]{{0,20}}[)\]]?\W{{0,4}}$"
+    ),
+    re.IGNORECASE,
+)
+
+_MIN_OPTIONS = 3
+_LONGEST_REMARK = 400
+"""At most this many characters of a line are looked at."""
+
+
+def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
+    """Return where a list of the options begins and ends, and those that it marks as right; None where it marks none.
+
+    The list names at least three options, or all of them, each once. The one that is not marked is right where all the
+    others are marked as wrong. UNCLEAR where marks stand at all of them, and say the same of each.
+    """
+    verdicts: dict[str, bool | None] = {}
+    start = end = -1
+    options = mentions.options.folded
+    lines = find_lines(mentions.text)
+    for segment_start, segment_end in lines if len(lines) >= min(_MIN_OPTIONS, len(options)) else ():
+        read = _read_segment(mentions, segment_start, segment_end)
+        if read is None:
+            continue
+        label, verdict = read
+        if label in verdicts:
+            return None
+        verdicts[label] = verdict
+        start, end = segment_start if start < 0 else start, segment_end
+    if len(verdicts) < min(_MIN_OPTIONS, len(options)):
+        return None
+    right = frozenset(label for label, verdict in verdicts.items() if verdict)
+    if not right and len(verdicts) == len(options):
+        right = frozenset(label for label, verdict in verdicts.items() if verdict is None)
+        right = right if len(right) == 1 else frozenset()
+    if right and len(right) < len(verdicts):
+        return start, end, right
+    return (start, end, UNCLEAR) if None not in verdicts.values() and _MARKS.search(mentions.text) else None
+
+
+def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool | None] | None:
+    """Return the option that the segment begins with, and whether it is marked as right, as wrong, or not at all."""
+    end = min(end, start + _LONGEST_REMARK)
+    begin = _BEGIN.match(mentions.text, start, end)
+    if begin is None:
+        return None
+    lead = phrases.LEAD.match(mentions.text, begin.end(), end)
+    item = mentions.read_item(begin.end()) or (mentions.read_item(lead.end()) if lead else None)
+    if item is None or not item.label or item.end > end:
+        return None
+    text = re.escape(mentions.options.folded[item.label])
+    own = re.compile(rf"[\s*_\"'(]{{0,4}}{text}[)\"'*_]{{0,4}}").match(mentions.lowered, item.end, end)
+    behind = own.end() if own else item.end
+    whole, rest = mentions.text[start:end], mentions.text[behind:end]
+    marks = {mark[0] in _GOOD for mark in _MARKS.finditer(whole)}
+    if len(marks) == 1:
+        return item.label, marks.pop()
+    if begin["box"] is not None:
+        return item.label, bool(begin["box"].strip())
+    if mentions.find_text(behind) is not None:  # "A - No", where No is an option
+        return item.label, None
+    if _IS_WRONG.match(rest):
+        return item.label, False
+    if _IS_RIGHT.match(rest) or _ENDS_RIGHT.search(rest[-80:]):
+        return item.label, True
+    return item.label, False if phrases.NEGATION.search(rest) else None
+
+
+# ---- Options that are rated one by one: `{"A": 0.05, "B": 0.85}`, "A: 10%, B: 75%", "A. Incorrect B. Correct"
+
+_ENDS = r"[^\S\n]{0,2}(?:[,;)\]}|*\"'、。\n]|\.(?:\s|$)|$)"
+_RATING = re.compile(
+    unicodedata.normalize(
+        "NFKC",
+        rf"(?<![\w.,])(?P<number>\d{{1,3}}(?:[.,]\d{{1,6}})?|\.\d{{1,6}})(?:\s?(?P<unit>%|/(?:5|10|100)\b)"
+        rf"(?={_ENDS}|\s(?:chance|likel|prob|conf|sure|certain|for\b|and\b)|[^\S\n]{{1,2}}\S{{1,3}}\b)|(?={_ENDS}))"
+        rf"|(?P<good>[{_GOOD}])|(?P<bad>[{_BAD}])|(?<!\w)(?:(?P<right>{_RIGHT})|(?P<wrong>{_WRONG}))",
+    )
+)
+"""A number that nothing is counted by ("0.4", "40%", "4/10"; not "40% of them", "5.3 million"), a mark, a verdict."""
+
+_HINT = re.compile(
+    unicodedata.normalize("NFKC", rf"[{_GOOD}{_BAD}]|[^\w,]\d|[^\w\s,;] ?(?=[^\W\d_])(?:{_RIGHT}|{_WRONG})")
+)
+"""What every rating has: cheap to look for."""
+
+_BETWEEN = CLOSERS + " \t.:=(|–—~≈→>-"
+"""Between an option and its rating."""
+
+_TRUTH = re.compile(r"(?!corr|incorr|right|wrong|richtig)[^\W_]")
+"""Words that say whether a statement holds, such as "true": verdicts only where all options have one."""
+
+_MAX_RATINGS = 200
+
+
+def read_ratings(mentions: Mentions) -> tuple[int, int, Named] | None:
+    """Return where the ratings begin and end, and the option that is rated best: those that are called right.
+
+    UNCLEAR where the largest number stands twice, or numbers may count something (of some of the options). None where
+    the text gives no ratings: fewer than two options have one, one has two, options are numbers themselves.
+    """
+    options, lowered = mentions.options, mentions.lowered
+    if len([*islice(_HINT.finditer(lowered), 2)]) < 2:
+        return None
+    ratings: dict[str, float] = {}
+    units: set[str] = set()
+    start = end = -1
+    for match in islice(_RATING.finditer(lowered), _MAX_RATINGS):
+        before = lowered[max(0, match.start() - options.longest_text - 40) : match.start()]
+        named = before.rstrip(_BETWEEN)
+        needs_no_sign = match["unit"] or match["good"] or match["bad"]
+        if before == named or not (needs_no_sign or before[len(named) :].strip()):
+            continue
+        ending = max((e for e in options.endings if named.endswith(e)), key=len, default="")
+        if not ending or named[: -len(ending)][-1:].isalnum():
+            continue
+        label = options.label_set.by_folded_core.get(ending) or options.by_text.get(ending)
+        rating = (
+            float(match["number"].replace(",", "."))
+            if match["number"]
+            else float(bool(match["good"] or match["right"]))
+        )
+        if label is None or fold(match[0]) in options.by_text or ratings.get(label, rating) != rating:
+            return None
+        ratings[label] = rating
+        units.add(match["unit"] or "" if match["number"] else "truth" if _TRUTH.match(match[0]) else "verdict")
+        start, end = match.start() - len(before) + len(named) - len(ending) if start < 0 else start, match.end()
+    if len(ratings) < 2 or len(units) != 1:
+        return None
+    best = max(ratings.values())
+    is_part = len(ratings) < len(options.folded)
+    if is_part and (units == {"truth"} or (units == {""} and best > 1)):
+        return start, end, UNCLEAR
+    named_best = frozenset(label for label, rating in ratings.items() if rating == best > 0)
+    return start, end, named_best if len(named_best) == 1 or units & {"truth", "verdict"} else UNCLEAR

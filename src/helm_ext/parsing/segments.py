@@ -1,12 +1,11 @@
-"""Texts to lists of segments (`output_format: "list"`), and where a text is cut at a stop sequence."""
+"""Texts to lists of segments (`output_format: "list"`)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
 
-from helm_ext.parsing.predictions import compile_pattern
+from helm_ext.parsing.texts import compile_pattern
 
 SEPARATOR = ";"
 """What stands between the segments of a list, unless a file names something else."""
@@ -25,13 +24,13 @@ def split_segments(text: str, separator: str = SEPARATOR) -> list[str]:
     Empty segments at the end are no segments (`a; b;` has two, "" has none). Elsewhere they are kept: they shift what
     follows, and an ordered comparison must see that.
     """
-    segments = [_trim(segment) for segment in text.split(separator)]
+    segments = [trim(segment) for segment in text.split(separator)]
     while segments and not segments[-1]:
         segments.pop()
     return segments
 
 
-def find_segments(text: str, pattern: str | re.Pattern[str], *, positions: bool = False) -> list[str]:
+def find_segments(text: str, pattern: str, *, positions: bool = False) -> list[str]:
     """Return each match of a pattern as a segment, trimmed as in `split_segments`.
 
     A pattern without a group gives the whole match, one with a group that group, one with several a tuple: its parts
@@ -39,11 +38,11 @@ def find_segments(text: str, pattern: str | re.Pattern[str], *, positions: bool 
     a further part; what earlier matches hold outside of their first group is no word.
     Raises ValueError for what is no regular expression.
     """
-    compiled = compile_pattern(pattern) if isinstance(pattern, str) else pattern
+    compiled = compile_pattern(pattern)
     segments = []
     words = end = 0
     for match in compiled.finditer(text):
-        parts = [_trim(part or "") for part in (match.groups() if compiled.groups else (match.group(),))]
+        parts = [trim(part or "") for part in (match.groups() if compiled.groups else (match.group(),))]
         if positions:
             words += len(text[end : match.start()].split())
             end = match.end()
@@ -51,15 +50,6 @@ def find_segments(text: str, pattern: str | re.Pattern[str], *, positions: bool 
             words += len((match.group(min(1, compiled.groups)) or "").split())
         segments.append(parts[0] if len(parts) == 1 else BETWEEN_PARTS.join([part or _NO_PART for part in parts]))
     return segments
-
-
-def list_prediction(completions: Sequence[str], separator: str = SEPARATOR) -> list[str]:
-    """Return the predicted list: the trimmed texts of all completions in recorded order when there is more than one,
-    else the only one's text split on the separator. No completion at all is the empty list.
-    """
-    if len(completions) == 1:
-        return split_segments(completions[0], separator)
-    return [_trim(text) for text in completions]
 
 
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
@@ -141,28 +131,15 @@ def _split_list(text: str, separator: str, inside: str) -> list[str]:
 
 def _unquote(segment: str) -> str:
     """Return a segment without its quotes and Markdown's marks."""
-    segment = _trim(segment)
+    segment = trim(segment)
     for mark in ("**", "`", '"', "'"):
         if len(segment) > 2 * len(mark) and segment.startswith(mark) and segment.endswith(mark):
-            segment = _trim(segment[len(mark) : -len(mark)])
+            segment = trim(segment[len(mark) : -len(mark)])
     return segment
 
 
-def cut_at_stops(text: str, stops: Iterable[str]) -> str:
-    """Return what stands before the first of some stop sequences.
-
-    One of white space alone counts only behind other text: completions begin with blank lines.
-    """
-    end = len(text)
-    for stop in stops:
-        start = 0 if stop.strip() else len(text) - len(text.lstrip())
-        found = text.find(stop, start)
-        if found != -1:
-            end = min(end, found)
-    return text[:end]
-
-
-def _trim(segment: str) -> str:
+def trim(segment: str) -> str:
+    """Return a segment without white space around it and a final full stop."""
     segment = segment.strip()
     if segment.endswith((".", "。", "．")):
         segment = _FINAL_STOP.sub("", segment).rstrip()

@@ -147,7 +147,7 @@ class AnswerReader:
         """Return the cleaned texts of all completions of a row without options as one list."""
         pattern = self.scoring.extract_all
         if pattern is None and len(texts) != 1:
-            return self.finish_list(parsing.list_prediction(texts))
+            return self.finish_list([parsing.trim(text) for text in texts])
         return self.finish_list([segment for text in texts for segment in self._split(text, pattern)])
 
     def finish_list(self, segments: list[str]) -> list[str]:
@@ -170,7 +170,7 @@ class AnswerReader:
         lower = scoring.lower and (is_choice or not self.is_list)  # `extract_all` sees a list's text as it is
         text = parsing.cut_at_stops(text, stops)
         with limit_pattern(scoring.extract, text):
-            return parsing.clean(text, extract=scoring.extract, strip=scoring.strip, lower=lower)
+            return parsing.clean(text, pattern=scoring.extract, strip=scoring.strip, lower=lower)
 
 
 def get_options(state: RequestState) -> dict[str, str] | None:

@@ -7,10 +7,9 @@ import time
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.checklists import _read_segment, read_checklist
-from helm_ext.parsing.decoration import get_label_set, simplify
 from helm_ext.parsing.mentions import Mentions
-from helm_ext.parsing.options import Options
+from helm_ext.parsing.options import Options, get_label_set, simplify
+from helm_ext.parsing.reader import _read_segment, read_checklist
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing.decoration import (
+from helm_ext.parsing.options import (
     MARKER,
     fold,
     get_label_set,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing import map_answer, read_label
+from helm_ext.parsing import read_choice, read_label
 from helm_ext.parsing.labels import HEAD, TAIL
 
 CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
@@ -504,4 +504,4 @@ def test_a_label_set_is_not_bound_to_the_texts_of_an_earlier_question():
     ],
 )
 def test_an_output_mapping_pattern_overrides(completion, pattern, label):
-    assert map_answer(completion, CITIES, pattern) == label
+    assert read_choice(completion, CITIES, pattern) == [label]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing.decoration import get_label_set, simplify
 from helm_ext.parsing.mentions import Item, Mentions
-from helm_ext.parsing.options import Options
+from helm_ext.parsing.options import Options, get_label_set, simplify
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 NUMBERS = {"A": "3", "B": "-3", "C": "18", "D": "3.5"}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.decoration import get_label_set, simplify
 from helm_ext.parsing.mentions import Mentions
-from helm_ext.parsing.options import Options
-from helm_ext.parsing.predictions import apply_pattern, extract
+from helm_ext.parsing.options import Options, get_label_set, simplify
+from helm_ext.parsing.texts import apply_pattern, extract
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 LOGIC = {"A": "entailment", "B": "neutral", "C": "contradiction"}

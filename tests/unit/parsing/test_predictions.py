@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 import helm_ext.parsing
 from helm_ext.parsing import (
-    apply_pattern,
     clean,
     compile_pattern,
     cut_at_stops,
     extract,
     find_segments,
-    list_prediction,
     split_segments,
 )
+from helm_ext.parsing.texts import apply_pattern
 
 
 @pytest.mark.parametrize(
@@ -33,7 +30,6 @@ from helm_ext.parsing import (
         ("I say 7", r"(?=(\d))", "7"),  # of no character, and yet it captures one
         ("Answer: 5. Answer:", r"Answer:(.*?)(?:\.|$)", ""),  # the model began to answer again and stopped
         ("First. Second.", r"^(.*?\.)", "First."),
-        ("x", re.compile("x"), "x"),
     ],
 )
 def test_extract(text, pattern, expected):
@@ -47,7 +43,6 @@ def test_extract(text, pattern, expected):
         ("a1 b2", r"([a-z])(\d)", "a"),
         ("nothing", r"\d+", ""),
         ("x", r"(y)?x", ""),
-        ("x", re.compile("x"), "x"),
     ],
 )
 def test_apply_pattern(text, pattern, expected):
@@ -57,10 +52,10 @@ def test_apply_pattern(text, pattern, expected):
 def test_clean_extracts_then_strips_then_lowers():
     text = "Reasoning. Answer:  The GARDEN  "
     assert clean(text) == text
-    assert clean(text, extract="Answer:(.*)") == "  The GARDEN  "
-    assert clean(text, extract="Answer:(.*)", strip=True) == "The GARDEN"
-    assert clean(text, extract="Answer:(.*)", strip=True, lower=True) == "the garden"
-    assert clean(text, extract="answer:(.*)", lower=True) is None  # the pattern sees the text before `lower`
+    assert clean(text, pattern="Answer:(.*)") == "  The GARDEN  "
+    assert clean(text, pattern="Answer:(.*)", strip=True) == "The GARDEN"
+    assert clean(text, pattern="Answer:(.*)", strip=True, lower=True) == "the garden"
+    assert clean(text, pattern="answer:(.*)", lower=True) is None  # the pattern sees the text before `lower`
     assert clean(" A ", lower=True) == " a "
 
 
@@ -119,7 +114,6 @@ def test_split_segments(text, segments):
 )
 def test_another_separator(text, separator, segments):
     assert split_segments(text, separator) == segments
-    assert list_prediction([text], separator) == segments
 
 
 @pytest.mark.parametrize(
@@ -161,21 +155,6 @@ def test_positions_count_the_words_before_a_match_without_marks():
 )
 def test_cut_at_stops(text, stops, kept):
     assert cut_at_stops(text, stops) == kept
-
-
-@pytest.mark.parametrize(
-    ("completions", "prediction"),
-    [
-        (["a; b"], ["a", "b"]),
-        ([" b ", "a"], ["b", "a"]),  # recorded order
-        (["a; b", "c"], ["a; b", "c"]),  # several completions are not split
-        (["a", ""], ["a", ""]),
-        ([""], []),
-        ([], []),
-    ],
-)
-def test_list_prediction(completions, prediction):
-    assert list_prediction(completions) == prediction
 
 
 def test_public_names():

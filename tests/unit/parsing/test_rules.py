@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.decoration import get_label_set, simplify
-from helm_ext.parsing.options import Options
+from helm_ext.parsing.options import Options, get_label_set, simplify
 from helm_ext.parsing.reader import read_options
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}

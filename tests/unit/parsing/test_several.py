@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing import map_answers, read_labels
+from helm_ext.parsing import read_choice, read_labels
 
 CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
 
@@ -74,8 +74,8 @@ def test_a_label_as_it_is_spelled_is_one_label():
 
 
 def test_an_output_mapping_pattern_overrides():
-    assert map_answers("I choose [A, C], not B", CITIES, r"\[(.*)\]") == ("A", "C")
-    assert map_answers("A, C", CITIES, "x(.*)") == ()
+    assert read_choice("I choose [A, C], not B", CITIES, r"\[(.*)\]", multi_label=True) == ("A", "C")
+    assert read_choice("A, C", CITIES, "x(.*)", multi_label=True) == ()
 
 
 @pytest.mark.parametrize("piece", ["A, ", "A and ", "AC", "\n", "answers are A, ", "Paris, "])

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.decoration import get_label_set, simplify
 from helm_ext.parsing.mentions import Mentions
-from helm_ext.parsing.options import Options
+from helm_ext.parsing.options import Options, get_label_set, simplify
 from helm_ext.parsing.reader import _weigh
-from helm_ext.parsing.sentences import read_sentence
 from helm_ext.parsing.statements import (
     Rank,
     Statement,
     find_statements,
     raise_corrections,
+    read_sentence,
 )
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}

@@ -56,7 +56,7 @@ class UnmappedCompletions(Rule):
     def _names(self, completion: str, options: Mapping[str, str], *, is_cut_off: bool) -> bool:
         whole = parsing.cut_at_next_question(completion, self.next_question)
         with limit_pattern(self.extract, whole):
-            text = parsing.clean(whole, extract=self.extract, strip=self.strip, lower=self.lower)
+            text = parsing.clean(whole, pattern=self.extract, strip=self.strip, lower=self.lower)
         if text is None:
             return False
         with limit_pattern(self.pattern, text):
