@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 JURY = "all judges together"
 
 
+_Key = tuple[str, str, str]
+"""Criterion, judge and digest of the rubric."""
+
+
 class _Row(NamedTuple):
     model: str
     seen: Seen
@@ -80,24 +84,31 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
 
     Raises DatasetIntegrityError where nothing was judged, or nothing by that criterion.
     """
-    rows: dict[tuple[str, str, str], list[_Row]] = {}
-    statuses: dict[tuple[str, str, str], Counter[str]] = {}
+    rows: dict[_Key, list[_Row]] = {}
+    statuses: dict[_Key, Counter[str]] = {}
     for run in runs:
         model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
         for row in read_judged(run):
             if row.row.perturbation or row.row.split == "train":
                 continue
             for name in {*row.judgements, *row.other}:
-                given = (*row.judgements.get(name, ()), *row.other.get(name, ()))
-                for key, judgements in _by_judge(name, given).items():
+                said = row.list_said(name)
+                people = [one for one in said if one.kind == "human"]
+                by_judge: dict[_Key, list[Judgement]] = {}
+                for one in said:
+                    for key in ((name, JURY, ""), (name, one.by, one.rubric_sha256 or "")):
+                        if one.kind == "model":
+                            by_judge.setdefault(key, [*people]).append(one)
+                        if one.status != "ok":
+                            statuses.setdefault(key, Counter())[one.status] += 1
+                for key, judgements in by_judge.items():
                     seen = see(judgements)
                     if seen is not None and seen.verdict is not None:
                         length = len(row.answers[0]) if row.answers else 0
                         cluster = row.row.cluster or f"\0{row.row.instance_id}"
-                        rows.setdefault(key, []).append(_Row(model, seen, length, cluster, _find_orders(judgements)))
-                for one in row.other.get(name, ()):
-                    for key in ((name, JURY, ""), (name, one.by, one.rubric_sha256 or "")):
-                        statuses.setdefault(key, Counter())[one.status] += 1
+                        orders = {one.order: one.value for one in judgements if one.kind == "model"}
+                        made = _Row(model, seen, length, cluster, (orders.get("given"), orders.get("swapped")))
+                        rows.setdefault(key, []).append(made)
     known = sorted({name for name, _, _ in rows})
     if not known:
         raise DatasetIntegrityError(
@@ -125,28 +136,12 @@ def find_refusals(run: RunFiles, criteria: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _by_judge(name: str, judgements: Sequence[Judgement]) -> dict[tuple[str, str, str], list[Judgement]]:
-    """Return the judgements of each judge and rubric, and of all of them, with people's labels beside each."""
-    human = [one for one in judgements if one.kind == "human"]
-    found: dict[tuple[str, str, str], list[Judgement]] = {}
-    for one in judgements:
-        if one.kind == "model":
-            for key in ((name, JURY, ""), (name, one.by, one.rubric_sha256 or "")):
-                found.setdefault(key, list(human)).append(one)
-    return found
-
-
-def _find_orders(judgements: Iterable[Judgement]) -> tuple[float | None, float | None]:
-    by_order = {one.order: one.value for one in judgements if one.kind == "model" and one.order is not None}
-    return by_order.get("given"), by_order.get("swapped")
-
-
-def _check(key: tuple[str, str, str], rows: Sequence[_Row], statuses: Counter[str]) -> JudgeCheck:
+def _check(key: _Key, rows: Sequence[_Row], statuses: Counter[str]) -> JudgeCheck:
     by_model: dict[str, list[_Row]] = {}
     for row in rows:
         by_model.setdefault(row.model, []).append(row)
     if len(by_model) > 1:  # of which labels were drawn each by itself
-        rows = [row._replace(seen=_name_model(row)) for row in rows]
+        rows = [row._replace(seen=_name_model(row.seen, row.model)) for row in rows]
     whole = _check_model("all", rows)
     models = [_check_model(model, of_model) for model, of_model in sorted(by_model.items())]
     pairs = [row.orders for row in rows if None not in row.orders]
@@ -159,9 +154,8 @@ def _check(key: tuple[str, str, str], rows: Sequence[_Row], statuses: Counter[st
     )  # fmt: skip
 
 
-def _name_model(row: _Row) -> Seen:
-    seen = row.seen
-    return seen._replace(cell=f"{seen.cell} ({row.model})", side=seen.side and f"{seen.side} ({row.model})")
+def _name_model(seen: Seen, model: str) -> Seen:
+    return seen._replace(cell=f"{seen.cell} ({model})", side=seen.side and f"{seen.side} ({model})")
 
 
 def _clusters(rows: Sequence[_Row]) -> list[str] | None:

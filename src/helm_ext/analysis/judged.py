@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,48 +16,49 @@ if TYPE_CHECKING:
     from helm_ext.scoring.statistics import Interval
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JudgedRow:
     """A row, and its judgements: also one that has none."""
 
     row: Prediction
-    question: str
-    """As judgements are bound to it."""
-    answers: tuple[str, ...]
-    """The row's completions."""
-    judgements: Mapping[str, tuple[Judgement, ...]]
+    judgements: dict[str, list[Judgement]]
     """By criterion, those that count: `ok`, and of just this question, answer and rubric."""
-    other: Mapping[str, tuple[Judgement, ...]]
+    other: dict[str, list[Judgement]]
     """By criterion, those that do not: unparsed, refused, failed, not run, stale, replaced. Their values are None."""
 
-    def count(self, criterion: str) -> Counter[tuple[str, str]]:
-        """Return how many judgements do not count: by judge and status."""
-        return Counter((one.by, one.status) for one in self.other.get(criterion, ()))
+    @property
+    def question(self) -> str:
+        """As judgements are bound to it."""
+        return self.row.judged_question
+
+    @property
+    def answers(self) -> list[str]:
+        """The row's completions."""
+        return [one["text"] for one in self.row.completions]
+
+    def list_said(self, criterion: str) -> list[Judgement]:
+        """Return all judgements by a criterion, those first that count."""
+        return [*self.judgements.get(criterion, ()), *self.other.get(criterion, ())]
 
 
-def read_judged(run: RunFiles, rubrics: Mapping[str, str] | None = None) -> Iterator[JudgedRow]:
-    """Yield the rows of a run, in its order, those that are left out included.
-
-    `rubrics`: criterion to `Rubric.sha256`, where the rubric is known as it is now: judgements by another one are stale
-    then. Raises DatasetError for a broken run.
-    """
-    for row in run.predictions():
-        yield judge_row(run, row, rubrics)
+def read_judged(run: RunFiles) -> Iterator[JudgedRow]:
+    """Yield the rows of a run, in its order, those that are left out included. Raises DatasetError for a broken run."""
+    return (judge_row(run, row) for row in run.predictions())
 
 
-def judge_row(run: RunFiles, row: Prediction, rubrics: Mapping[str, str] | None = None) -> JudgedRow:
+def judge_row(run: RunFiles, row: Prediction) -> JudgedRow:
     """Return a row of a run with its judgements. Raises DatasetError where they are not as our runs have them."""
-    answers = tuple(one["text"] for one in row.completions)
-    good: dict[str, tuple[Judgement, ...]] = {}
-    other: dict[str, tuple[Judgement, ...]] = {}
+    found = JudgedRow(row, {}, {})
     with run.blaming("scenario_state.json"):
-        # A row that cannot be scored here may have been judged; its answer is not in the run's files.
-        known = None if row.left_out == "unscored" else answers
-        found = take_judgements(row.judgements, row.judged_question, known, rubrics)
-    for one in found:
-        holder = good if one.status == "ok" else other
-        holder[one.criterion] = (*holder.get(one.criterion, ()), one)
-    return JudgedRow(row=row, question=row.judged_question, answers=answers, judgements=good, other=other)
+        for one in _take(row):
+            (found.judgements if one.status == "ok" else found.other).setdefault(one.criterion, []).append(one)
+    return found
+
+
+def _take(row: Prediction) -> list[Judgement]:
+    # A row that cannot be scored here may have been judged; its answer is not in the run's files.
+    answers = None if row.left_out == "unscored" else [one["text"] for one in row.completions]
+    return take_judgements(row.judgements, row.judged_question, answers)
 
 
 Estimate = tuple[float, "float | None", "float | None"]
@@ -130,11 +130,8 @@ def to_portable(row: Prediction) -> list[dict[str, Any]]:
 
     There the question may be another text: the prompt as it was sent.
     """
-    if not row.judgements:
-        return []
-    answers = None if row.left_out == "unscored" else [one["text"] for one in row.completions]
-    said = []
-    for given, one in zip(row.judgements, take_judgements(row.judgements, row.judged_question, answers), strict=True):
-        if one.status != REPLACED:
-            said.append(given if one.status == STALE else {k: v for k, v in given.items() if k != "judged_sha256"})
-    return said
+    return [
+        given if one.status == STALE else {key: value for key, value in given.items() if key != "judged_sha256"}
+        for given, one in zip(row.judgements, _take(row), strict=True)
+        if one.status != REPLACED
+    ]

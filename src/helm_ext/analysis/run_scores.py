@@ -171,9 +171,8 @@ class RunScores:
         from helm_ext.analysis.judged import judge_row
         from helm_ext.scoring.corrected_scores import see
 
-        judged, criterion, by = judge_row(self.run, row), named["criterion"], named["by"]
-        given = [*judged.judgements.get(criterion, ()), *judged.other.get(criterion, ())]
-        found = see(one for one in given if by is None or one.kind == "human" or one.by == by)
+        said, by = judge_row(self.run, row).list_said(named["criterion"]), named["by"]
+        found = see(one for one in said if by is None or one.kind == "human" or one.by == by)
         scored.seen = None if scored.by_trial or self.completions else found
 
     def finish(self) -> None:

@@ -35,10 +35,9 @@ def sheet(
 
     Neither says whose an answer is, or what a judge said. NAME.draw.json does, and stays here: `judge labels` needs it.
     """
-    from helm_ext.analysis.labelling import draw_sheet, find_asked, write_sheets
-    from helm_ext.judging.drawing import DESIGNS
+    from helm_ext.analysis.labelling import draw_sheet, find_asked
     from helm_ext.judging.rubrics import load_rubric
-    from helm_ext.judging.sheets import DRAW_ENDING
+    from helm_ext.judging.sheets import DESIGNS, DRAW_ENDING, write_sheets
 
     if design not in DESIGNS:
         raise RunEntryError(f"--design {design}: {did_you_mean(design, DESIGNS) or 'expected ' + ', '.join(DESIGNS)}")
@@ -50,9 +49,9 @@ def sheet(
     asked = find_asked(
         [list(rows.values()) for rows in found.values()], criterion, load_rubric(rubric) if rubric else None
     )
-    made, items = draw_sheet({name: list(rows.values()) for name, rows in found.items()}, asked, design, number, seed)
+    made, cells = draw_sheet({name: list(rows.values()) for name, rows in found.items()}, asked, design, number, seed)
     try:
-        written = write_sheets(made, items, target, raters, references=asked.shows_reference)
+        written = write_sheets(made, cells, target, raters)
     except OSError as error:
         raise HelmExtError(f"--out {target}: {error.strerror}") from error
     taken = Counter(row.stratum for row in made.rows)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from helm_ext.errors import Path, did_you_mean, show
 from helm_ext.parsing import split_thinking
 
-STATUSES = ("ok", "unparsed", "refused", "failed", "not_run")
+_STATUSES = ("ok", "unparsed", "refused", "failed", "not_run")
 """What may stand in a file. `ok`: it has a value. `unparsed`: the reply says none. `refused`: the judge would not say.
 `failed`: no reply came. `not_run`: it was not asked."""
 
@@ -27,11 +28,14 @@ STALE = "stale"
 REPLACED = "replaced"
 """Likewise of one that a later judgement of the same judge replaces."""
 
-NOT_OK = (*STATUSES[1:], STALE)
+NOT_OK = (*_STATUSES[1:], STALE)
 """What a judgement may be that is no score."""
 
 Report = Callable[[Path, str, str], None]
 """(place inside the judgement, message, hint)."""
+
+
+_Name = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +51,7 @@ class HowDrawn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     design: str
     """`random`, `by_verdict`, `disagreements`, `by_label`, or a word of the user's."""
     stratum: str = ""
-    p: float | None = None
+    p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     """The chance that the row had to be drawn: above 0, at most 1."""
     draw: str = ""
     """Which draw it was, of several by one design."""
@@ -56,19 +60,19 @@ class HowDrawn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What somebody said of one answer."""
 
-    by: str
+    by: _Name
     """Who: a model's name, a rater's."""
     kind: Literal["model", "human"]
-    criterion: str
+    criterion: _Name
     """What was judged: names the score, `judge_CRITERION`."""
     value: float | None = None
     """On the scale, None unless `ok`. Of a pair: how well the row's own answer does, whatever the order."""
     scale: tuple[float, ...] | Scale = (0.0, 1.0)
     """The values that there are, in order; or the ends."""
     status: str = "ok"
-    order: str | None = None
+    order: Literal["given", "swapped"] | None = None
     """Of a pair, which answer was shown first: `given` (the row's own) or `swapped`."""
-    completion: int = 0
+    completion: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Which of the row's completions, from 0."""
     other: str | None = None
     """Of a pair: the answer that the row's own one was compared with."""
@@ -185,19 +189,52 @@ def _digest(judgement: Judgement, question: str, answers: Sequence[str]) -> str:
     return judged_digest(question, answer, judgement.rubric_sha256, other=judgement.other, reply=judgement.reply)
 
 
-_KNOWN = Judgement.__struct_fields__
+def judge_values(judgements: Iterable[Judgement]) -> dict[str, float | None]:
+    """Return what each model said of an answer, by its name: None for one without a verdict.
+
+    `judgements`: those of one criterion and completion. A judge that was asked in both orders says the mean of both.
+    """
+    found: dict[str, list[float | None]] = {}
+    for one in judgements:
+        if one.kind == "model" and one.status != REPLACED:
+            found.setdefault(one.by, []).append(one.value)
+    return {by: _mean(values) for by, values in found.items()}
+
+
+def jury_value(values: Sequence[float | None], *, is_binary: bool) -> float | None:
+    """Return the jury's value, given those of its judges; None where it has none.
+
+    Of right and wrong, that of more than half of the judges, 0.5 where as many say the one as the other; on any other
+    scale the mean. A judge without a verdict does not make the jury smaller: a mean needs all judges, a majority as
+    many as decide it whatever the others would have said.
+    """
+    if not values or not is_binary:
+        return _mean(values)
+    half = len(values) / 2
+    for verdict in (1.0, 0.0):
+        if sum(value == verdict for value in values) > half:
+            return verdict
+    return None if None in values else 0.5
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Judgement)}
-_REQUIRED = ("by", "kind", "criterion")
-_NAMES = ("by", "criterion")
 _EXPECTED = {
+    "by": "a name",
+    "criterion": "a name",
     "kind": '"model" or "human"',
     "value": "a number",
     "scale": 'the values that there are, as [0, 1], or {"min": 1, "max": 5}',
+    "order": "given or swapped",
     "completion": "the number of the completion, counted from 0",
     "params": "an object",
     "tokens": 'whole numbers, as {"in": 210, "out": 4}',
     "cost": "a number of US dollars",
-    "drawn": 'an object, as {"design": "random", "stratum": "", "p": 0.1}',
+    "drawn": 'an object, as {"design": "random", "stratum": "", "p": 0.1}; p is above 0 and at most 1',
 }
 
 
@@ -219,35 +256,27 @@ def read_judgements(given: Any, report: Report) -> list[Judgement]:
 def _find_flaws(given: Any) -> Iterable[tuple[Path, str, str]]:
     """Yield what is wrong with a judgement: place, message, hint."""
     if not isinstance(given, dict):
-        yield (), f"expected an object, got {show(given)}", f"with {', '.join(_REQUIRED)} and value"
+        yield (), f"expected an object, got {show(given)}", "with by, kind, criterion and value"
         return
     is_right = True
     for name, value in given.items():
-        if name not in _KNOWN:
-            yield (name,), "unknown key", did_you_mean(name, _KNOWN)
+        if name not in _TYPES:
+            yield (name,), "unknown key", did_you_mean(name, _TYPES)
             continue
         try:
             msgspec.convert(value, _TYPES[name])
         except msgspec.ValidationError:
             is_right = False
             yield (name,), f"expected {_EXPECTED.get(name, 'a string')}, got {show(value)}", ""
-    for name in _REQUIRED:
+    for name in ("by", "kind", "criterion"):
         if name not in given:
             yield (name,), "missing", ""
-    for name in _NAMES:
-        if isinstance(given.get(name), str) and not given[name].strip():
-            yield (name,), "empty", ""
-    if is_right:
-        yield from _find_contradictions(given)
-
-
-def _find_contradictions(given: Mapping[str, Any]) -> Iterable[tuple[Path, str, str]]:
-    """Yield what is wrong with a judgement whose keys have the right types."""
+    if not is_right:
+        return
     value, status = given.get("value"), given.get("status", "ok")
     scale = msgspec.convert(given.get("scale", [0, 1]), _TYPES["scale"])
-    if status not in STATUSES:
-        hint = did_you_mean(status, STATUSES) or f"known: {', '.join(STATUSES)}"
-        yield ("status",), f"unknown status {show(status)}", hint
+    if status not in _STATUSES:
+        yield ("status",), f"unknown status {show(status)}", did_you_mean(status, _STATUSES)
     elif (value is None) == (status == "ok"):
         hint = "only ok has a value" if value is not None else 'where there is none, "status" says why: "unparsed", ...'
         yield ("value",), f"{show(value)} with status {status}", hint
@@ -259,10 +288,3 @@ def _find_contradictions(given: Mapping[str, Any]) -> Iterable[tuple[Path, str, 
         yield ("scale",), f"expected at least two values, the lowest first, got {show(given['scale'])}", ""
     elif not is_on:
         yield ("value",), f"{show(value)} is not on the scale {show(msgspec.to_builtins(scale))}", ""
-    if given.get("order") not in (None, "given", "swapped"):
-        yield ("order",), f"expected given or swapped, got {show(given['order'])}", ""
-    if given.get("completion", 0) < 0:
-        yield ("completion",), f"expected {_EXPECTED['completion']}, got {given['completion']}", ""
-    p = (given.get("drawn") or {}).get("p")
-    if p is not None and not 0 < p <= 1:
-        yield ("drawn", "p"), f"expected a chance above 0 and at most 1, got {show(p)}", ""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -43,13 +43,9 @@ OURS = ("correct", "helpful", "better")
 _OF_UNCLEAR = ("unclear_choice", "unclear_refusal")
 """Ours too, which `--judge-unclear` picks."""
 
-MAX_TOKENS = 1024
-
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _CONTENTS = ("question", "reference", "answer", "answer_a", "answer_b")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-_KEYS = ("criterion", "prompt", "max_tokens", "reading")
-_READING = ("keys", "values", "range")
 
 
 class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -57,7 +53,7 @@ class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
 
     criterion: str
     prompt: str
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int = 1024
     keys: list[str]
     values: dict[str, float] | None = None
     range: tuple[float, float] | None = None
@@ -120,95 +116,79 @@ def load_rubric(name: str) -> Rubric:
 
 
 def _parse(data: bytes, path: str) -> Rubric:
+    """Return the rubric of a file. Raises DatasetError with all that is wrong."""
     try:
         found = msgspec.toml.decode(data)
     except (msgspec.MsgspecError, ValueError) as error:
         line = re.search(r"at line (\d+)", str(error))
         place = Location(path, int(line[1]) if line else None)
         raise DatasetSyntaxError([Problem(f"not TOML: {error}", place)]) from error
-    return _Checker(path, data.decode().splitlines()).check(found)
+    lines, problems = data.decode().splitlines(), Problems(path)
 
-
-class _Checker:
-    """Collects what is wrong with a rubric's file."""
-
-    def __init__(self, path: str, lines: list[str]) -> None:
-        self.path, self.lines = path, lines
-        self.problems = Problems(path)
-
-    def check(self, found: dict[str, Any]) -> Rubric:
-        """Return the rubric. Raises DatasetSchemaError with all that is wrong."""
-        self.require_known(found, _KEYS, "")
-        criterion, prompt, most = found.get("criterion"), found.get("prompt"), found.get("max_tokens", MAX_TOKENS)
-        if not isinstance(criterion, str) or not _NAME.fullmatch(criterion):
-            self.add("criterion", "a name of letters, digits, - and _", criterion)
-        if not isinstance(prompt, str):
-            self.add("prompt", "a text", prompt)
-        else:
-            self.check_prompt(prompt)
-        if type(most) is not int or most < 1:
-            self.add("max_tokens", "a whole number from 1 on", most)
-        reading = found.get("reading")
-        if not isinstance(reading, dict):
-            self.add("reading", "a table with keys, and values or range", reading)
-            reading = {}
-        else:
-            self.check_reading(reading)
-        raise_for(self.problems.finish())
-        return msgspec.convert(
-            {"criterion": criterion, "prompt": prompt, "max_tokens": most, **reading}, Rubric, strict=False
-        )
-
-    def check_prompt(self, prompt: str) -> None:
-        names = _PLACEHOLDER.findall(prompt)
-        for name in dict.fromkeys(names):
-            if name not in _CONTENTS:
-                hint = did_you_mean(name, _CONTENTS) or f"known are {', '.join(_CONTENTS)}"
-                self.add_at("prompt", f"{{{name}}} is nothing that a row has", hint)
-        if {"answer", "answer_a", "answer_b"}.intersection(names) not in ({"answer"}, {"answer_a", "answer_b"}):
-            self.add_at("prompt", "expected {answer}, or {answer_a} and {answer_b}", "that is what is judged")
-
-    def check_reading(self, reading: dict[str, Any]) -> None:
-        self.require_known(reading, _READING, "reading.")
-        keys, values, ends = (reading.get(name) for name in _READING)
-        if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key.strip() for key in keys):
-            self.add("reading.keys", 'words that stand before the verdict, as ["grade"]', keys)
-        if (values is None) == (ends is None):
-            self.add_at("reading", "expected values or range, one of them", "values = { C = 1, I = 0 }; range = [1, 5]")
-        if values is not None and (
-            not isinstance(values, dict)
-            or len(set(map(_number, values.values()))) < 2
-            or not all(token.strip() and _number(value) is not None for token, value in values.items())
-        ):
-            self.add("reading.values", "two verdicts or more, each with a number, as { C = 1, I = 0 }", values)
-        elif values is not None and len({token.casefold() for token in values}) < len(values):
-            self.add_at("reading.values", "two verdicts are alike but for capitals", "replies are read in any case")
-        if ends is not None and (
-            not isinstance(ends, list)
-            or len(ends) != 2
-            or any(_number(end) is None or end < 0 for end in ends)
-            or ends[0] >= ends[1]
-        ):
-            self.add("reading.range", "the lowest and the highest number, from 0 on, as [1, 5]", ends)
-
-    def require_known(self, found: dict[str, Any], known: tuple[str, ...], before: str) -> None:
-        for name in found:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"known are {', '.join(known)}"
-                self.add_at(f"{before}{name}", "unknown key", hint)
-
-    def add(self, name: str, expected: str, value: Any) -> None:
-        got = "it is not there" if value is None else f"got {show(value)}"
-        self.add_at(name, f"expected {expected}: {got}", "")
-
-    def add_at(self, name: str, message: str, hint: str) -> None:
-        """Add a problem of a key, with the line that it stands on."""
+    def add(name: str, message: str, hint: str = "") -> None:
         key = re.escape(name.rpartition(".")[2])
         beginning = re.compile(rf"\s*(?:\[{key}\]|[\"']?{key}[\"']?\s*=)")
-        line = next((number for number, text in enumerate(self.lines, 1) if beginning.match(text)), None)
-        self.problems.add(Location(self.path, line, name), message, hint, code="rubric")
+        line = next((number for number, text in enumerate(lines, 1) if beginning.match(text)), None)
+        problems.add(Location(path, line, name), message, hint, code="rubric")
+
+    reading = found.get("reading")
+    given = {**found, **{f"reading.{key}": value for key, value in (reading if type(reading) is dict else {}).items()}}
+    for name in given:
+        if name not in _EXPECTED and name not in _MAY_BE_LEFT_OUT:
+            known = {*_EXPECTED, *_MAY_BE_LEFT_OUT}
+            add(name, "unknown key", did_you_mean(name, known) or f"known are {', '.join(sorted(known))}")
+    for name, (is_right, expected) in {**_EXPECTED, **_MAY_BE_LEFT_OUT}.items():
+        value = given.get(name)
+        if not (is_right(value) if value is not None else name in _MAY_BE_LEFT_OUT):
+            add(name, f"expected {expected}: {'it is not there' if value is None else f'got {show(value)}'}")
+    names = _PLACEHOLDER.findall(str(found.get("prompt", "")))
+    for name in dict.fromkeys(names):
+        if name not in _CONTENTS:
+            hint = did_you_mean(name, _CONTENTS) or f"known are {', '.join(_CONTENTS)}"
+            add("prompt", f"{{{name}}} is nothing that a row has", hint)
+    if {"answer", "answer_a", "answer_b"}.intersection(names) not in ({"answer"}, {"answer_a", "answer_b"}):
+        add("prompt", "expected {answer}, or {answer_a} and {answer_b}", "that is what is judged")
+    if ("reading.values" in given) == ("reading.range" in given):
+        add("reading", "expected values or range, one of them", "values = { C = 1, I = 0 }; range = [1, 5]")
+    raise_for(problems.finish())
+    return msgspec.convert({**{k: v for k, v in found.items() if k != "reading"}, **reading}, Rubric, strict=False)
 
 
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if is_number else None
+
+
+def _are_verdicts(values: Any) -> bool:
+    """Whether each token has a number, two numbers at least. Replies are read in any case."""
+    if not isinstance(values, dict) or not all(token.strip() for token in values):
+        return False
+    numbers = {_number(value) for value in values.values()}
+    return None not in numbers and len(numbers) > 1 and len({token.casefold() for token in values}) == len(values)
+
+
+def _are_ends(ends: Any) -> bool:
+    numbers = [_number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else [None]
+    return None not in numbers and 0 <= numbers[0] < numbers[1]  # type: ignore[operator]
+
+
+_Rule = tuple[Callable[[Any], bool], str]
+"""Whether a value is right, and what is expected."""
+
+_EXPECTED: dict[str, _Rule] = {
+    "criterion": (lambda name: isinstance(name, str) and _NAME.fullmatch(name) is not None,
+                  "a name of letters, digits, - and _"),
+    "prompt": (lambda prompt: isinstance(prompt, str), "a text"),
+    "reading": (lambda reading: isinstance(reading, dict), "a table with keys, and values or range"),
+    "reading.keys": (lambda keys: isinstance(keys, list) and bool(keys)
+                     and all(isinstance(key, str) and key.strip() for key in keys),
+                     'words that stand before the verdict, as ["grade"]'),
+}  # fmt: skip
+_MAY_BE_LEFT_OUT: dict[str, _Rule] = {
+    "max_tokens": (lambda most: type(most) is int and most > 0, "a whole number from 1 on"),
+    "reading.values": (
+        _are_verdicts,
+        "two verdicts or more, that differ in more than capitals, each with a number, as { C = 1, I = 0 }",
+    ),
+    "reading.range": (_are_ends, "the lowest and the highest number, from 0 on, as [1, 5]"),
+}

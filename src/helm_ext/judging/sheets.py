@@ -2,40 +2,48 @@
 
 A sheet is a CSV file and a page with the same rows. Beside them stands `NAME.draw.json`: how the rows were drawn, and
 which answer each is. Labels count only with it, or with `--design`.
+
+random          every answer has one chance
+by_verdict      equal numbers of each verdict of the judge
+disagreements   equal numbers of each pair of verdicts, of two judges or of two models on one question
+
+In each stratum (all answers with one verdict) the draw is simple random sampling: answers stand in the order of a hash
+of the seed and what they are, and the first ones are taken. The order of a file and its other rows make no difference.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 import msgspec
 
 from helm_ext.errors import (
-    DatasetIntegrityError,
     DatasetNotFoundError,
     DatasetSchemaError,
     DatasetSyntaxError,
     Location,
     Problem,
-    Problems,
-    raise_for,
-    show,
 )
 from helm_ext.files import MAX_LINE_BYTES, read_source
 from helm_ext.files.writing import no_formula
 
-COLUMNS = ("item", "question", "reference", "answer", "label")
+DESIGNS = ("random", "by_verdict", "disagreements")
+_COLUMNS = ("item", "question", "reference", "answer", "label")
 DRAW_ENDING = ".draw.json"
 _FORMAT = "helm-ext draw 1"
 RATERS = "ABCDEFGHIJ"
 """Who labels: the letter stands behind each item of their sheet."""
 
+_OVERLAP = 0.2
+"""Of the answers, those that all raters label."""
 _BUTTONS = 9
 """A scale with more values is labelled by typing a number."""
 
@@ -74,49 +82,91 @@ class Draw(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How many answers the run had that can be labelled, with a verdict or without; 0 of two runs."""
 
 
-class Label(msgspec.Struct):
-    """What a person said of an answer."""
-
-    item: str
-    """As the draw has it."""
-    rater: str
-    value: float
-    line: int
+T = TypeVar("T", bound=Hashable)
 
 
-def write_csv(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> None:
-    """Write a sheet. With a byte order mark, without which spreadsheets take UTF-8 for something else."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows([no_formula(value) for value in row] for row in rows)
-    path.write_bytes(text.getvalue().encode("utf-8-sig", "replace"))
+@dataclass(frozen=True)
+class Drawn(Generic[T]):
+    """Something that was drawn."""
+
+    key: T
+    stratum: str
+    p: float
+    """The chance that it had."""
 
 
-def write_sheet(draw: Draw, rows: Sequence[Sequence[str]], target: Path) -> list[Path]:
-    """Write a CSV file and a page with the same rows; `target`: without an ending. Returns both. Raises OSError."""
-    table, page = target.with_name(f"{target.name}.csv"), target.with_name(f"{target.name}.html")
-    write_csv(table, [[*row, ""] for row in rows])
-    page.write_text(render_page(draw, rows, table.name), encoding="utf-8")
-    return [table, page]
+def order(keys: Sequence[T], seed: int, purpose: str) -> list[T]:
+    """Return the keys shuffled: by a hash of each, the seed and what it is for. `repr` tells keys apart."""
+    return sorted(
+        keys, key=lambda key: hashlib.sha256(f"{purpose}\0{seed}\0{key!r}".encode("utf-8", "replace")).digest()
+    )
 
 
-def write_draw(path: Path, draw: Draw) -> None:
-    """Write how a sheet was drawn. Raises OSError."""
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(draw), indent=1) + b"\n")
+def draw(strata: Mapping[str, Sequence[T]], number: int, seed: int) -> list[Drawn[T]]:
+    """Return `number` keys, or all where there are fewer: equally many of each stratum, as far as it has them."""
+    sizes = allocate({name: len(keys) for name, keys in strata.items()}, number)
+    return [
+        Drawn(key, name, sizes[name] / len(keys))
+        for name, keys in sorted(strata.items())
+        for key in order(keys, seed, "draw")[: sizes[name]]
+    ]
 
 
-def render_page(draw: Draw, rows: Sequence[Sequence[str]], file: str) -> str:
+def allocate(sizes: Mapping[str, int], number: int) -> dict[str, int]:
+    """Return how many of each stratum: equal numbers, and what small ones lack is shared by the others.
+
+    Of what cannot be shared equally, larger strata get one more.
+    """
+    taken = dict.fromkeys(sizes, 0)
+    left = min(number, sum(sizes.values()))
+    while left:
+        able = sorted((name for name in sizes if taken[name] < sizes[name]), key=lambda name: (-sizes[name], name))
+        share = max(1, left // len(able))
+        for name in able:
+            more = min(share, sizes[name] - taken[name], left)
+            taken[name] += more
+            left -= more
+    return taken
+
+
+def write_sheets(made: Draw, cells: Mapping[str, tuple[str, str, str]], target: Path, raters: int) -> list[Path]:
+    """Write a CSV file and a page for each rater, and how they were drawn. Returns the files. Raises OSError.
+
+    `cells`: question, reference and answer of each item. Several raters share one answer in five, and have different
+    ones beside. The CSV has a byte order mark, without which spreadsheets take UTF-8 for something else.
+    """
+    names = [row.item for row in made.rows]
+    shared = names[: max(1, round(len(names) * _OVERLAP))] if raters > 1 else []
+    own = names[len(shared) :]
+    written = []
+    for rater in range(raters):
+        chosen = {*shared, *own[rater::raters]}
+        rows = [(f"{item}-{RATERS[rater]}", *cells[item]) for item in names if item in chosen]
+        stem = f"{target.name}-{rater + 1}" if raters > 1 else target.name
+        table, page = target.with_name(f"{stem}.csv"), target.with_name(f"{stem}.html")
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(_COLUMNS)
+        writer.writerows([no_formula(value) for value in (*row, "")] for row in rows)
+        table.write_bytes(text.getvalue().encode("utf-8-sig", "replace"))
+        page.write_text(_render_page(made, rows, table.name), encoding="utf-8")
+        written += [table, page]
+    path = target.with_name(f"{target.name}{DRAW_ENDING}")
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
+    return [*written, path]
+
+
+def _render_page(draw: Draw, rows: Sequence[Sequence[str]], file: str) -> str:
     """Return the page to label in: nothing of the answers is markup in it, and it needs no other file."""
     from jinja2 import Environment
     from markupsafe import Markup
 
     folder = resources.files(__package__)
-    values = name_values(draw)
+    values = _name_values(draw)
     is_verdict = draw.scale == [0.0, 1.0] and not draw.is_range
     data = {
-        "id": f"{draw.sheet} {file}", "file": file, "columns": COLUMNS, "values": values,
-        "range": draw.scale if draw.is_range else None, "rows": [list(row[: len(COLUMNS) - 1]) for row in rows],
+        "id": f"{draw.sheet} {file}", "file": file, "columns": _COLUMNS, "values": values,
+        "range": draw.scale if draw.is_range else None, "rows": [list(row[: len(_COLUMNS) - 1]) for row in rows],
     }  # fmt: skip
     low, high = draw.scale[0], draw.scale[-1]
     legend = f"Does the answer pass? ({draw.criterion})" if is_verdict else f"{draw.criterion}, {low:g} to {high:g}"
@@ -135,7 +185,7 @@ def render_page(draw: Draw, rows: Sequence[Sequence[str]], file: str) -> str:
     )
 
 
-def name_values(draw: Draw) -> list[dict[str, str]]:
+def _name_values(draw: Draw) -> list[dict[str, str]]:
     """Return the labels that there are, as they stand in the CSV and on the page's buttons; [] for a number."""
     if draw.scale == [0.0, 1.0] and not draw.is_range:
         return [{"label": "1", "text": "yes"}, {"label": "0", "text": "no"}]
@@ -199,55 +249,3 @@ def read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     finally:
         csv.field_size_limit(before)
     return columns, rows
-
-
-def read_labels(path: Path, draw: Draw) -> tuple[list[Label], int]:
-    """Return the labels of a sheet that was drawn here, and how many rows have none.
-
-    Raises DatasetError with all that is wrong: unknown items, doubled ones, labels beyond the scale.
-    """
-    columns, rows = read_rows(path)
-    if missing := [name for name in ("item", "label") if name not in columns]:
-        hint = f"the sheet has the columns {', '.join(COLUMNS)}"
-        raise DatasetSchemaError([Problem(f"no column {' and '.join(missing)}", Location(str(path), 1), hint)])
-    problems = Problems(str(path))
-    known = {row.item for row in draw.rows}
-    seen: dict[str, int] = {}
-    labels, empty = [], 0
-    for line, row in rows:
-        item, said = row.get("item", "").strip(), row.get("label", "").strip()
-        place = Location(str(path), line, "item")
-        name, _, rater = item.rpartition("-")
-        if name not in known or rater not in RATERS or len(rater) != 1:
-            hint = "the sheet's column item is not to be changed"
-            problems.add(place, f"{show(item)} is no row of this sheet", hint, code="item", kind=DatasetIntegrityError)
-        elif item in seen:
-            message = f"{item} stands in line {seen[item]} already"
-            problems.add(place, message, "keep one of the two", code="doubled", kind=DatasetIntegrityError)
-        elif not said:
-            empty += 1
-        elif (value := read_value(said, draw.scale, is_range=draw.is_range)) is None:
-            add_bad_value(problems, Location(str(path), line, "label"), said, draw.scale, is_range=draw.is_range)
-        else:
-            labels.append(Label(name, rater, value, line))
-        seen.setdefault(item, line)
-    raise_for(problems.finish())
-    return labels, empty
-
-
-def read_value(text: str, scale: Sequence[float], *, is_range: bool) -> float | None:
-    """Return the value that a label says; None for what is no value of the scale."""
-    words = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0} if list(scale) == [0.0, 1.0] else {}
-    try:
-        value = words.get(text.lower()) if text.lower() in words else float(text.replace(",", "."))
-    except ValueError:
-        return None
-    is_value = value is not None and (scale[0] <= value <= scale[-1] if is_range else value in scale)
-    return value if is_value else None
-
-
-def add_bad_value(problems: Problems, place: Location, said: Any, scale: Sequence[float], *, is_range: bool) -> None:
-    """Add that a label is no value of the scale."""
-    known = f"a number from {scale[0]:g} to {scale[-1]:g}" if is_range else " or ".join(f"{one:g}" for one in scale)
-    hint = "leave it empty where nothing can be said"
-    problems.add(place, f"expected {known}, got {show(said)}", hint, code="label", kind=DatasetIntegrityError)

@@ -1,6 +1,6 @@
 """A judge's score of a run, and the same corrected by people's labels: which of them count, and how they were drawn.
 
-Judgements of a row's first completion are looked at. A row's verdict is that of its jury (`judging.jury`), its label is
+Judgements of a row's first completion are looked at. A row's verdict is that of its jury (`jury_value`), its label is
 the mean of what people said. docs/judging.md says which design is corrected how; what cannot be corrected is refused
 with a reason, in words.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from helm_ext.judging.jury import judge_values, jury_value
+from helm_ext.judging.judgement import judge_values, jury_value
 from helm_ext.scoring.statistics.agreement import Agreement, Scale, agree, alpha, rater_variance
 from helm_ext.scoring.statistics.corrected import (
     Corrected,

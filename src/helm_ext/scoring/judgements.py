@@ -1,4 +1,4 @@
-"""What models said of the answers, as scores: `judge_CRITERION`, of a jury (`judging.jury`) or of its only judge.
+"""What models said of the answers, as scores: `judge_CRITERION`, of a jury (`judging.judgement`) or of its only judge.
 
 Of several judges each has a stat of its own, `judge_CRITERION[BY]`. A judgement is no score unless it is `ok` and of
 just this question, answer and rubric; of the others there are numbers, by judge: `judge_correct_unparsed`,
@@ -20,8 +20,15 @@ from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
 
 from helm_ext.evalset import row_extra
-from helm_ext.judging.judgement import NOT_OK, REPLACED, Judgement, question_text, take_judgements
-from helm_ext.judging.jury import judge_values, jury_value
+from helm_ext.judging.judgement import (
+    NOT_OK,
+    REPLACED,
+    Judgement,
+    judge_values,
+    jury_value,
+    question_text,
+    take_judgements,
+)
 from helm_ext.scoring.corrected_stats import CorrectedRow, CorrectedTotal, describe_corrected, find_corrected
 from helm_ext.scoring.source_scores import to_stat
 from helm_ext.scoring.stat_names import UNCLEAR, UNSCORED, judge_stat, list_judge_stats

@@ -18,10 +18,10 @@ def row(number, judgements, *, answer="yes", cluster=None):
     for one in judgements:
         holder = by_status[one.status == "ok"]
         holder[one.criterion] = (*holder.get(one.criterion, ()), one)
-    prediction = SimpleNamespace(instance_id=f"id{number}", perturbation=None, split="test", cluster=cluster)
-    return JudgedRow(
-        row=prediction, question="Q", answers=(answer,), judgements=by_status[True], other=by_status[False]
+    prediction = SimpleNamespace(
+        instance_id=f"id{number}", perturbation=None, split="test", cluster=cluster, completions=[{"text": answer}]
     )
+    return JudgedRow(prediction, by_status[True], by_status[False])
 
 
 def verdict(value, by="gpt", **more):

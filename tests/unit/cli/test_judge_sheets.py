@@ -16,7 +16,7 @@ from scipy.stats import chisquare
 from typer.testing import CliRunner
 
 from helm_ext.cli import app, judged_runs
-from helm_ext.judging.drawing import allocate, draw
+from helm_ext.judging.sheets import allocate, draw
 
 ROWS, FAILED = 61, 12
 """The judge fails the first twelve answers, and says nothing of the last one."""

@@ -33,6 +33,9 @@ WHOLE = {
 }
 
 
+DRAWN = 'expected an object, as {"design": "random", "stratum": "", "p": 0.1}; p is above 0 and at most 1'
+
+
 def read(given: object) -> tuple[list[Judgement], list[tuple[object, ...]]]:
     found: list[tuple[object, ...]] = []
     return read_judgements(given, lambda where, message, hint: found.append((where, message, hint))), found
@@ -50,8 +53,8 @@ def test_all_of_a_judgement_comes_back() -> None:
     [
         ({"criterium": "x"}, "criterium", "unknown key", "did you mean 'criterion'?"),
         ({"value": "yes"}, "value", 'expected a number, got "yes"', ""),
-        ({"by": 7}, "by", "expected a string, got 7", ""),
-        ({"by": " "}, "by", "empty", ""),
+        ({"by": 7}, "by", "expected a name, got 7", ""),
+        ({"by": " "}, "by", 'expected a name, got " "', ""),
         ({"kind": "robot"}, "kind", 'expected "model" or "human", got "robot"', ""),
         ({"status": "unparsd", "value": None}, "status", 'unknown status "unparsd"', "did you mean 'unparsed'?"),
         ({"status": "stale", "value": None}, "status", 'unknown status "stale"', ""),
@@ -62,7 +65,7 @@ def test_all_of_a_judgement_comes_back() -> None:
         ({"scale": [1]}, "scale", "expected at least two values, the lowest first, got [1]", ""),
         ({"order": "AB"}, "order", 'expected given or swapped, got "AB"', ""),
         ({"completion": -1}, "completion", "expected the number of the completion, counted from 0, got -1", ""),
-        ({"drawn": {"design": "random", "p": 0}}, "p", "expected a chance above 0 and at most 1, got 0", ""),
+        ({"drawn": {"design": "random", "p": 0}}, "drawn", DRAWN + """, got {"design": "random", "p": 0}""", ""),
     ],
 )
 def test_what_is_wrong_is_said_with_place_value_and_hint(
