@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem
+from helm_ext.errors import DatasetError, DatasetIntegrityError
 from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
 from helm_ext.formats.seen import look
@@ -73,19 +74,8 @@ def find_results(path: Path, requests: Path, named: Sequence[str], asked: Contai
 
 def without_answers(files: Sequence[Path]) -> list[Path]:
     """Return the files but for results that `find_results` finds for one of the others."""
-    asked = [_ids(each) for each in files if not _is_results(each)]
+    asked = [{*_ids(each)} for each in files if not _is_results(each)]
     return [each for each in files if not any(_answers(each, ids) for ids in asked)]
-
-
-def read_first(path: Path) -> Any:
-    """Return the value of the first line. Raises DatasetError."""
-    problems: list[Problem] = []
-    with LineSource(path) as lines:
-        for _, value in iter_json_lines(lines, str(path), problems):
-            return value
-    if problems:
-        raise DatasetError(problems)
-    return None
 
 
 def _beside(path: Path) -> Iterator[Path]:
@@ -105,15 +95,11 @@ def _answers(path: Path, asked: Container[str]) -> bool:
 
 
 def _first_id(path: Path) -> str:
-    try:
-        value = read_first(path)
-    except DatasetError:
-        return ""
-    return str(value.get("custom_id")) if isinstance(value, dict) else ""
+    return next(_ids(path), "")
 
 
-def _ids(path: Path) -> set[str]:
-    return {str(value.get("custom_id")) for value in _values(path)}
+def _ids(path: Path) -> Iterator[str]:
+    return (str(value.get("custom_id")) for value in _values(path))
 
 
 def _holds_failures_alone(path: Path) -> bool:
@@ -127,7 +113,7 @@ def _holds_failures_alone(path: Path) -> bool:
 
 def _values(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a file; what cannot be read is said when the file is used."""
-    with LineSource(path) as lines:
+    with suppress(DatasetError), LineSource(path) as lines:
         for _, value in iter_json_lines(lines, str(path), []):
             if isinstance(value, dict):
                 yield value

@@ -65,9 +65,10 @@ class _OpenAIBatch(ImportedFormat):
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that the first request asks."""
-        from helm_ext.formats.openai_batch.opening import read_model
+        from helm_ext.formats.openai_batch.files import find_input
+        from helm_ext.formats.openai_batch.requests import read_first_model
 
-        return read_model(Path(str(arguments["path"])), arguments.get("input"))
+        return read_first_model(find_input(Path(str(arguments["path"])), arguments.get("input")))
 
     def open(self, **arguments: Any) -> Opened:
         """Open requests, their results and golds. Raises DatasetError."""

@@ -79,71 +79,52 @@ def read_golds(path: Path) -> Golds:
     """Return the golds of a table. Raises DatasetError."""
     source = files.read_source(path)
     data = source.data.removeprefix(files.BOM)
-    golds = Golds(path, source.digest)
-    if data.lstrip()[:1] in (b"{", b"["):
-        for custom_id, gold, line in _read_json(path, data):
-            golds.add(custom_id, gold, line)
-    else:
-        golds.are_cells = True
-        for custom_id, gold, line in _read_csv(path, files.decode(data, str(path))):
-            golds.add(custom_id, gold, line)
+    golds = Golds(path, source.digest, are_cells=data.lstrip()[:1] not in (b"{", b"["))
+    rows = _read_csv(path, files.decode(data, str(path))) if golds.are_cells else _read_json(path, data)
+    for line, row in rows:
+        if not isinstance(row, dict) or ID not in row:
+            message = f"expected an object with {ID} and {GOLD}, got {show(row)}"
+            raise DatasetIntegrityError.at(path, message, line=line, code="gold")
+        others = [key for key in row if key != ID]
+        key = GOLD if GOLD in row else others[0] if len(others) == 1 else ""
+        if not key:
+            message = f"which column is the gold cannot be told: {', '.join(map(show, others)) or 'there is none'}"
+            raise DatasetIntegrityError.at(path, message, f"call it {GOLD}", line, code="gold")
+        golds.add(row[ID], row[key], line)
     if not golds.values:
         raise DatasetIntegrityError.at(path, "there are no golds", code="gold")
     return golds
 
 
-def _read_json(path: Path, data: bytes) -> Iterator[tuple[Any, Any, int]]:
+def _read_json(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of a JSON file: of a list, of an object of golds, or an object a line."""
     try:
         value = files.parse_json(data, str(path))
     except DatasetError:
         lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
         if len(lines) < 2 or lines[0][1].lstrip()[:1] != b"{":
             raise
-        for number, line in lines:
-            yield *_take(path, files.parse_json(line, str(path), number), number), number
+        yield from ((number, files.parse_json(line, str(path), number)) for number, line in lines)
         return
-    if isinstance(value, list):
-        for number, row in enumerate(value, 1):
-            yield *_take(path, row, number), number
-    elif isinstance(value, dict) and {ID, GOLD} <= set(value):
-        yield *_take(path, value, 1), 1
-    elif isinstance(value, dict):
-        for number, (custom_id, gold) in enumerate(value.items(), 1):
-            yield custom_id, gold, number
-    else:
-        raise DatasetIntegrityError.at(path, f"expected an object, or rows, got {show(value)}", code="gold")
+    if isinstance(value, dict):
+        is_row = {ID, GOLD} <= value.keys()
+        value = [value] if is_row else [{ID: custom_id, GOLD: gold} for custom_id, gold in value.items()]
+    yield from enumerate(value, 1)
 
 
-def _take(path: Path, row: Any, line: int) -> tuple[Any, Any]:
-    """Return id and gold of a row: of two columns the other one, else the column `gold`."""
-    if not isinstance(row, dict) or ID not in row:
-        raise DatasetIntegrityError.at(
-            path, f"expected an object with {ID} and {GOLD}, got {show(row)}", line=line, code="gold"
-        )
-    others = [key for key in row if key != ID]
-    key = GOLD if GOLD in row else others[0] if len(others) == 1 else ""
-    if not key:
-        message = f"which column is the gold cannot be told: {', '.join(map(show, others)) or 'there is none'}"
-        raise DatasetIntegrityError.at(path, message, f"call it {GOLD}", line, code="gold")
-    return row[ID], row[key]
-
-
-def _read_csv(path: Path, text: str) -> Iterator[tuple[Any, Any, int]]:
+def _read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a CSV or TSV file; cells are texts."""
     head = text.partition("\n")[0]
-    counts = {sep: head.count(sep) for sep in ",;\t"}
-    separator = max(counts, key=lambda sep: counts[sep])
     csv.field_size_limit(1 << 30)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
         columns = next(reader)
         for cells in reader:
-            if not cells:
-                continue
             line = reader.line_num
-            if len(cells) != len(columns):
+            if cells and len(cells) != len(columns):
                 message = f"{len(cells)} cells, and the first line has {len(columns)}"
                 raise DatasetIntegrityError.at(path, message, line=line, code="gold")
-            yield *_take(path, dict(zip(columns, cells, strict=True)), line), line
+            if cells:
+                yield line, dict(zip(columns, cells, strict=True))
     except csv.Error as error:
         raise DatasetIntegrityError.at(path, f"no CSV: {error}", line=reader.line_num, code="gold") from error

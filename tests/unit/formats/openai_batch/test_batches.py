@@ -78,9 +78,10 @@ class TestJoining:
             (request("a", "5+5?"), "repeated-id"),
             (request("d", "5+5?", model="acme-2"), "several-models"),
             (request("d", url="/v1/completions", prompt="5+5"), "several-kinds"),
-            (request("d", url="/v1/embeddings", input="5+5"), "request"),
-            (request("d", "5+5?", messages=[{"role": "user", "content": [{"type": "image_url"}]}]), "no-text"),
-            ({**request("d", "5+5?"), "method": "GET"}, "request"),
+            (request("d", url="/v1/embeddings", input="5+5"), "shape"),
+            (request("d", "5+5?", messages=[{"role": "user", "content": [{"type": "image_url"}]}]), "shape"),
+            (request("d", "5+5?", messages=[{"role": "tool", "content": "5"}]), "no-text"),
+            ({**request("d", "5+5?"), "method": "GET"}, "shape"),
         ],
     )
     def test_requests_that_are_refused_with_their_line(self, tmp_path, other, code):
