@@ -14,21 +14,19 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext import adaptation
 from helm_ext.errors.console import say_plainly
 from helm_ext.formats import registry
-from helm_ext.planning import demonstrations, task_expander
+from helm_ext.planning import demonstrations, tasks
 
 
 def _register(entry: str) -> None:
     """Register the run entry of a format: `NAME:path=FILE,model=...`."""
 
-    def get_run_spec(**arguments: Any) -> RunSpec:
-        from helm_ext.planning import own_runner, run_specs
+    def make_run_spec(**arguments: Any) -> RunSpec:
+        from helm_ext.planning.run_specs import get_run_spec
 
-        own_runner.check_settings()
-        own_runner.warn_without()
-        return run_specs.get_run_spec(entry, arguments)
+        return get_run_spec(entry, arguments)
 
     try:
-        run_spec_function(entry)(get_run_spec)
+        run_spec_function(entry)(make_run_spec)
     except ValueError as error:  # HELM, or another plugin, has a run entry of that name
         hwarn(f"the format {entry!r} has no run entry: {error}")
 
@@ -43,7 +41,7 @@ def install() -> None:
         discover_run_spec_functions()
     for name in names:
         _register(name)
-    task_expander.install()
+    tasks.install()
     demonstrations.install()
 
 

@@ -165,7 +165,7 @@ def _list_all_warnings(run_spec: RunSpec, facts: FileFacts, folder: Path) -> lis
 
 def _require_sense(model: str | None, suite: str, arguments: Mapping[str, Any]) -> None:
     """Raise RunEntryError for what no file can be scored with."""
-    from helm_ext.planning.own_runner import check_settings
+    from helm_ext.planning.run_specs import check_settings
 
     if model is not None and not model.strip():
         raise RunEntryError(f"--model: expected a name, got {model!r}")

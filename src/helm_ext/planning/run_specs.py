@@ -6,7 +6,12 @@ and the run's name. Errors are raised here, where `helm-run` stops for them.
 
 from __future__ import annotations
 
+import argparse
+import os
+import sys
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from helm.benchmark.annotation.annotator import AnnotatorSpec
@@ -23,7 +28,7 @@ from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
 from helm_ext.planning import CAPPED_ROWS, RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name
-from helm_ext.planning.pending import make_pending
+from helm_ext.planning.tasks import make_pending
 
 
 def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
@@ -31,6 +36,7 @@ def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
 
     Raises RunEntryError for arguments, DatasetError for files, HubError for the hub.
     """
+    check_settings()
     format_ = get_format(entry)
     options = format_.parse(arguments)
     if format_.several_tasks_in and options.keys().isdisjoint(format_.sources):
@@ -109,3 +115,33 @@ def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:
         main = evalset.scoring.main_metric
         headline = main == evalset.source.stat_name(evalset.source.main)
         hlog(f"{evalset.name}: main metric {main}" + (f", {evalset.source.main_reason}" if headline else ""))
+
+
+def check_settings() -> None:
+    """Raise HelmExtError for settings that make no sense (workers, limits, progress), before a file is read.
+
+    Warns, once, of workers where `helm-run` uses HELM's own runner, which knows none. Limits of what is spent are
+    enforced or refused by the clients (`clients.estimate.find_unenforced_limit`).
+    """
+    if not any(name.startswith("HELM_EXT_") for name in os.environ):
+        return  # nothing is set, and what reads settings takes 3 % of a preview to import
+    from helm_ext.engines.processes import WORKERS_ENV, find_engine
+    from helm_ext.engines.progress import read_mode
+    from helm_ext.running.spending import read_limits
+
+    find_engine()
+    read_mode()
+    read_limits()
+    if (workers := os.environ.get(WORKERS_ENV)) and Path(sys.argv[0]).name == "helm-run":
+        parser = argparse.ArgumentParser(add_help=False)  # helm-run's is one, too: it takes the beginning of an option
+        parser.add_argument("--runner-class-name", default="helm.")
+        if parser.parse_known_args(sys.argv[1:])[0].runner_class_name.startswith("helm."):
+            _warn(
+                f"{WORKERS_ENV}={workers} is for runners of this package: HELM's own runs in this process alone\n"
+                "  hint: --runner-class-name helm_ext.running.StreamingRunner"
+            )
+
+
+@cache
+def _warn(message: str) -> None:
+    hwarn(message)

@@ -15,9 +15,8 @@ from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
-from helm_ext.planning import run_specs, task_expander
-from helm_ext.planning.pending import PendingTaskScenario, make_pending
-from helm_ext.planning.task_expander import TaskRunExpander
+from helm_ext.planning import run_specs, tasks
+from helm_ext.planning.tasks import PendingTaskScenario, TaskRunExpander, make_pending
 
 
 @pytest.fixture
@@ -167,16 +166,16 @@ def test_another_run_entry_is_told(config):
 
 def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
     pending = make_pending("ultraeval", {"fewshot": 2})
-    assert pending.scenario_spec.class_name == "helm_ext.planning.pending.PendingTaskScenario"
+    assert pending.scenario_spec.class_name == "helm_ext.planning.tasks.PendingTaskScenario"
     with pytest.raises(RunEntryError, match="exactly one of config, dataset, data is needed"):
         PendingTaskScenario(**pending.scenario_spec.args).get_instances(str(tmp_path))
 
 
 def test_install_registers_once(monkeypatch):
     expanders = {}
-    monkeypatch.setattr(task_expander, "RUN_EXPANDERS", expanders)
-    task_expander.install()
-    task_expander.install()
+    monkeypatch.setattr(tasks, "RUN_EXPANDERS", expanders)
+    tasks.install()
+    tasks.install()
     (expander,) = (make("x.json") for make in expanders.values())
     assert (list(expanders), expander.name, expander.value) == (["config"], "config", "x.json")
 
