@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from helm.benchmark.run_spec import RunSpec, discover_run_spec_functions, run_spec_function
@@ -17,16 +18,20 @@ from helm_ext.formats import registry
 from helm_ext.planning import demonstrations, tasks
 
 
+def _get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
+    from helm_ext.planning.run_specs import get_run_spec
+
+    return get_run_spec(entry, arguments)
+
+
 def _register(entry: str) -> None:
     """Register the run entry of a format: `NAME:path=FILE,model=...`."""
 
-    def make_run_spec(**arguments: Any) -> RunSpec:
-        from helm_ext.planning.run_specs import get_run_spec
-
-        return get_run_spec(entry, arguments)
+    def get_run_spec(**arguments: Any) -> RunSpec:
+        return _get_run_spec(entry, arguments)
 
     try:
-        run_spec_function(entry)(make_run_spec)
+        run_spec_function(entry)(get_run_spec)
     except ValueError as error:  # HELM, or another plugin, has a run entry of that name
         hwarn(f"the format {entry!r} has no run entry: {error}")
 
@@ -41,7 +46,7 @@ def install() -> None:
         discover_run_spec_functions()
     for name in names:
         _register(name)
-    tasks.install()
+    tasks.install(_get_run_spec)
     demonstrations.install()
 
 

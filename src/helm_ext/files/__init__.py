@@ -7,7 +7,7 @@ Line numbers of values inside a document are looked up only when there is someth
 
 from __future__ import annotations
 
-from helm_ext.files.content import BOM, LineSource, Source, read_json, read_source
+from helm_ext.files.content import BOM, LineSource, Source, read_json, read_source, show_reading
 from helm_ext.files.json_text import (
     canonical_json,
     decode,
@@ -40,5 +40,6 @@ __all__ = [
     "parse_relaxed_json",
     "read_json",
     "read_source",
+    "show_reading",
     "split_lines",
 ]

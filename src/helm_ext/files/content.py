@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
@@ -16,6 +16,10 @@ from helm_ext.files.json_text import decode, parse_json
 from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, format_size
 from helm_ext.files.lines import split_lines, too_long
 from helm_ext.files.opening import Reader
+
+if TYPE_CHECKING:
+    from helm_ext.engines.progress import Measured, Progress
+    from helm_ext.engines.state import WorkerState
 
 BOM = b"\xef\xbb\xbf"
 """UTF-8's byte order mark. Whether it is allowed is each format's own decision."""
@@ -73,7 +77,7 @@ class LineSource:
     """
 
     latest: ClassVar[weakref.ref[LineSource] | None] = None
-    """The one whose lines were asked for last: what is shown of a reading that takes long (`formats.watching`)."""
+    """The one whose lines were asked for last: what is shown of a reading that takes long (`show_reading`)."""
     lines_read = 0
 
     def __init__(self, path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES, max_ratio: int = MAX_RATIO) -> None:
@@ -121,3 +125,27 @@ class LineSource:
                 raise DatasetSyntaxError([too_long(self.path, number, self.max_line_bytes)])
             yield number, line
         self._digest = self._reader.finish()
+
+
+def show_reading(path: str | Path, workers: Sequence[WorkerState] = ()) -> Progress:
+    """Return what shows how far this process is with a file, and with the files that it stands for.
+
+    `workers`: those who are given what it reads. The lines that there will be are foreseen from the bytes on disk; what
+    is no file of lines shows how long it takes.
+    """
+    from helm_ext.engines.progress import Measured, Progress
+
+    source, size = None, 0
+
+    def measure() -> Measured:
+        """Look at the file whose lines are being read; at its end, at the last one."""
+        nonlocal source, size
+        latest = None if LineSource.latest is None else LineSource.latest()
+        if latest is not None and latest.size:  # it is open
+            source, size = latest, latest.size
+        if source is None or not source.lines_read:
+            return Measured(0, None)
+        lines, read = source.lines_read, source.bytes_read
+        return Measured(lines, lines * size // max(1, read), is_about=read < size)
+
+    return Progress(None, "lines", title=f"reading {Path(path).name or path}", measure=measure, workers=workers)

@@ -1,14 +1,19 @@
-"""Which format a file is of, and which files of a folder are datasets: the formats are asked."""
+"""Which format a file is of, and which files of a folder are datasets: the formats are asked.
+
+Also files that are known and not read: what they are, and the one step that makes of them a file that is read.
+"""
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError
-from helm_ext.formats.foreign import find_way_out
 from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats
-from helm_ext.formats.seen import Claim, look
+from helm_ext.formats.seen import Claim, Seen, look
 
 
 def detect(path: str | Path) -> Format:
@@ -54,3 +59,87 @@ def files_in(path: str | Path) -> list[Path]:
         claimed.update(its)
         parts.update(set(its).difference(format_.datasets_among(its)) if len(its) > 1 else ())
     return [file for file in files if file in claimed and file not in parts] or [path]
+
+
+@dataclass(frozen=True)
+class WayOut:
+    """What a file is, and what to do with it."""
+
+    message: str
+    hint: str
+
+
+def find_way_out(seen: Seen) -> WayOut | None:
+    """Return what a file is that no format reads; None for one that is not known. Raises nothing."""
+    if seen.is_folder or not seen.exists:
+        return None
+    return next((known for is_one, known in _KNOWN if is_one(seen)), None)
+
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How old Excel files, and other documents of that time, begin."""
+
+
+def _is_workbook(seen: Seen) -> bool:
+    if seen.start.startswith(_OLE):
+        return seen.suffix in (".xls", ".xlt", ".xlsx")
+    if not seen.is_zip:
+        return False
+    try:
+        with zipfile.ZipFile(seen.path) as file:
+            names = {*file.namelist()}
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return bool(names & {"xl/workbook.xml", "xl/workbook.bin"}) or (seen.suffix == ".ods" and "content.xml" in names)
+
+
+def _is_events(seen: Seen) -> bool:
+    """Events of OpenAI evals: the first line is `{"spec": ...}`, each further one an event (evals/record.py)."""
+    return (seen.keys == {"spec"} and b'"completion_fns"' in seen.start) or seen.keys >= {
+        "run_id", "event_id", "sample_id", "type", "data",
+    }  # fmt: skip
+
+
+def _is_predictions_of_evalscope(seen: Seen) -> bool:
+    return seen.keys >= {"index", "model_output"} and bool(seen.keys & {"model", "messages"})
+
+
+def _is_results_of_opencompass(seen: Seen) -> bool:
+    """Metrics, and details without what was asked, as its evaluators write them (openicl_eval.py)."""
+    return "details" in seen.keys and all(f'"{key}"'.encode() in seen.start for key in ("pred", "answer", "correct"))
+
+
+_KNOWN: Sequence[tuple[Callable[[Seen], bool], WayOut]] = (
+    (
+        _is_workbook,
+        WayOut(
+            "an Excel workbook (or one of LibreOffice), which is not read",
+            "save the sheet as CSV UTF-8 there; or in Python, with pandas and openpyxl: "
+            'pandas.read_excel("FILE", dtype=str, keep_default_na=False).to_csv("FILE.csv", index=False)',
+        ),
+    ),
+    (
+        _is_events,
+        WayOut(
+            "a log of OpenAI evals: events, of which several make a row",
+            "make rows of it: jq -cs 'map(select(.sample_id)) | group_by(.sample_id)[] | "
+            'map(select(.type == "sampling" or .type == "match").data) | add | '
+            "select(.expected != null and .sampled != null) | {prompt, sampled, expected, correct}' FILE > ROWS.jsonl; "
+            "then --arg output=sampled --arg gold=expected --arg scores=correct",
+        ),
+    ),
+    (
+        _is_predictions_of_evalscope,
+        WayOut(
+            "predictions of evalscope, which hold no right answers",
+            "score its file of the same name in reviews/ in place of that in predictions/",
+        ),
+    ),
+    (
+        _is_results_of_opencompass,
+        WayOut(
+            "results of OpenCompass that do not say what was asked",
+            "score its file of the same name in predictions/ in place of that in results/",
+        ),
+    ),
+)  # fmt: skip

@@ -1,16 +1,23 @@
-"""Datasets that were read when their runs were planned, handed to the scenarios, so that a file is read once.
+"""What planning leaves for the scenarios of the runs: datasets that were read, and arguments that are too long.
 
 `helm-run` plans all runs, then starts one after the other. The bytes that a run is planned with are those whose digest
-stands in its spec, so a scenario with the same arguments needs no others.
+stands in its spec, so a scenario with the same arguments needs no others, and a file is read once. What waits here
+takes memory while other runs go on. So the first dataset is always kept (its run is the first one), and further ones
+while all of them together are small. A scenario that finds nothing reads its file again.
 
-What waits here takes memory while other runs go on. So the first dataset is always kept (its run is the first one), and
-further ones while all of them together are small. A scenario that finds nothing reads its file again.
+`helm-summarize` makes a file name of all arguments of a scenario, and `helm-run` one of the run's name. So long
+arguments stand in neither: the scenario has a reference to them, a digest. They are found in this process, or, in
+HELM's worker processes and at a later time, in the folder that HELM gives the scenario for its own use.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helm_ext.errors import DatasetNotFoundError
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
 
@@ -22,8 +29,13 @@ if TYPE_CHECKING:
 MAX_WAITING = 50_000
 """Rows that may wait, the first dataset's aside."""
 
+REFERENCE_LENGTH = 12
+
 _waiting: dict[bytes, EvalSet | None] = {}
 """In the order in which the runs were planned; None for what was not kept."""
+
+_long_arguments: dict[str, dict[str, Any]] = {}
+"""By their references."""
 
 
 def keep(arguments: Mapping[str, Any], evalset: EvalSet) -> None:
@@ -64,3 +76,35 @@ def take(arguments: Mapping[str, Any]) -> EvalSet | None:
 def forget() -> None:
     """Drop all that was kept: the runs it was planned for will not be started."""
     _waiting.clear()
+
+
+def keep_arguments(arguments: Mapping[str, Any]) -> str:
+    """Keep arguments for scenarios of this process; return the reference to them."""
+    reference = hashlib.sha256(canonical_json(dict(arguments))).hexdigest()[:REFERENCE_LENGTH]
+    _long_arguments[reference] = dict(arguments)
+    return reference
+
+
+def write_arguments(reference: str, folder: str) -> None:
+    """Write kept arguments for other processes."""
+    path = _path(reference, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_long_arguments[reference], indent=2), encoding="utf-8")
+
+
+def find_arguments(reference: str, folder: str) -> dict[str, Any]:
+    """Return the arguments that a reference stands for. Raises DatasetNotFoundError."""
+    if reference in _long_arguments:
+        return _long_arguments[reference]
+    path = _path(reference, folder)
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DatasetNotFoundError(
+            f"{path}: the run's arguments cannot be read: {error}\n  hint: start helm-run again, which writes them"
+        ) from error
+    return found
+
+
+def _path(reference: str, folder: str) -> Path:
+    return Path(folder) / f"arguments-{reference}.json"

@@ -13,7 +13,7 @@ claim it.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,6 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext.errors import RunEntryError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from helm_ext.formats.format import Format
 
 GROUP = "helm_ext.formats"
@@ -69,8 +67,7 @@ def get_format(name: str) -> Format:
     if name not in entries:
         hint = did_you_mean(name, entries) or f"known: {', '.join(entries)}"
         raise RunEntryError(f"no format named {name!r}\n  hint: {hint}")
-    loaded = _load(entries[name])
-    if isinstance(loaded, str):
+    if isinstance(loaded := _load(entries[name]), str):
         raise RunEntryError(loaded)
     return loaded
 
@@ -89,28 +86,27 @@ def all_formats() -> list[Format]:
 
 @cache
 def _entries() -> dict[str, _Entry]:
-    entries = {name: _Entry(name, target, "helm-ext") for name, target in _OURS.items()}
-    for found in sorted(_others(), key=lambda entry: (entry.name, entry.distribution, entry.target)):
-        known = entries.get(found.name)
-        if known is None:
-            entries[found.name] = found
-        elif (known.target, known.distribution) != (found.target, found.distribution):
-            said = f"the format {found.name!r} of the distribution {found.distribution!r}"
-            if is_ours(found.name):
-                _warn(f"{said} is refused: {known.distribution!r} has a format of that name already")
-            else:
-                both = f"{known.distribution!r} and {found.distribution!r}"
-                refused = f"two distributions have a format {found.name!r}: {both}; neither is used"
-                entries[found.name] = _Entry(found.name, known.target, known.distribution, refused)
-    return entries
-
-
-def _others() -> Iterable[_Entry]:
-    """Yield what other distributions register."""
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=GROUP):
-        yield _Entry(point.name, point.value, point.dist.name if point.dist is not None else "unknown")
+    entries = {name: _Entry(name, target, "helm-ext") for name, target in _OURS.items()}
+    others = [
+        _Entry(point.name, point.value, point.dist.name if point.dist is not None else "unknown")
+        for point in entry_points(group=GROUP)
+    ]
+    for found in sorted(others, key=lambda entry: (entry.name, entry.distribution, entry.target)):
+        known = entries.setdefault(found.name, found)
+        if (known.target, known.distribution) == (found.target, found.distribution):
+            continue
+        if is_ours(found.name):
+            _warn(
+                f"the format {found.name!r} of the distribution {found.distribution!r} is refused: "
+                f"{known.distribution!r} has a format of that name already"
+            )
+        else:
+            both = f"{known.distribution!r} and {found.distribution!r}"
+            refused = f"two distributions have a format {found.name!r}: {both}; neither is used"
+            entries[found.name] = replace(known, refused=refused)
+    return entries
 
 
 @cache

@@ -31,7 +31,7 @@ from helm_ext.adaptation.run_scoring import make_run_scoring, share_scoring
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.rows import StoredRows
-from helm_ext.formats import long_arguments, planned
+from helm_ext.formats import planned
 from helm_ext.formats.format import Format
 
 adaptation.install()
@@ -105,7 +105,7 @@ class EvalSetScenario(Scenario):
         self.live_rows = live_rows
         """`8 of 10`, where a live run scores fewer rows than a recorded one (`EvalSet.scored_rows`)."""
         self.reference = arguments
-        """Where the arguments are too long for HELM's file names: the reference to them (`long_arguments`)."""
+        """Where the arguments are too long for HELM's file names: the reference to them (`planned`)."""
         self.arguments = given
         self.display_name = display_name or self.title()
         # The digest covers the arguments that name the data; every other one makes another way of running them.
@@ -140,7 +140,7 @@ class EvalSetScenario(Scenario):
         if evalset is None:
             if self.reference is not None:
                 own = {key: value for key, value in self.arguments.items() if key in self.always_there}
-                self.arguments = {**own, **long_arguments.find(self.reference, output_path)}
+                self.arguments = {**own, **planned.find_arguments(self.reference, output_path)}
             evalset = self.load()
         require_same_digest(evalset, self.digest)
         garbage.relax()

@@ -17,7 +17,7 @@ from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 
 from helm_ext.errors import RunEntryError
-from helm_ext.formats import long_arguments
+from helm_ext.formats import planned
 from helm_ext.formats.scenario import GROUP_LENGTH, EvalSetScenario
 from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 
@@ -70,7 +70,7 @@ def fit_arguments(scenario_class: type[EvalSetScenario], arguments: Mapping[str,
         return given
     short = {key: value for key, value in given.items() if key in scenario_class.always_there}
     display_name = given.pop("display_name", scenario.dataset_name())
-    reference = long_arguments.keep({key: value for key, value in given.items() if key not in short})
+    reference = planned.keep_arguments({key: value for key, value in given.items() if key not in short})
     short |= {"arguments": reference, "variant": shorten(scenario.variant, keep_end=False)}
     for length in range(GROUP_LENGTH, 0, -1):
         named = {**short, "name": cut(scenario.dataset_name(), length)}
@@ -89,7 +89,7 @@ def _write(reference: str, group: str) -> None:
 
     output = get_benchmark_output_path()
     if Path(output).is_dir():
-        long_arguments.write(reference, get_scenario_cache_path(output, group))
+        planned.write_arguments(reference, get_scenario_cache_path(output, group))
 
 
 class RunArguments(FoldingMetric):

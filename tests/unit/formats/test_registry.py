@@ -58,7 +58,6 @@ def test_the_page_shows_the_fourth_format():
 
 def test_one_line_in_the_table(fresh, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(FOURTH)
-    monkeypatch.setattr(registry, "_others", list)
     monkeypatch.setitem(registry._OURS, "qa_csv", "qa_csv_format.format:FORMAT")
     (tmp_path / "capitals.qa").write_text(ROWS)
     found = detect(tmp_path / "capitals.qa")

@@ -14,7 +14,7 @@ from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario, get
 from helm_names import SUFFIX, require_writable
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
-from helm_ext.formats import long_arguments, planned
+from helm_ext.formats import planned
 from helm_ext.formats.ultraeval.scenario import UltraEvalScenario
 from helm_ext.planning import run_specs
 from helm_ext.planning.names import ADDED_BY_HELM, MAX_FILE_NAME, SHORT, cut, fit_arguments, fit_name, shorten
@@ -133,7 +133,7 @@ def test_a_scenario_finds_its_arguments_in_another_process(config, tmp_path, mon
     here = create_scenario(spec)
     folder = get_scenario_cache_path(str(output), here.name)
     planned_instances = here.get_instances(folder)
-    monkeypatch.setattr(long_arguments, "_kept", {})
+    monkeypatch.setattr(planned, "_long_arguments", {})
     monkeypatch.setattr(planned, "_waiting", {})
     assert list(map(repr, create_scenario(spec).get_instances(folder))) == list(map(repr, planned_instances))
     assert create_scenario(spec).get_metadata() == here.get_metadata()
@@ -180,7 +180,9 @@ def test_long_names_of_tasks_and_lists_of_metrics(tmp_path):
     configs = [made.config("gen", task=name, path="datasets/sums/data/sums.jsonl") for name in names]
     path = made.write_config(root / "many.json", configs)
     metric = "+".join(["exact_match", "prefix_match", "in_match", "f1_score", "bleu", "chrf", "rouge", "qa_match"] * 9)
-    runs = TaskRunExpander("config", str(path)).expand(make_pending("ultraeval", {"metric": metric}))
+    runs = TaskRunExpander(run_specs.get_run_spec, "config", str(path)).expand(
+        make_pending("ultraeval", {"metric": metric})
+    )
     assert len({run.name for run in runs}) == len({run.groups[0] for run in runs}) == 3
     for run in runs:
         require_writable(run)

@@ -31,7 +31,7 @@ MODEL = run_expander.ModelRunExpander("simple/model1")
 
 def expand(config, arguments=None, parent=None):
     pending = make_pending("ultraeval", arguments or {})
-    return TaskRunExpander("config", str(config)).expand(parent(pending) if parent else pending)
+    return TaskRunExpander(run_specs.get_run_spec, "config", str(config)).expand(parent(pending) if parent else pending)
 
 
 def test_one_run_for_each_task(config):
@@ -161,7 +161,7 @@ def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, 
 def test_another_run_entry_is_told(config):
     other = RunSpec("mmlu:subject=x", ScenarioSpec("some.Scenario"), AdapterSpec(), [])
     with pytest.raises(RunEntryError, match="this argument is helm-ext's .* 'mmlu:subject=x'"):
-        TaskRunExpander("config", "x.json").expand(other)
+        TaskRunExpander(run_specs.get_run_spec, "config", "x.json").expand(other)
 
 
 def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
@@ -174,8 +174,8 @@ def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path
 def test_install_registers_once(monkeypatch):
     expanders = {}
     monkeypatch.setattr(tasks, "RUN_EXPANDERS", expanders)
-    tasks.install()
-    tasks.install()
+    tasks.install(run_specs.get_run_spec)
+    tasks.install(run_specs.get_run_spec)
     (expander,) = (make("x.json") for make in expanders.values())
     assert (list(expanders), expander.name, expander.value) == (["config"], "config", "x.json")
 

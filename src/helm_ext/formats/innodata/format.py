@@ -80,16 +80,16 @@ class _Innodata(Format):
 
     def load(self, **arguments: Any) -> EvalSet:
         """Read the records of one split. Raises DatasetError, HubError, RunEntryError."""
+        from helm_ext.files import show_reading
         from helm_ext.formats import innodata
-        from helm_ext.formats.watching import show_reading
 
         with show_reading(self.name_source(arguments)):
             return innodata.load(**arguments)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
         """Return all problems of a bundle and its counts; nothing is executed."""
+        from helm_ext.files import show_reading
         from helm_ext.formats import innodata
-        from helm_ext.formats.watching import show_reading
 
         with show_reading(self.name_source(arguments)):
             return innodata.check(**arguments)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
+from helm_ext.files import show_reading
 from helm_ext.formats.request_states.checks import File
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.parts import (
@@ -27,7 +28,6 @@ from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.reading import FileReader, Reader, open_file
 from helm_ext.formats.request_states.rows import Row, unpack
-from helm_ext.formats.watching import show_reading
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment

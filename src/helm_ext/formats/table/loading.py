@@ -12,7 +12,7 @@ from helm_ext.evalset import Source
 from helm_ext.files import BOM
 from helm_ext.files.opening import open_raw
 from helm_ext.files.store import RowStore
-from helm_ext.formats.foreign import find_way_out
+from helm_ext.formats.detection import find_way_out
 from helm_ext.formats.imported.cells import CellError
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.seen import look

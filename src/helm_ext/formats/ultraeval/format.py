@@ -107,16 +107,16 @@ class _UltraEval(Format):
 
     def load(self, **arguments: Any) -> EvalSet:
         """Read a task and run its script. Raises RunEntryError, DatasetError."""
+        from helm_ext.files import show_reading
         from helm_ext.formats import ultraeval
-        from helm_ext.formats.watching import show_reading
 
         with show_reading(self.name_source(arguments)):
             return ultraeval.load(**arguments)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
         """Return every problem of a task and its counts; scripts are run unless `execute` is false."""
+        from helm_ext.files import show_reading
         from helm_ext.formats import ultraeval
-        from helm_ext.formats.watching import show_reading
 
         with show_reading(self.name_source(arguments)):
             return ultraeval.check(execute=execute, **arguments)

@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from helm_ext.files import LineSource
-from helm_ext.formats.watching import show_reading
+from helm_ext.files import LineSource, show_reading
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])

@@ -1,0 +1,182 @@
+"""One run for each task of a file: `ultraeval:config=FILE,model=...`, for every format that has such files.
+
+A run spec function returns one RunSpec; HELM makes several of it with run expanders. It finds them by the name of an
+argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands them the RunSpec made without them:
+
+    ultraeval:config=FILE,fewshot=2,model=m
+      the run spec function (fewshot=2)   -> a RunSpec that only keeps the arguments      (make_pending)
+      TaskRunExpander(FILE).expand        -> the run spec function (config=FILE, task=..., fewshot=2), for each task
+      ModelRunExpander(m).expand          -> each of them with the model
+
+Expanders may also come first (`temperature=1.0,config=FILE`) and then change the pending RunSpec, whose fields
+therefore hold values that no task has (`_UNSET`): what was set is known also where it is HELM's default.
+
+A task of several that cannot be run (its data is missing, it would execute code) becomes a run that fails, after the
+others: HELM goes on after failed runs, names them at the end, and ends with 1.
+
+No run spec function of HELM's has a parameter of the names that formats give (`Format.several_tasks_in`; asserted in
+tests/contract); another plugin's that has one gets an error that says so, instead of losing its argument. This module
+is imported by every helm-run: it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.run_expander import RUN_EXPANDERS, RunExpander
+from helm.benchmark.run_spec import RunSpec
+from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.formats.registry import all_formats, get_format
+
+_UNSET_TEXT = "<as the task says>"
+_UNSET_NUMBER = -(2**40)
+_UNSET: dict[type, Any] = {str: _UNSET_TEXT, int: _UNSET_NUMBER, float: float(_UNSET_NUMBER)}
+"""By type."""
+
+MakeRunSpec = Callable[[str, Mapping[str, Any]], RunSpec]
+"""Makes the RunSpec of one task: `run_specs.get_run_spec`, which imports what is heavy."""
+
+SHOWN_TASKS = 10
+"""Of those that cannot be run, where none can."""
+
+
+class PendingTaskScenario(Scenario):
+    """Stands in a RunSpec whose file was not read yet, or cannot be. If it is run, it reports what is missing."""
+
+    name = "pending"
+    description = "A file of several tasks, not yet read"
+    tags: list[str] = []  # noqa: RUF012 - HELM's Scenario declares it so
+
+    def __init__(self, entry: str, blocked: str = "", **arguments: Any) -> None:
+        super().__init__()
+        self.entry = entry
+        self.blocked = blocked
+        """Why a task among several cannot be run."""
+        self.arguments = arguments
+
+    def get_instances(self, output_path: str) -> list[Instance]:  # noqa: ARG002 - HELM's signature
+        """Raise RunEntryError: the entry names no dataset, or the task cannot be run."""
+        if self.blocked:
+            raise RunEntryError(self.blocked)
+        get_format(self.entry).require_source({})
+        return []
+
+
+_CLASS_NAME = f"{PendingTaskScenario.__module__}.{PendingTaskScenario.__qualname__}"
+
+
+def make_pending(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
+    """Return the RunSpec of a run entry without a dataset, to be expanded by the argument that names one."""
+    unset = {
+        field.name: _UNSET[type(value)]
+        for field in fields(AdapterSpec)
+        if field.name not in ("method", "model", "model_deployment")  # expanders branch on `method`
+        and type(value := getattr(AdapterSpec(), field.name)) in _UNSET
+    }
+    return RunSpec(
+        name=entry,
+        scenario_spec=ScenarioSpec(class_name=_CLASS_NAME, args={"entry": entry, **arguments}),
+        adapter_spec=AdapterSpec(**unset, stop_sequences=[_UNSET_TEXT]),
+        metric_specs=[],
+        groups=[],
+    )
+
+
+def _make_blocked(entry: str, arguments: Mapping[str, Any], reason: str) -> RunSpec:
+    """Return the RunSpec of a task that cannot be run; it fails for this reason."""
+    from helm_ext.planning.names import fit_name
+
+    return replace(make_pending(entry, {"blocked": reason, **arguments}), name=fit_name(entry, arguments, ""))
+
+
+class TaskRunExpander(RunExpander):
+    """`ARGUMENT=FILE`: one run for each task of the file, of those that the other arguments choose."""
+
+    def __init__(self, make: MakeRunSpec, argument: str, value: Any) -> None:
+        self.name = argument
+        self.value = value
+        self._make = make
+
+    def expand(self, run_spec: RunSpec) -> list[RunSpec]:
+        """Return one RunSpec a task. Raises RunEntryError, DatasetError."""
+        if run_spec.scenario_spec.class_name != _CLASS_NAME:
+            examples = ", ".join(f"{f.name}:{self.name}=FILE" for f in all_formats() if f.several_tasks_in == self.name)
+            raise RunEntryError(
+                f"{self.name}={self.value}: this argument is helm-ext's ({examples}), and {run_spec.name!r} is "
+                f"another run entry\n  hint: remove {self.name}=, or disable the helm_ext plugin for this run"
+            )
+        arguments = dict(run_spec.scenario_spec.args)
+        entry = arguments.pop("entry")
+        base = make_pending(entry, arguments)
+        made = self._make_runs(entry, {self.name: self.value, **arguments})
+        return [_merge(task, run_spec, base) for task in made]
+
+    def _make_runs(self, entry: str, given: dict[str, Any]) -> list[RunSpec]:
+        """Return the run of each task; those that cannot be run come last. Raises what the only task raises."""
+        format_ = get_format(entry)
+        tasks = format_.tasks(given | format_.parse({self.name: self.value}))
+        if len(tasks) == 1:
+            return [self._make(entry, given | tasks[0])]
+        made: list[RunSpec] = []
+        blocked: list[RunSpec] = []
+        reasons: dict[str, str] = {}
+        for chosen in tasks:
+            task = ", ".join(chosen.values())
+            try:
+                made.append(self._make(entry, given | chosen))
+            except (HelmExtError, OSError) as error:
+                blocked.append(_make_blocked(entry, given | chosen, f"task {task} cannot be run: {error}"))
+                reasons[task] = str(error)
+        if not made:
+            shown = [f"{task}: {reason}" for task, reason in list(reasons.items())[:SHOWN_TASKS]]
+            more = [f"... and {len(reasons) - SHOWN_TASKS} more"] if len(reasons) > SHOWN_TASKS else []
+            none = f"{self.name}={self.value}: none of its {len(reasons)} tasks can be run"
+            raise RunEntryError("\n".join([none, *shown, *more]))
+        for task, reason in reasons.items():
+            hwarn(f"task {task} cannot be run, and will be named at the end: {reason}")
+        return [*made, *blocked]
+
+
+def _set_over(ours: Any, unset: Any, changed: Any) -> Any:
+    """Return the task's value `ours` after what expanders made of `unset` was `changed`."""
+    if isinstance(unset, str) and unset and isinstance(changed, str):
+        return changed.replace(unset, ours)
+    if isinstance(unset, list) and unset and isinstance(changed, list):
+        return [item for value in changed for item in (ours if value == _UNSET_TEXT else [value])]
+    if type(unset) in (int, float) and isinstance(changed, int | float) and changed < unset / 2:
+        return round(ours + (changed - unset), 6)  # increased or decreased by so much
+    return changed
+
+
+def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
+    """Give a task's RunSpec what expanders before ours changed in the pending one (`model=m,config=FILE`)."""
+    changed: dict[str, Any] = {}
+    for field in fields(AdapterSpec):
+        value, unset = getattr(parent.adapter_spec, field.name), getattr(base.adapter_spec, field.name)
+        if value != unset:
+            changed[field.name] = _set_over(getattr(child.adapter_spec, field.name), unset, value)
+    suffix = parent.name.removeprefix(base.name).lstrip(":,")
+    augmented = parent.data_augmenter_spec != base.data_augmenter_spec
+    return replace(
+        child,
+        name=f"{child.name},{suffix}" if suffix else child.name,
+        adapter_spec=replace(child.adapter_spec, **changed),
+        metric_specs=[*child.metric_specs, *parent.metric_specs],
+        groups=[*child.groups, *parent.groups],
+        data_augmenter_spec=parent.data_augmenter_spec if augmented else child.data_augmenter_spec,
+        annotators=[*(child.annotators or []), *parent.annotators] if parent.annotators else child.annotators,
+    )
+
+
+def install(make: MakeRunSpec) -> None:
+    """Register an expander for each argument that may name a file of several tasks, once."""
+    for format_ in all_formats():
+        if format_.several_tasks_in:
+            RUN_EXPANDERS.setdefault(format_.several_tasks_in, partial(TaskRunExpander, make, format_.several_tasks_in))
