@@ -17,9 +17,10 @@ from helm_ext.evalset.model import (
     RunScoring,
     ScoredRows,
     Scoring,
+    Source,
+    SourceScore,
     row_extra,
 )
-from helm_ext.evalset.source import Source, SourceScore
 
 __all__ = [
     "DECODING_NUMBERS",

@@ -7,19 +7,28 @@ Line numbers of values inside a document are looked up only when there is someth
 
 from __future__ import annotations
 
-from helm_ext.files.content import BOM, LineSource, Source, read_json, read_source, show_reading
+from helm_ext.files.content import (
+    BOM,
+    LineSource,
+    Source,
+    iter_json_lines,
+    iter_rows,
+    read_json,
+    read_source,
+    show_reading,
+    split_lines,
+)
 from helm_ext.files.json_text import (
     canonical_json,
     decode,
     is_deeper,
     is_faithful,
     is_finite,
+    locate,
     parse_json,
     parse_relaxed_json,
 )
 from helm_ext.files.limits import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES
-from helm_ext.files.lines import iter_json_lines, iter_rows, split_lines
-from helm_ext.files.places import locate
 
 __all__ = [
     "BOM",

@@ -1,18 +1,23 @@
-"""JSON text to values: strict, with good positions; and with comments and trailing commas."""
+"""JSON text to values: strict, or with comments and trailing commas; and where a value stands in it."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import orjson
 
-from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, show
+from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Path, show
 from helm_ext.files.limits import MAX_DEPTH
 from helm_ext.files.opening import ZIP_MAGIC
-from helm_ext.files.places import COMMENT, KEY_END, STRING, TOKEN
+
+_STRING_PATTERN = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"
+_TOKEN = re.compile(rf"{_COMMENT}|{_STRING_PATTERN}|[{{}}\[\]:,]|[^\s{{}}\[\]:,\"/]+", re.DOTALL)
+_KEY_END = re.compile(r"\s*:")
 
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
@@ -134,7 +139,7 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
             code="duplicate-key",
         )
     if constants and not allow_nan:
-        offset = next((match.start() for match in TOKEN.finditer(text) if match[0] == constants[0]), 0)
+        offset = next((match.start() for match in _TOKEN.finditer(text) if match[0] == constants[0]), 0)
         at = line + text.count("\n", 0, offset)
         raise DatasetSyntaxError.at(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
     if not allow_nan and _HUGE.search(text) and not is_finite(value):
@@ -188,7 +193,7 @@ def is_deeper(value: Any, limit: int) -> bool:
 def _too_deep(text: str, path: str, line: int) -> DatasetError:
     depth = 0
     at = 0
-    for match in TOKEN.finditer(text):
+    for match in _TOKEN.finditer(text):
         depth += (match[0] in ("{", "[")) - (match[0] in ("}", "]"))
         if depth > MAX_DEPTH:
             at = text.count("\n", 0, match.start())
@@ -203,19 +208,19 @@ def _too_deep(text: str, path: str, line: int) -> DatasetError:
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)
-_STRING = re.compile(STRING, re.DOTALL)
+_STRING = re.compile(_STRING_PATTERN, re.DOTALL)
 
 
 def _line_of_doubled(text: str, key: str) -> int:
     """Return how many lines after the first `key` is given again in the same object."""
     stack: list[set[str]] = []
-    for match in TOKEN.finditer(text):
+    for match in _TOKEN.finditer(text):
         piece = match[0]
         if piece == "{":
             stack.append(set())
         elif piece == "}" and stack:
             stack.pop()
-        elif piece[0] == '"' and stack and KEY_END.match(text, match.end()):
+        elif piece[0] == '"' and stack and _KEY_END.match(text, match.end()):
             if json.loads(piece) == key and key in stack[-1]:
                 return text.count("\n", 0, match.start())
             stack[-1].add(json.loads(piece))
@@ -265,7 +270,7 @@ def canonical_json(value: Any) -> bytes:
         return json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8")
 
 
-_COMMENT_OR_COMMA = re.compile(rf"({STRING})|({COMMENT})|,(?=(?:\s|{COMMENT})*[\]}}])", re.DOTALL)
+_COMMENT_OR_COMMA = re.compile(rf"({_STRING_PATTERN})|({_COMMENT})|,(?=(?:\s|{_COMMENT})*[\]}}])", re.DOTALL)
 
 
 def parse_relaxed_json(data: bytes, path: str) -> Any:
@@ -279,3 +284,83 @@ def parse_relaxed_json(data: bytes, path: str) -> Any:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
     return parse_json(_COMMENT_OR_COMMA.sub(blank, decode(data, path)).encode("utf-8"), path, allow_nan=True)
+
+
+def locate(text: str, paths: Iterable[Path]) -> dict[Path, int]:
+    """Return the line (from 1) of each path such as ("request_states", 3, "instance", "id") in JSON text.
+
+    A value stands where its key does; a path that is not there gets the line of the nearest ancestor that is. One pass
+    for all paths, ended as soon as all are found.
+    """
+    wanted = dict.fromkeys(paths, 1)
+    asked = {path[:length] for path in wanted for length in range(len(path) + 1)}
+    found = _walk(text, asked) if wanted else {}
+    for path in wanted:
+        ancestors = (path[:length] for length in range(len(path), -1, -1))
+        wanted[path] = next((found[ancestor] for ancestor in ancestors if ancestor in found), 1)
+    return wanted
+
+
+class _Container:
+    """An open object or list, while its text is walked through."""
+
+    __slots__ = ("expects_key", "is_object", "key", "path")
+
+    def __init__(self, path: Path | None, *, is_object: bool) -> None:
+        self.path = path
+        """None inside a value that nobody asks about."""
+        self.is_object = is_object
+        self.expects_key = is_object
+        self.key: str | int = "" if is_object else 0
+
+    def inside(self) -> Path | None:
+        """Return the path of the value that comes next."""
+        return None if self.path is None else (*self.path, self.key)
+
+
+def _walk(text: str, asked: set[Path]) -> dict[Path, int]:
+    """Return the lines of those paths in `asked` that are there."""
+    found: dict[Path, int] = {}
+    open_containers: list[_Container] = []
+    line, last = 1, 0
+    for match in _TOKEN.finditer(text):
+        piece = match[0]
+        line += text.count("\n", last, match.start())
+        last = match.start()
+        if piece.startswith(("//", "/*")) or piece == ":":
+            continue
+        container = open_containers[-1] if open_containers else None
+        if piece in "}]":
+            if open_containers:
+                open_containers.pop()
+        elif piece == ",":
+            if container is not None and isinstance(container.key, int):
+                container.key += 1
+            elif container is not None:
+                container.expects_key = True
+        elif container is not None and container.expects_key:
+            container.key = _unquote(piece)
+            container.expects_key = False
+            place = container.inside()
+            if place in asked and place is not None:
+                found[place] = line
+        else:
+            place = () if container is None else container.inside()
+            if place not in asked:
+                place = None
+            if place is not None:
+                found.setdefault(place, line)
+            if len(found) == len(asked):
+                break
+            if piece in "{[":
+                open_containers.append(_Container(place, is_object=piece == "{"))
+    return found
+
+
+def _unquote(piece: str) -> str:
+    if piece[0] != '"':
+        return piece
+    try:
+        return str(json.loads(piece, strict=False))
+    except json.JSONDecodeError:
+        return piece[1:-1]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,11 +104,11 @@ def to_line(value: Mapping[str, Any]) -> str:
 
 def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
     """Write JSON Lines, atomically. Raises DatasetNotFoundError where there is no folder for them."""
-    from helm_ext.files.writing import replace_file
+    from helm_ext.files.writing import open_part
 
     if not path.parent.is_dir():
         raise DatasetNotFoundError(f"{path.parent}: no such folder")
-    with tempfile.TemporaryFile() as file:
+    with open_part(path) as part:
         for value in values:
-            file.write(to_line(value).encode())
-        replace_file(file, path)
+            part.file.write(to_line(value).encode())
+        part.replace()

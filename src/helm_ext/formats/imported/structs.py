@@ -17,7 +17,7 @@ import orjson
 
 from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, Path, Problems, format_path, show
-from helm_ext.files.lines import Line
+from helm_ext.files.content import Line
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -25,7 +25,7 @@ import msgspec
 
 from helm_ext import files
 from helm_ext.errors import DatasetError, Problems, show
-from helm_ext.files.lines import Line
+from helm_ext.files.content import Line
 from helm_ext.formats.imported.row import Message
 from helm_ext.formats.imported.structs import RowError, StructLines
 
