@@ -81,7 +81,6 @@ def compare(
     those of its slices. Exit codes of --fail-if-worse: 0 no model is worse for certain, 1 one is, 3 the rows do not
     tell (with --fail-if-unsure).
     """
-    from helm_ext.analysis.compare_page import write_comparison
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.gates import find_not_judged, judge
     from helm_ext.analysis.run_scores import read_scores
@@ -132,6 +131,8 @@ def compare(
     else:
         _print(results, flips)
     if html is not None:
+        from helm_ext.analysis.report.page import write_comparison
+
         said = {index: describe_result(one) for index, one in enumerate(results) if not one.slice}
         try:
             write_comparison(results, flips, said, html)

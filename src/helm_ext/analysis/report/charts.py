@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from helm_ext.analysis.drift import Series
-    from helm_ext.analysis.report.gathering import Bin
+    from helm_ext.analysis.report.gathering import Bin, RunFacts
     from helm_ext.scoring.statistics import Interval
 
 _INK = "#010203"
@@ -23,68 +24,60 @@ _ACCENT = "#040506"
 _FAINT = "#070809"
 _COLOURS = {_INK: "currentColor", _ACCENT: "var(--accent)", _FAINT: "var(--faint)"}
 _SHOWN_NAME = 32
+_FAR = 1e300
 _UPRIGHT = 5
 """Names below an axis, above which they are slanted."""
 
 
-def draw_intervals(rows: Sequence[tuple[str, Interval]], title: str, metric: str) -> str:
+def draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> str:
     """Draw means with their 95 % intervals, one line each, the first at the top. Returns an `<svg>` element."""
+    rows = [(run.scores.model, run.interval) for run in runs]
+    bounds = _find_bounds([interval for _, interval in rows])
     with _style():
         figure, axes = _start(len(rows) * 0.34 + 0.7)
-        _draw_lines(axes, rows, metric)
-    said = "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
-    return _finish(figure, f"{title}: {said}")
-
-
-def _draw_lines(axes: Axes, rows: Sequence[tuple[str, Interval]], metric: str) -> None:
-    for place, (_, interval) in enumerate(rows):
-        low, high = max(interval.low, _floor(rows)), min(interval.high, _ceiling(rows))
-        axes.plot([low, high], [place, place], color=_ACCENT, linewidth=2)
-        axes.plot([interval.mean], [place], "o", color=_ACCENT, markersize=5)
-    axes.set_yticks(range(len(rows)), [_shorten(name) for name, _ in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlim(_floor(rows), _ceiling(rows))
-    axes.set_xlabel(metric)
+        for place, (_, interval) in enumerate(rows):
+            axes.plot(_cut(interval, bounds), [place, place], color=_ACCENT, linewidth=2)
+            axes.plot([interval.mean], [place], "o", color=_ACCENT, markersize=5)
+        axes.set_yticks(range(len(rows)), [_shorten(name) for name, _ in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(*bounds)
+        axes.set_xlabel(metric)
+    return _finish(figure, f"{title}: {_say(rows)}")
 
 
 def draw_calibration(bins: Sequence[Bin], title: str) -> str:
     """Draw how often answers of a probability are right, against the diagonal. Returns an `<svg>` element."""
+    there = [one for one in bins if one.count]
     with _style():
         figure, axes = _start(3.0, width=3.2)
-        _draw_bins(axes, bins)
+        axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=1)
+        axes.plot(
+            [one.probability / one.count for one in there],
+            [one.score / one.count for one in there],
+            "o-", color=_ACCENT, markersize=4,
+        )  # fmt: skip
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("probability of the answer")
+        axes.set_ylabel("share that is right")
     return _finish(figure, title)
-
-
-def _draw_bins(axes: Axes, bins: Sequence[Bin]) -> None:
-    there = [one for one in bins if one.count]
-    axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=1)
-    axes.plot(
-        [one.probability / one.count for one in there],
-        [one.score / one.count for one in there],
-        "o-", color=_ACCENT, markersize=4,
-    )  # fmt: skip
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("probability of the answer")
-    axes.set_ylabel("share that is right")
 
 
 def draw_series(series: Series) -> str:
     """Draw the scores of one model's runs in order, with their 95 % intervals. Returns an `<svg>` element."""
     points = [(point.run.run.suite, point.interval) for point in series.points]
+    bounds = _find_bounds([interval for _, interval in points])
     with _style():
         figure, axes = _start(2.6)
         places = range(len(points))
         axes.plot(places, [interval.mean for _, interval in points], "o-", color=_ACCENT, markersize=5, linewidth=1)
         for place, (_, interval) in enumerate(points):
-            low, high = max(interval.low, _floor(points)), min(interval.high, _ceiling(points))
-            axes.plot([place, place], [low, high], color=_ACCENT, linewidth=2)
+            axes.plot([place, place], _cut(interval, bounds), color=_ACCENT, linewidth=2)
         axes.axhline(points[0][1].mean, color=_FAINT, linewidth=1)
         axes.set_xticks(places, [_shorten(name) for name, _ in points])
         axes.tick_params(axis="x", rotation=30 if len(points) > _UPRIGHT else 0)
         axes.set_ylabel(series.metric)
-    said = "; ".join(f"{name} {interval.mean:.3f}" for name, interval in points[:20])
-    return _finish(figure, f"{series.model} on {series.title} over time: {said}")
+    return _finish(figure, f"{series.model} on {series.title} over time: {_say(points)}")
 
 
 def _style() -> AbstractContextManager[None]:
@@ -123,33 +116,27 @@ def _finish(figure: Figure, label: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for stand_in, colour in _COLOURS.items():
         svg = svg.replace(stand_in, colour)
-    prefix = f"c{abs(hash_of(label)):x}-"
+    prefix = f"c{zlib.crc32(label.encode('utf-8', 'replace')):x}-"
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\1{prefix}", svg)
     svg = re.sub(r"\bfont: ?([^;\"]*?)'[^']*'[^;\"]*", r"font: \1sans-serif", svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" class="chart" ', 1)
 
 
-def hash_of(text: str) -> int:
-    """Return a number for a text, the same in every process."""
-    import zlib
-
-    return zlib.crc32(text.encode("utf-8", "replace"))
+def _say(rows: Sequence[tuple[str, Interval]]) -> str:
+    return "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
 
 
-def _floor(rows: Sequence[tuple[str, Interval]]) -> float:
-    return 0.0 if _is_share(rows) else min(min(i.mean, i.low if i.low > -1e300 else i.mean) for _, i in rows)
+def _cut(interval: Interval, bounds: tuple[float, float]) -> list[float]:
+    return [max(interval.low, bounds[0]), min(interval.high, bounds[1])]
 
 
-def _ceiling(rows: Sequence[tuple[str, Interval]]) -> float:
-    if _is_share(rows):
-        return 1.0
-    top = max(max(i.mean, i.high if i.high < 1e300 else i.mean) for _, i in rows)
-    return top if top > _floor(rows) else top + 1.0
-
-
-def _is_share(rows: Sequence[tuple[str, Interval]]) -> bool:
-    return all(0 <= interval.mean <= 1 for _, interval in rows)
+def _find_bounds(intervals: Sequence[Interval]) -> tuple[float, float]:
+    """Return the ends of the axis: 0 and 1 for shares, else what the intervals that are known take."""
+    if all(0 <= one.mean <= 1 for one in intervals):
+        return 0.0, 1.0
+    ends = [end for one in intervals for end in (one.mean, one.low, one.high) if abs(end) < _FAR]
+    return min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1.0
 
 
 def _shorten(name: str) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.run_files import RunFiles
 
+_LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
+_OTHER_COUNTS = ("unmapped", "cut", "prompt truncated")
 _BINS = 10
 _LONGEST = 2_000
 """Characters of a text in the sample."""
@@ -46,23 +48,6 @@ class Bin:
 
 
 @dataclass(slots=True)
-class SampledRow:
-    """What the page shows of one row of one run."""
-
-    question: str
-    gold: list[str]
-    answer: str
-    read: str | None
-    score: float | None
-    flags: list[str]
-    """`wrong`, `unmapped`, `cut`, and why it was left out."""
-    options: dict[str, str] = field(default_factory=dict)
-    """Label to text."""
-    chosen: str = ""
-    """The label that was read; "" where none was, or there are no options."""
-
-
-@dataclass(slots=True)
 class RunFacts:
     """One run."""
 
@@ -71,7 +56,7 @@ class RunFacts:
     slices: dict[str, dict[str, Interval]] = field(default_factory=dict)
     """Attribute to value to interval."""
     counts: Counter[str] = field(default_factory=Counter)
-    """`scored`, `unmapped`, `cut`, `prompt_truncated`, and rows left out, by reason."""
+    """`wrong`, `unmapped`, `cut`, `prompt truncated`, and rows left out, by reason."""
     bins: list[Bin] = field(default_factory=list)
     """Of rows whose completion has a probability; [] where none has."""
     recorded: set[str] = field(default_factory=set)
@@ -82,7 +67,8 @@ class RunFacts:
     """When, in UTC; "" where the run does not say."""
     baselines: dict[str, float] = field(default_factory=dict)
     """The score of answers that need no model: the first option always, the most frequent right label always."""
-    sample: dict[str, SampledRow] = field(default_factory=dict)
+    sample: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What the page shows of some rows, by instance id."""
     provenance: dict[str, str] = field(default_factory=dict)
     judged: list[JudgedStats] = field(default_factory=list)
     """What judges say of the answers."""
@@ -94,6 +80,14 @@ class RunFacts:
         """Expected calibration error over ten bins of equal width; None without probabilities."""
         total = sum(one.count for one in self.bins)
         return sum(abs(one.probability - one.score) for one in self.bins) / total if total else None
+
+    def list_left_out(self) -> dict[str, int]:
+        """Return how many rows have no score, by why."""
+        return {name: self.counts[name] for name in _LEFT_OUT if self.counts[name]}
+
+    def list_counts(self) -> dict[str, int | None]:
+        """Return how many rows are so, by what they are; None where no row says it."""
+        return {name: self.counts[name] if name in self.recorded else None for name in _OTHER_COUNTS}
 
 
 @dataclass(slots=True)
@@ -111,13 +105,25 @@ class DatasetFacts:
     series: list[Series] = field(default_factory=list)
     """Of models that have several runs."""
 
+    def list_slices(self) -> list[tuple[str, list[str]]]:
+        """Return the attributes of the rows, and the values of each."""
+        names = sorted({name for run in self.runs for name in run.slices})
+        return [(name, sorted({value for run in self.runs for value in run.slices.get(name, ())})) for name in names]
+
+    def find_pair(self, model: RunFacts, other: RunFacts) -> tuple[PairResult, int] | None:
+        """Return the comparison of two models on all rows, and 1 or -1: whether its gain is that of `model`."""
+        for pair in self.pairs:
+            if not pair.slice and {id(pair.a), id(pair.b)} == {id(model.scores), id(other.scores)}:
+                return pair, 1 if pair.b is model.scores else -1
+        return None
+
 
 class _Sample:
     """The rows with the least hashes, which are the same of every run of a dataset, in the order of the file."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._kept: list[tuple[int, str, int, SampledRow]] = []
+        self._kept: list[tuple[int, str, int, dict[str, Any]]] = []
         self._seen = 0
 
     def wants(self, instance_id: str) -> int | None:
@@ -125,12 +131,12 @@ class _Sample:
         place = -int.from_bytes(hashlib.blake2b(instance_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
         return place if self.most and (len(self._kept) < self.most or place > self._kept[0][0]) else None
 
-    def add(self, place: int, instance_id: str, row: SampledRow) -> None:
+    def add(self, place: int, instance_id: str, row: dict[str, Any]) -> None:
         push = heapq.heappush if len(self._kept) < self.most else heapq.heapreplace
         self._seen += 1
         push(self._kept, (place, instance_id, self._seen, row))
 
-    def rows(self) -> dict[str, SampledRow]:
+    def rows(self) -> dict[str, dict[str, Any]]:
         return {instance_id: row for _, instance_id, _, row in sorted(self._kept, key=lambda kept: kept[2])}
 
 
@@ -245,14 +251,14 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
         if not scores.see(row) or row.trial:
             continue
         score = row.score(scores.metric)
-        flags = _flags(row, score, lower_is_better=scores.lower_is_better)
+        flags, said = _look_at(row, score, lower_is_better=scores.lower_is_better)
         counts.update(flags)
-        counts["scored"] += score is not None
-        recorded |= _find_recorded(row)
+        recorded |= said
         if not scores.lower_is_better:
             _add_to_bin(bins, row, score)
         if row.options:
-            labels = _gold_labels(row)
+            gold = {text.strip() for text in row.gold}
+            labels = {label for label, text in row.options.items() if text.strip() in gold}
             choices += 1
             first_right += next(iter(row.options)) in labels
             gold_labels.update(labels)
@@ -261,7 +267,9 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
             sample.add(place, row.instance_id, _to_sample(row, score, flags))
     scores.finish()
     values = [row.score for row in scores.rows.values()]
-    facts = RunFacts(scores, scores.measure(), _slices(scores), counts)
+    facts = RunFacts(scores, scores.measure(), counts=counts)
+    for (name, value), rows in scores.slices().items():
+        facts.slices.setdefault(name, {})[value] = scores.measure(rows)
     facts.sample = sample.rows()
     facts.recorded, facts.these_rows, facts.finished = recorded, scores.measure_these(), read_time(run.folder)
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
@@ -274,32 +282,20 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     return facts
 
 
-def _find_recorded(row: Prediction) -> set[str]:
-    """Return those of the counted flags that can be told of this row."""
-    said = {
-        "unmapped": "unmapped" in row.stats,
-        "cut": any(completion["finish_reason"] and completion["finish_reason"] != "unknown"
-                   for completion in row.completions),
-        "prompt truncated": row.prompt_truncated is not None,
-    }  # fmt: skip
-    return {name for name, is_there in said.items() if is_there}
-
-
-def _flags(row: Prediction, score: float | None, *, lower_is_better: bool) -> list[str]:
-    flags = []
-    if row.left_out:
-        flags.append(row.left_out)
-    elif score is None:
-        flags.append("unscored")
-    elif is_wrong(score, lower_is_better=lower_is_better):
+def _look_at(row: Prediction, score: float | None, *, lower_is_better: bool) -> tuple[list[str], set[str]]:
+    """Return what a row is counted as, and which of `_OTHER_COUNTS` it says anything of."""
+    reasons = {completion["finish_reason"] for completion in row.completions}
+    said: dict[str, Any] = {
+        "unmapped": row.score("unmapped") if "unmapped" in row.stats else None,
+        "cut": bool(reasons & _CUT) if reasons - {None, "", "unknown"} else None,
+        "prompt truncated": row.prompt_truncated,
+    }
+    flags = [row.left_out] if row.left_out else ["unscored"] if score is None else []
+    if not flags and score is not None and is_wrong(score, lower_is_better=lower_is_better):
         flags.append("wrong")
-    if row.score("unmapped"):
-        flags.append("unmapped")
-    if any(completion["finish_reason"] in _CUT for completion in row.completions):
-        flags.append("cut")
-    if row.prompt_truncated:
-        flags.append("prompt truncated")
-    return flags
+    return flags + [name for name, value in said.items() if value], {
+        n for n, value in said.items() if value is not None
+    }
 
 
 def _add_to_bin(bins: list[Bin], row: Prediction, score: float | None) -> None:
@@ -318,25 +314,16 @@ def _add_to_bin(bins: list[Bin], row: Prediction, score: float | None) -> None:
     one.score += score
 
 
-def _gold_labels(row: Prediction) -> set[str]:
-    gold = {text.strip() for text in row.gold}
-    return {label for label, text in (row.options or {}).items() if text.strip() in gold}
-
-
-def _slices(scores: RunScores) -> dict[str, dict[str, Interval]]:
-    found: dict[str, dict[str, Interval]] = {}
-    for (name, value), rows in scores.slices().items():
-        found.setdefault(name, {})[value] = scores.measure(rows)
-    return found
-
-
-def _to_sample(row: Prediction, score: float | None, flags: list[str]) -> SampledRow:
-    answer = "\n---\n".join(str(completion["text"]) for completion in row.completions)
+def _to_sample(row: Prediction, score: float | None, flags: list[str]) -> dict[str, Any]:
+    """Return what the page shows of one row of one run: what is asked, and under `answer` what the model said."""
     options = {label: _short(text) for label, text in (row.options or {}).items()}
-    read = row.read
-    gold = [_short(text) for text in row.gold]
-    chosen = (read.label or "") if options else ""
-    return SampledRow(_short(row.question), gold, _short(answer), read.text, score, flags, options, chosen)
+    answer = _short("\n---\n".join(str(completion["text"]) for completion in row.completions))
+    chosen = (row.read.label or "") if options else ""
+    said = {"text": answer, "read": row.read.text, "chosen": chosen, "score": score, "flags": flags}
+    return {
+        "id": row.instance_id, "question": _short(row.question), "gold": [*map(_short, row.gold)], "options": options,
+        "answer": said,
+    }  # fmt: skip
 
 
 def _short(text: str) -> str:
