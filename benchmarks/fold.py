@@ -2,7 +2,6 @@
 
     python -m benchmarks.fold                                   # 10,000 and 100,000 rows of W1, 1 and 2 processes
     python -m benchmarks.fold --rows 1000000 --workers 1 2
-    python -m benchmarks.fold --rows 4000000 --workers 1 --discard    # what is written is counted, and thrown away
 
 CPU is that of helm-run and its workers, the start included, user and sys apart: sys is mostly the kernel's writing.
 "More a row" is what a row costs beyond a run of 10, in microseconds, all of it and user alone. "helm-run CPU" is that
@@ -82,7 +81,7 @@ class Cost(NamedTuple):
     worker_mb: float
 
 
-def run(data: Path, workers: int, runner: str = "helm_ext.running.StreamingRunner") -> tuple[Cost, Path]:
+def run(data: Path, workers: int) -> tuple[Cost, Path]:
     """Run; return what it took, and the folder of the run."""
     folder = data.parent / f"{data.stem}-{workers}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -90,7 +89,7 @@ def run(data: Path, workers: int, runner: str = "helm_ext.running.StreamingRunne
     command = [
         str(Path(sys.executable).with_name("helm-run")), "--suite", "s", "--max-eval-instances", "100000000",
         "--run-entries", f"adapter_spec:path={data},model=recorded/bench", "--disable-cache",
-        "--runner-class-name", runner,
+        "--runner-class-name", "helm_ext.running.StreamingRunner",
     ]  # fmt: skip
     environment = {**os.environ, "HELM_EXT_WORKERS": str(workers), "PYTHONPATH": f"{ROOT}/src:{ROOT}"}
     started = time.perf_counter()
@@ -116,15 +115,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--folder", type=Path, help="Where files of some GB are written. Default: a temporary folder.")
-    parser.add_argument("--discard", action="store_true", help="Throw away what is written: one process only.")
     options = parser.parse_args()
-    runner = "benchmarks.discarding.DiscardingRunner" if options.discard else "helm_ext.running.StreamingRunner"
-    if options.discard and options.workers != [1]:
-        parser.error("--discard wants --workers 1: workers write parts of files")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         few = Path(folder) / f"{FEW}.jsonl"
         write(few, FEW)
-        start = run(few, 1, runner)[0]
+        start = run(few, 1)[0]
         print(
             "| rows | processes | CPU s, user + sys | more a row, µs | user alone | helm-run CPU s | wall s "
             "| helm-run MB | worker MB | same bytes |"
@@ -135,7 +130,7 @@ def main() -> None:
             write(data, count)
             first: Path | None = None
             for workers in options.workers:
-                cost, made = run(data, workers, runner)
+                cost, made = run(data, workers)
                 same = "" if first is None else "yes" if is_same(first, made) else "NO"
                 first = first or made
                 more = (cost.user - start.user) / count * 1e6

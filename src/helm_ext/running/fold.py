@@ -53,11 +53,12 @@ BATCH_ROWS = 200
 
 
 class WholeMetric(FoldingMetric):
-    """A metric that wants all rows at once: the run is one batch."""
+    """A metric that wants all rows at once: the run is one batch, and what the metric says of it is the total."""
 
     def __init__(self, metric: MetricInterface, eval_cache_path: str, parallelism: int) -> None:
         self.metric = metric
         self._options = eval_cache_path, parallelism
+        self._stats: list[Stat] = []
 
     def __repr__(self) -> str:
         return repr(self.metric)
@@ -80,21 +81,16 @@ class WholeMetric(FoldingMetric):
 
         return measure
 
-    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Whole:  # noqa: ARG002
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> WholeMetric:  # noqa: ARG002
         """Return what keeps the result."""
-        return _Whole()
-
-
-class _Whole:
-    """The total of one batch."""
-
-    def __init__(self) -> None:
-        self._stats: list[Stat] = []
+        return self
 
     def add(self, summary: list[Stat]) -> None:
+        """Take the result."""
         self._stats = summary
 
     def to_stats(self) -> list[Stat]:
+        """Return it."""
         return self._stats
 
 
@@ -112,17 +108,13 @@ class BatchWork:
     def __init__(
         self, run_spec: RunSpec, metrics: Sequence[FoldingMetric], service: MetricService, facts: Sequence[RunFacts]
     ) -> None:
-        self.run_spec = run_spec
+        self._run_spec = run_spec
         spec = run_spec.adapter_spec
         self._measures = [metric.begin(spec, service, of) for metric, of in zip(metrics, facts, strict=True)]
 
-    def make_state(self, states: list[RequestState]) -> ScenarioState:
-        """Return the states as metrics take them."""
-        return ScenarioState(self.run_spec.adapter_spec, states, self.run_spec.annotators)
-
     def measure(self, states: list[RequestState]) -> Batch:
         """Measure states that were executed and annotated."""
-        state = self.make_state(states)
+        state = ScenarioState(self._run_spec.adapter_spec, states, self._run_spec.annotators)
         measured = [measure(state) for measure in self._measures]
         return Batch([segment for one in measured for segment in one.segments], [one.summary for one in measured])
 
@@ -144,65 +136,47 @@ class RunTotals(JoinedTotal):
         return stats
 
 
-class RowWriter:
-    """Writes the rows of batches: request states, and Stats by segment. `states`, `segments`: where to."""
+class RowParts:
+    """What some rows add to the run's files: request states, and Stats by segment. A context manager."""
 
-    def __init__(self, states: ArrayWriter, open_segment: Callable[[int], ArrayWriter]) -> None:
-        self.states = states
-        self.segments: list[ArrayWriter] = []
-        self._open_segment = open_segment
-        self._renderer = StatRenderer()
-
-    def write(self, states: list[RequestState], segments: Sequence[Sequence[PerInstanceStats]]) -> None:
-        """Write a batch. The states are taken off their list: what was written is freed while it is at hand."""
-        for state in consume(states):
-            self.states.add(state)
-        while len(self.segments) < len(segments):
-            self.segments.append(self._open_segment(len(self.segments)))
-        for writer, rows in zip(self.segments, segments, strict=True):
-            for row in consume(rows) if isinstance(rows, list) else rows:
-                writer.add_encoded(self._renderer.render(row))
-
-    def close(self) -> None:
-        """Write what is left."""
-        for writer in (self.states, *self.segments):
-            writer.close()
-
-
-class PartFiles:
-    """What one task adds to the run's files: in files of a folder, or in memory. A context manager; `rows` writes."""
-
-    def __init__(self, folder: Path | None, name: str) -> None:
-        """`name`: of the task, different from that of all others."""
+    def __init__(self, renderer: StatRenderer, folder: Path | None = None, name: str = "") -> None:
+        """`folder`: where it is written, into files whose names begin with `name`; None: into memory."""
+        self._renderer = renderer
         self._folder = folder
         self._name = name
         self._stack = ExitStack()
-        self._parts: list[Any] = []
-        self.rows = RowWriter(ArrayWriter(self._open(), depth=1, is_part=True), self._open_segment)
+        self._writers = [ArrayWriter(self._open(0), depth=1, is_part=True)]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stack.__exit__(*exception)  # type: ignore[arg-type]
+        self._stack.close()
 
-    def _open(self) -> Any:
+    def _open(self, number: int) -> IO[bytes]:
         if self._folder is None:
-            self._parts.append(io.BytesIO())
-        else:
-            path = self._folder / f"{self._name}.{len(self._parts)}{PART}"
-            self._parts.append(self._stack.enter_context(path.open("wb", buffering=COPY_BYTES)))
-        return self._parts[-1]
+            return io.BytesIO()
+        path = self._folder / f"{self._name}.{number}{PART}"
+        return self._stack.enter_context(path.open("wb", buffering=COPY_BYTES))
 
-    def _open_segment(self, _number: int) -> ArrayWriter:
-        return ArrayWriter(self._open(), is_part=True)
+    def write(self, states: list[RequestState], segments: Sequence[Sequence[PerInstanceStats]]) -> None:
+        """Write a batch. The states are taken off their list: what was written is freed while it is at hand."""
+        first, *others = self._writers
+        for state in consume(states):
+            first.add(state)
+        while len(others) < len(segments):
+            others.append(ArrayWriter(self._open(len(others) + 1), is_part=True))
+        self._writers = [first, *others]
+        for writer, rows in zip(others, segments, strict=True):
+            for row in rows:
+                writer.add_encoded(self._renderer.render(row))
 
     def finish(self) -> list[Path | bytes]:
         """Write what is left; return the parts, for `RunFiles.join`."""
-        self.rows.close()
-        made = [part.getvalue() if self._folder is None else Path(part.name) for part in self._parts]
-        self._stack.close()
-        return made
+        for writer in self._writers:
+            writer.close()
+        files = [writer.file for writer in self._writers]
+        return [file.getvalue() if isinstance(file, io.BytesIO) else Path(file.name) for file in files]
 
 
 class PartResult(NamedTuple):
@@ -212,12 +186,11 @@ class PartResult(NamedTuple):
     summaries: list[list[Any]]
     """Of each batch of them, one a metric."""
     parts: Sequence[Path | bytes] = ()
-    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content.
-    None where the rows are written already."""
+    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content."""
 
 
 class RunFiles:
-    """HELM's five files of a run, staged. A context manager; `rows` writes batches, `finish` the rest.
+    """HELM's five files of a run, staged. A context manager; `join` adds rows, `finish` the rest.
 
     A sixth says of a run of ours when it was finished (`analysis.siblings`).
     """
@@ -227,7 +200,6 @@ class RunFiles:
         self._run_spec = run_spec
         self._scenario = scenario
         self._stack = ExitStack()
-        self._parts: list[IO[bytes]] = []
 
     def __enter__(self) -> Self:
         for name, value in (("run_spec.json", self._run_spec), ("scenario.json", self._scenario)):
@@ -237,20 +209,18 @@ class RunFiles:
         if type(self._scenario).__module__.startswith("helm_ext."):
             self._times = self._stack.enter_context(self._files.open(TIMES_FILE))
         # The last one opened is the last one put in place: it tells that a run is whole.
-        self._state, self._stats, self._per_instance = (
+        self._state, self._stats, per_instance = (
             self._stack.enter_context(self._files.open(name))
             for name in ("scenario_state.json", "stats.json", "per_instance_stats.json")
         )
         state = ScenarioState(self._run_spec.adapter_spec, [], self._run_spec.annotators)
         head, self._tail = around_field(state, "request_states")
         self._state.write(head)
-        self._first = ArrayWriter(self._per_instance)
-        self.rows = RowWriter(ArrayWriter(self._state, depth=1), self._open_segment)
+        self._states = ArrayWriter(self._state, depth=1)
+        self._segments = [ArrayWriter(per_instance)]
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for part in self._parts:
-            part.close()
         self._stack.__exit__(*exception)  # type: ignore[arg-type]
 
     @property
@@ -258,42 +228,34 @@ class RunFiles:
         """Where parts of the files may be written by other processes of this machine; removed at the end."""
         return self._files.part("").parent
 
-    def _open_segment(self, number: int) -> ArrayWriter:
-        """Return where a segment is written: the first one to its place, further ones aside, until it is complete."""
-        if number == 0:
-            return self._first
-        part = self._files.part(f"per_instance_stats.{number}")
-        self._parts.append(part.open("w+b", buffering=COPY_BYTES))
-        return ArrayWriter(self._parts[-1], is_part=True)
-
     def join(self, parts: Sequence[Path | bytes]) -> None:
-        """Add what another process has made of the next rows: request states, then Stats by segment."""
-        rows = self.rows
-        while len(rows.segments) < len(parts) - 1:
-            rows.segments.append(self._open_segment(len(rows.segments)))
-        for writer, part in zip((rows.states, *rows.segments), parts, strict=True):
-            if isinstance(part, bytes):
-                if part:
-                    writer.add_encoded(part)
-                continue
-            with part.open("rb") as file:
-                if os.fstat(file.fileno()).st_size:
-                    writer.begin_element()
-                    append_file(file, writer.file)
-            part.unlink()
+        """Add what was made of the next rows: request states, then Stats by segment."""
+        while len(self._segments) < len(parts) - 1:  # the first one goes to its place, further ones aside
+            path = self._files.part(f"per_instance_stats.{len(self._segments)}")
+            file = self._stack.enter_context(path.open("w+b", buffering=COPY_BYTES))
+            self._segments.append(ArrayWriter(file, is_part=True))
+        for writer, part in zip((self._states, *self._segments), parts, strict=False):
+            if isinstance(part, Path):
+                with part.open("rb") as file:
+                    if os.fstat(file.fileno()).st_size:
+                        writer.begin_element()
+                        append_file(file, writer.file)
+                part.unlink()
+            elif part:
+                writer.add_encoded(part)
 
     def finish(self, stats: Sequence[Stat]) -> None:
         """Write the stats and the ends of the files."""
-        self.rows.states.close()
+        self._states.close()
         self._state.write(self._tail)
-        for part, writer in zip(self._parts, self.rows.segments[1:], strict=True):
+        first, *others = self._segments
+        for writer in others:
             writer.close()
             if not writer.is_empty:
-                self._first.begin_element()
-                part.flush()
-                part.seek(0)
-                append_file(part, self._per_instance)
-        self._first.close()
+                first.begin_element()
+                writer.file.flush()
+                append_file(writer.file, first.file)
+        first.close()
         write_array(self._stats, remove_stats_nans(list(stats)))
         if self._times is not None:
             finished = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
@@ -318,7 +280,7 @@ def fold(
         for done in results:
             for summaries in done.summaries:
                 totals.add(summaries)
-            if files is not None and done.parts:
+            if files is not None:
                 files.join(done.parts)
             if progress is not None:
                 progress.done(done.rows)
@@ -329,23 +291,21 @@ def split_states(states: list[RequestState], rows: int = BATCH_ROWS) -> Iterator
 
     All states of a row are in one batch. Where they do not stand together (trials), there is one batch.
     """
+    batch: list[RequestState] = []
     if not _stand_together(states):
-        batch = states[:]
-        states.clear()
+        batch, states[:] = states[:], []
         yield batch
         return
-    waiting = consume(states)
-    state = next(waiting, None)
-    while state is not None:
-        batch, found, last = [], 0, None
-        while state is not None:
-            key = (state.instance.id, state.instance.perturbation)
-            if key != last:
-                if found == rows:
-                    break
-                found, last = found + 1, key
-            batch.append(state)
-            state = next(waiting, None)
+    found, last = 0, None
+    for state in consume(states):
+        key = (state.instance.id, state.instance.perturbation)
+        if key != last:
+            if found == rows:
+                yield batch
+                batch, found = [], 0
+            found, last = found + 1, key
+        batch.append(state)
+    if batch:
         yield batch
 
 

@@ -28,8 +28,8 @@ from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import Lacks
 from helm_ext.files.staged import staged
-from helm_ext.running.fold import Batch, BatchWork, RunFiles, RunTotals
-from helm_ext.running.serialise import to_plain
+from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals
+from helm_ext.running.serialise import StatRenderer, to_plain
 from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
 from helm_ext.scoring.completeness import LOGPROB_STATS
 from helm_ext.scoring.folding import FoldingMetric, RunFacts
@@ -125,7 +125,7 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
     scenario = create_scenario(run_spec.scenario_spec)
     scenario.description, scenario.tags = first.get("description", ""), first.get("tags") or []
     folder.mkdir(parents=True, exist_ok=True)
-    merging = _Merging(run_spec, shards)
+    merging, renderer = _Merging(run_spec, shards), StatRenderer()
     rows, totals = 0, merging.make_totals(merging.facts)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
         for shard in shards:
@@ -133,7 +133,9 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
             for batch in merging.read(shard):
                 own.add(batch.own.summaries)
                 totals.add(batch.merged.summaries)
-                written.rows.write([state for row in batch.rows for state in row.states], batch.merged.segments)
+                with RowParts(renderer) as parts:
+                    parts.write([state for row in batch.rows for state in row.states], batch.merged.segments)
+                    written.join(parts.finish())
                 rows += len({row.id for row in batch.rows})
                 progress.done(len(batch.rows))
             _require_same(shard, own.to_stats())

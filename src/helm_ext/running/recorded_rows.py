@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,8 +27,8 @@ from helm_ext.adaptation.run_scoring import make_run_scoring, tell_scoring
 from helm_ext.adaptation.selection import check_selection
 from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import LIVE, RECORDED, Lacks
-from helm_ext.running.fold import BATCH_ROWS, Batch, BatchWork, PartFiles, PartResult, RowWriter
-from helm_ext.running.serialise import consume
+from helm_ext.running.fold import BATCH_ROWS, BatchWork, PartResult, RowParts
+from helm_ext.running.serialise import StatRenderer, consume
 from helm_ext.scoring.completeness import LOGPROB_STATS
 from helm_ext.scoring.folding import FoldingMetric, RunFacts
 
@@ -86,37 +85,23 @@ def find_facts(rows: StoredRows, places: NDArray[np.intp]) -> RunFacts:
     return RunFacts(unmeasured=recorded.name_unmeasured(lacks) | logprobs)
 
 
-def iter_batches(rows: StoredRows, places: NDArray[np.intp], size: int = BATCH_ROWS) -> Iterator[list[Instance]]:
-    """Yield the instances of these places, some at a time."""
-    for start in range(0, len(places), size):
-        yield list(rows.read(places[start : start + size]))
+def make_metrics(run_spec: RunSpec) -> list[FoldingMetric]:
+    """Return the metrics of a run whose rows can wait."""
+    made = [create_metric(spec) for spec in run_spec.metric_specs]
+    return [metric for metric in made if isinstance(metric, FoldingMetric)]
 
 
-@dataclass(frozen=True)
-class RecordedWork:
-    """How the rows of a recorded run are scored: what every process must know. Can be pickled."""
-
-    run_spec: RunSpec
-    facts: RunFacts
-    stored: StoredRows | None
-    """The rows, where they are read by who scores them."""
-    folder: str | None = None
-    """Where parts of files are written; None where they are sent."""
-
-    def begin(self, rows: RowWriter | None = None) -> RecordedWorker:
-        """Return what scores rows, in this process. `rows`: where they are written; None: into parts of the files."""
-        return RecordedWorker(self, rows)
-
-    def make_metrics(self) -> list[FoldingMetric]:
-        """Return the run's metrics."""
-        made = [create_metric(spec) for spec in self.run_spec.metric_specs]
-        return [metric for metric in made if isinstance(metric, FoldingMetric)]
+def annotate(annotators: Sequence[Any], states: Sequence[RequestState]) -> None:
+    """Restate `AnnotationExecutor.execute` for annotators that wait for nothing: without threads, and in place."""
+    if annotators:
+        with garbage.paused():
+            for state in states:
+                vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
 
 
 class RowsTask(NamedTuple):
-    """Rows to score in another process: their places, or the rows themselves."""
+    """Rows to score: their places in the store, or the rows themselves."""
 
-    name: str
     rows: NDArray[np.intp] | list[Instance]
     first: int
     """The first one's place among the rows of the run."""
@@ -129,74 +114,56 @@ class RowsTask(NamedTuple):
         """How many they are."""
         return len(self.rows)
 
-    def pick(self, places: slice, part: int) -> RowsTask:
-        """Return some of the task's rows as a task."""
-        return RowsTask(f"{self.name}.{part}", self.rows[places], self.first + places.start)
+    def split(self) -> Sequence[RowsTask]:
+        """Return the task as several, down to a row each, so that one that ends its worker can be named."""
+        size = max(1, self.number // 10)
+        return [RowsTask(self.rows[i : i + size], self.first + i) for i in range(0, self.number, size)]
 
 
 class RecordedWorker:
-    """Scores rows."""
+    """Scores rows, in any process."""
 
-    def __init__(self, work: RecordedWork, rows: RowWriter | None) -> None:
+    def __init__(self, run_spec: RunSpec, facts: RunFacts, stored: StoredRows | None, folder: Path | None) -> None:
+        """`stored`: where the rows of tasks are, unless they come with them.
+
+        `folder`: where parts of files are written; None: they are returned.
+        """
         adaptation.install()
-        self._rows = rows
-        run_spec = work.run_spec
-        metrics = work.make_metrics()
-        # Nothing is asked of it: recorded deployments have no tokenizer.
-        service = MetricService(None)
-        self._stored = work.stored
-        self._folder = None if work.folder is None else Path(work.folder)
-        self._work = BatchWork(run_spec, metrics, service, [work.facts] * len(metrics))
+        metrics = make_metrics(run_spec)
+        # Nothing is asked of the service: recorded deployments have no tokenizer.
+        self._work = BatchWork(run_spec, metrics, MetricService(None), [facts] * len(metrics))
+        self._stored = stored
+        self._folder = folder
         self._states = RecordedStates(run_spec.adapter_spec)
         self._scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
-        self._unmeasured = work.facts.unmeasured
+        self._unmeasured = facts.unmeasured
         self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
-
-    def score(self, instances: list[Instance], *, is_first: bool) -> tuple[list[RequestState], Batch]:
-        """Return the request states of rows, the first ones of the run or not, and what the metrics say of them."""
-        states = self._states.rebuild(instances)
-        if is_first:
-            tell_scoring(states[0].instance, self._scoring, self._unmeasured)
-        recorded.hand_back(states)
-        if self._annotators:
-            for state in states:
-                vars(state)["annotations"] = {one.name: one.annotate(state) for one in self._annotators}
-        return states, self._work.measure(states)
+        self._renderer = StatRenderer()
 
     def __call__(self, task: RowsTask) -> PartResult:
         """Score the rows of a task, and write or return its parts of the run's files."""
+        number = task.number
+        summaries: list[list[Any]] = []
         if isinstance(task.rows, list):
-            reading = consume(task.rows)
+            rows = consume(task.rows)
         else:
             assert self._stored is not None
-            reading = self._stored.read(task.rows)
-        rows, summaries = 0, []
-        with garbage.paused(), PartFiles(self._folder, task.name) as parts:
-            writer = self._rows or parts.rows
-            while instances := list(itertools.islice(reading, BATCH_ROWS)):
-                states, batch = self.score(instances, is_first=task.first + rows == 0)
-                rows += len(instances)
+            rows = self._stored.read(task.rows)
+        with garbage.paused(), RowParts(self._renderer, self._folder, f"{task.first}-{number}") as parts:
+            while instances := list(itertools.islice(rows, BATCH_ROWS)):
+                states = self._states.rebuild(instances)
+                if task.first == 0 and not summaries:
+                    tell_scoring(states[0].instance, self._scoring, self._unmeasured)
+                recorded.hand_back(states)
+                annotate(self._annotators, states)
+                batch = self._work.measure(states)
                 summaries.append(batch.summaries)
-                writer.write(states, batch.segments)
-            return PartResult(rows, summaries, () if writer is self._rows else parts.finish())
+                parts.write(states, batch.segments)
+            return PartResult(number, summaries, parts.finish())
 
 
-def iter_tasks(
-    rows: StoredRows, places: NDArray[np.intp], *, finds: bool = True, size: int = SENT_ROWS
-) -> Iterator[RowsTask]:
-    """Yield the tasks of a run. `finds`: whether workers can read the store; else `size` rows are sent with each."""
-    if finds:
-        for number, start in enumerate(range(0, len(places), TASK_ROWS)):
-            yield RowsTask(str(number), places[start : start + TASK_ROWS], start)
-        return
-    size = min(size, TASK_ROWS)
-    for number, instances in enumerate(iter_batches(rows, places, size)):
-        yield RowsTask(str(number), instances, number * size)
-
-
-def split_task(task: RowsTask) -> Sequence[RowsTask]:
-    """Return a task as several, down to a row each, so that one that ends its worker can be named."""
-    if task.number < 2:
-        return [task]
-    size = max(1, task.number // 10)
-    return [task.pick(slice(start, start + size), part) for part, start in enumerate(range(0, task.number, size))]
+def iter_tasks(rows: StoredRows, places: NDArray[np.intp], size: int, *, sends: bool) -> Iterator[RowsTask]:
+    """Yield tasks of `size` rows each. `sends`: whether the rows go along, to workers that cannot read the store."""
+    for first in range(0, len(places), size):
+        some = places[first : first + size]
+        yield RowsTask(list(rows.read(some)) if sends else some, first)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import traceback
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ from helm.benchmark.metrics.dry_run_metrics import DryRunMetric
 from helm.benchmark.metrics.metric import MetricInterface, create_metric
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.model_deployment_registry import get_model_deployment
-from helm.benchmark.runner import Runner, downsample_eval_instances
+from helm.benchmark.runner import Runner, RunnerError, downsample_eval_instances
 from helm.benchmark.scenarios.scenario import (
     EVAL_SPLITS,
     Instance,
@@ -48,23 +49,25 @@ from helm.benchmark.scenarios.scenario import (
 from helm.common.cache import cache_stats
 from helm.common.general import ensure_directory_exists
 from helm.common.hierarchical_logger import hlog, htrack_block
+from tqdm import tqdm
 
 from helm_ext.adaptation import recorded
 from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.engines.engine import Engine, ThisProcess
 from helm_ext.engines.processes import find_engine
 from helm_ext.engines.progress import Progress
+from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.failed_rows import skips_failed
-from helm_ext.running.failed_runs import run_each
 from helm_ext.running.fold import (
     BATCH_ROWS,
     BatchWork,
     PartResult,
+    RowParts,
     RunFiles,
     RunTotals,
     WholeMetric,
@@ -72,14 +75,18 @@ from helm_ext.running.fold import (
     split_states,
 )
 from helm_ext.running.recorded_rows import (
-    RecordedWork,
+    SENT_ROWS,
+    TASK_ROWS,
+    RecordedWorker,
+    RowsTask,
+    annotate,
     can_wait,
     choose_places,
     find_facts,
     iter_tasks,
-    split_task,
+    make_metrics,
 )
-from helm_ext.running.serialise import write_array
+from helm_ext.running.serialise import StatRenderer, write_array
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric
 from helm_ext.scoring.folding import FoldingMetric
 
@@ -87,7 +94,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from helm.benchmark.adaptation.request_state import RequestState
-    from helm.benchmark.annotation.annotator import AnnotatorSpec
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.window_services.window_service import WindowService
 
@@ -95,6 +101,19 @@ if TYPE_CHECKING:
 
 TokenCounts = dict[tuple[int, int], int]
 """Numbers of tokens by hash and length of the text: the prompts themselves need not be kept."""
+
+
+class RunsFailedError(HelmExtError, RunnerError):
+    """Some of the runs failed; the others are complete. Its first line is that of HELM's RunnerError."""
+
+    def __init__(self, reasons: Sequence[tuple[str, Exception]]) -> None:
+        """`reasons`: names of the runs that failed, and why."""
+        names = ", ".join(f'"{name}"' for name, _ in reasons)
+        lines = [f"Failed runs: [{names}]"]
+        for name, error in reasons:
+            said = error if isinstance(error, HelmExtError) else f"{type(error).__name__}: {error}"
+            lines.append(f"{name}: {said}{'' if said is error else ' (the traceback is above)'}")
+        super().__init__("\n".join(lines))
 
 
 class CountingMetricService(MetricService):
@@ -120,12 +139,28 @@ class StreamingRunner(Runner):
         self.executor = self.executor_class.in_place_of(self.executor)
 
     def run_all(self, run_specs: list[RunSpec]) -> None:
-        """Run all, as `Runner.run_all` does. Raises RunEntryError before, where a limit could not be kept."""
+        """Restate `Runner.run_all`. What a user can cause is said without the code that found it.
+
+        Raises RunEntryError before, where a limit could not be kept; RunsFailedError; with `exit_on_error` what a run
+        raises.
+        """
         asking = [] if self.dry_run or self.skip_instances or self.cache_instances_only else run_specs
         if asking and self.executor.spending is not None:
             skips = self._is_run_completed if self.skip_completed_runs else lambda _: False
             self.executor.spending.require_keepable(s for s in asking if not skips(self._get_run_path(s)))
-        run_each(self.run_one, run_specs, exit_on_error=self.exit_on_error)
+        reasons: list[tuple[str, Exception]] = []
+        for run_spec in tqdm(run_specs, disable=None):
+            try:
+                with htrack_block(f"Running {run_spec.name}"):
+                    self.run_one(run_spec)
+            except Exception as error:
+                if self.exit_on_error:
+                    raise
+                said = str(error) if isinstance(error, HelmExtError) else traceback.format_exc()
+                hlog(f"Error when running {run_spec.name}:\n{said}")
+                reasons.append((run_spec.name, error))
+        if reasons:
+            raise RunsFailedError(reasons)
 
     def run_one(self, run_spec: RunSpec) -> None:
         """Restate `Runner.run_one`."""
@@ -212,21 +247,14 @@ class StreamingRunner(Runner):
                 self.executor.skips_failed = skips_failed(run_spec)
             states = self.executor.execute(self._make_state(run_spec, states)).request_states
         # HELM's annotators ask models; ours compute.
-        ours = all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ())
-        if ours and not self.dry_run:
-            self._annotate(run_spec.annotators or (), states)
-        return states if ours else self.annotator_executor.execute(self._make_state(run_spec, states)).request_states
+        if not all(spec.class_name.startswith("helm_ext.") for spec in run_spec.annotators or ()):
+            return self.annotator_executor.execute(self._make_state(run_spec, states)).request_states
+        if not self.dry_run:
+            annotate([self.annotator_executor.factory.get_annotator(one) for one in run_spec.annotators or ()], states)
+        return states
 
     def _make_state(self, run_spec: RunSpec, states: list[RequestState]) -> ScenarioState:
         return ScenarioState(run_spec.adapter_spec, states, run_spec.annotators)
-
-    def _annotate(self, specs: Sequence[AnnotatorSpec], states: Sequence[RequestState]) -> None:
-        """Restate `AnnotationExecutor.execute` for annotators that wait for nothing: without threads, and in place."""
-        annotators = [self.annotator_executor.factory.get_annotator(spec) for spec in specs]
-        if annotators:
-            with garbage.paused():
-                for state in states:
-                    vars(state)["annotations"] = {one.name: one.annotate(state) for one in annotators}
 
     def _fold(
         self, run_spec: RunSpec, scenario: Scenario, states: list[RequestState], token_counts: TokenCounts
@@ -241,15 +269,19 @@ class StreamingRunner(Runner):
         is_foreign = any(isinstance(metric, WholeMetric) for metric in metrics)
         needs_all = is_foreign or any(of.has_perturbations for of in facts)
         batches = [states] if needs_all else split_states(states)
+        renderer = StatRenderer()
         kept = nullcontext() if is_foreign else garbage.paused()  # others' metrics may leave cycles
         with kept, self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
+            folder = files.folder if files is not None and needs_all else None  # all rows are too many for memory
 
             def score(batch: list[RequestState]) -> PartResult:
                 measured, rows = work.measure(batch), len(batch)
-                if files is not None:
-                    annotate_with_notes(batch)
-                    files.rows.write(batch, measured.segments)
-                return PartResult(rows, [measured.summaries])
+                if files is None:
+                    return PartResult(rows, [measured.summaries])
+                annotate_with_notes(batch)
+                with RowParts(renderer, folder, "0") as parts:
+                    parts.write(batch, measured.segments)
+                    return PartResult(rows, [measured.summaries], parts.finish())
 
             fold(ThisProcess(), lambda: score, batches, totals, files)
             stats = totals.to_stats()
@@ -265,26 +297,21 @@ class StreamingRunner(Runner):
             return False
         places = choose_places(rows, run_spec.adapter_spec)
         facts = find_facts(rows, places)
+        metrics = make_metrics(run_spec)
+        totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
         engine = self.make_engine()
+        here = isinstance(engine, ThisProcess)
+        size = BATCH_ROWS if here else TASK_ROWS if self.shares_disk else SENT_ROWS
         with (
             garbage.paused(),
             self._open_files(run_spec, scenario) as files,
             Progress(len(places), title="scoring", workers=engine.states) as progress,
         ):
             assert files is not None  # HELM's own way to the instances is asked for else
-            here = isinstance(engine, ThisProcess)
-            finds = self.shares_disk and not here
-            work = RecordedWork(
-                run_spec,
-                facts,
-                rows if finds else None,
-                str(files.folder) if finds else None,
-            )
-            metrics = work.make_metrics()
-            totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
-            tasks = iter_tasks(rows, places, finds=finds, **({"size": BATCH_ROWS} if here else {}))
-            make_worker = partial(work.begin, files.rows) if here else work.begin
-            fold(engine, make_worker, tasks, totals, files, split=split_task, progress=progress)
+            folder = files.folder if self.shares_disk and not here else None
+            make_worker = partial(RecordedWorker, run_spec, facts, rows if self.shares_disk else None, folder)
+            tasks = iter_tasks(rows, places, size, sends=not self.shares_disk)
+            fold(engine, make_worker, tasks, totals, files, split=RowsTask.split, progress=progress)
             progress.step = "adding up"
             files.finish(totals.to_stats())
         return True

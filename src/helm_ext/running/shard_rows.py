@@ -25,6 +25,7 @@ from helm_ext.analysis.json_arrays import read_array
 from helm_ext.analysis.row_stats import RowStats, row_key
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.running.serialise import dumps
+from helm_ext.scoring.basic.one_pass import REMEMBERED
 from helm_ext.scoring.folding import MeasuredRows
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class MeasuredStats(MeasuredRows):
         self.shard_ids: dict[str, str] = {}
         """Of rows by the ids that they have now: those of their run."""
         self._rows = RowStats(path)
-        self._names: dict[tuple[str | None, ...], MetricName] = {}
+        self._names: dict[tuple[str | None, ...], tuple[MetricName, dict[Any, Stat]]] = {}
 
     def close(self) -> None:
         """Close the file."""
@@ -161,8 +162,17 @@ class MeasuredStats(MeasuredRows):
         return [self._to_stat(**stat) for stat in stats if stat["name"]["name"] not in left_out]
 
     def _to_stat(self, name: JSONObject, **values: Any) -> Stat:
+        """Return a Stat; equal ones are one object while there are few, so that they are written once (`serialise`)."""
         key = (name["name"], name.get("split"), name.get("sub_split"))
         known = self._names.get(key)
         if known is None:
-            known = self._names[key] = MetricName(*key)
-        return Stat(known, **values)
+            known = self._names[key] = MetricName(*key), {}
+        metric_name, stats = known
+        first = values.get("sum")
+        told = (*values.values(), first.__class__, first or repr(values))  # 1 is not 1.0, nor 0.0 -0.0
+        stat = stats.get(told)
+        if stat is None:
+            stat = Stat(metric_name, **values)
+            if len(stats) < REMEMBERED:
+                stats[told] = stat
+        return stat
