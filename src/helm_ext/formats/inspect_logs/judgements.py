@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from helm_ext.files import canonical_json
-from helm_ext.formats.imported.score_values import to_number
+from helm_ext.formats.imported.values import to_number
 from helm_ext.formats.inspect_logs.header import Header
 from helm_ext.formats.inspect_logs.samples import SampleScore, Texts
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, count, show
 from helm_ext.evalset import garbage
-from helm_ext.formats.imported.agents import Call, find_answer
 from helm_ext.formats.imported.row import Answer, Opened, Row
 from helm_ext.formats.imported.row import Message as Turn
+from helm_ext.formats.imported.values import Call, find_answer
 from helm_ext.formats.inspect_logs import choices as multiple_choice
 from helm_ext.formats.inspect_logs.choices import Shown
 from helm_ext.formats.inspect_logs.files import open_log

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.row import is_finite_number
-from helm_ext.formats.imported.score_values import to_number
+from helm_ext.formats.imported.values import to_number
 from helm_ext.scoring.reducers import find_noise, find_reducer, mode
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
@@ -27,21 +27,61 @@ _SPREADS = ("std", "stderr", "bootstrap_stderr", "var")
 """Metrics of it that say how far rows lie apart: neither less nor more is better."""
 _NO_MEANS = (*_SPREADS, "perplexity_per_token", "perplexity_per_seq", "krippendorff_alpha")
 """Metrics of it that are no mean of rows, though the mean may be the same number."""
+_NOT_READ = ("first", "majority")
+"""Reducers that are not made again here."""
 _CLOSE = 1e-9
 
 Key = tuple[str, str | None]
 """A scorer, and of an object of scores the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reducer:
-    """How a row's number is made of those of its epochs."""
+@dataclass(slots=True)
+class _Score:
+    """One score of rows: of a scorer or a part of it, by one reducer."""
 
     name: str
-    reduce: Callable[[Sequence[Any]], float | None] | None
-    """None for one that is not known here: a task may bring its own."""
-    of_values: bool
-    """Whether it compares the values themselves, not numbers: the most frequent of "I", "N", "I"."""
+    reducer: str
+    has_mean: bool = False
+    """Whether the log has a plain mean of it: a word that is no number counts 0 then, as for inspect_ai."""
+    is_numeric: bool = False
+    """Whether it has values that are numbers, and no grades or truths: these lie between 0 and 1."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    """The rows' numbers."""
+
+    def reduce(self, scored: Sequence[Any]) -> float | None:
+        """Return a row's number, of the values of its epochs. Raises TypeError where one is no number."""
+        self.is_numeric |= any(not isinstance(value, str | bool) or value not in _GRADES for value in scored)
+        if not scored:
+            return None
+        if self.reducer == "mode":  # compares the values themselves: the most frequent of "I", "N", "I"
+            return self.to_number(mode(scored))
+        reduce = find_reducer(self.reducer)
+        reduced = None if reduce is None else reduce([self.to_number(value) for value in scored])
+        return reduced if reduced is not None and math.isfinite(reduced) else None
+
+    def to_number(self, value: Any) -> float:
+        """Return a value as a number. Raises TypeError for one that is none."""
+        found = to_number(value)
+        if found is None:
+            if not self.has_mean or isinstance(value, list | Mapping):
+                raise TypeError
+            return 0.0
+        return found
+
+    def why_no_mean(self, by: str, reported: float | None, *, is_group: bool, is_whole: bool) -> str:
+        """Return why a metric, made `by` a function, is no mean of the rows' numbers; "" where it is.
+
+        A metric that is not known is, if it comes to their mean and they are not all the same.
+        """
+        if not self.values:
+            return "" if reported is None and by in _MEANS and not is_group else "no row has a score of this kind"
+        mean = math.fsum(self.values) / len(self.values)
+        is_equal = reported is not None and abs(mean - reported) <= _CLOSE
+        if by in _MEANS and not is_group:
+            return "" if is_equal or not is_whole else f"the mean of the rows' scores is {mean:.6g}"
+        if is_equal and is_whole and by not in _NO_MEANS and min(self.values) < max(self.values):
+            return ""
+        return f"inspect_ai makes it of all rows at once, by {by}"
 
 
 class Scores:
@@ -52,7 +92,9 @@ class Scores:
     """
 
     def __init__(self, reducers: Sequence[str] | None, results: Sequence[Mapping[str, Any]]) -> None:
-        self.reducers = [_find_reducer(name) for name in reducers or ("mean",)]
+        self.reducers = list(reducers or ("mean",))
+        self.unknown = [name for name in self.reducers if name in _NOT_READ or find_reducer(name) is None]
+        """Those that are not known here: a task may bring its own."""
         self.is_over_epochs = reducers is not None and not reducers
         """Whether the log's own numbers are means over all samples of all epochs, not over rows."""
         self.reported: dict[str, SourceScore] = {}
@@ -61,183 +103,104 @@ class Scores:
         """Scores "N"."""
         self.not_numbers: set[str] = set()
         """Names of scores with values that are no numbers."""
-        self._names: dict[tuple[Key, int], str] = {}
-        self._taken: set[str] = set()
-        self._means: dict[tuple[Key, int], float] = {}
         self._results = results
-        self._numeric: set[Key] = set()
-        """Scores with values that are numbers, and no grades or truths: these lie between 0 and 1."""
-        self._values: dict[tuple[Key, int], array[float]] = {}
-        """The rows' numbers."""
-        self._known: set[Key] = set()
-        """Scores that the log reports, or that a row has."""
+        self._scores: dict[tuple[Key, int], _Score] = {}
+        """By scorer and number of the reducer: scores that the log reports, or that a row has."""
         for entry in results:
-            self._see_reported(entry)
-
-    @property
-    def unknown(self) -> list[str]:
-        """The reducers that are not known here."""
-        return [reducer.name for reducer in self.reducers if reducer.reduce is None]
+            score = self._find_reported(entry)
+            metrics = _mapping(entry.get("metrics"))
+            means = [found for name in _MEANS if not (found := _mapping(metrics.get(name))).get("params")]
+            score.has_mean |= any(is_finite_number(found.get("value")) for found in means)
 
     def of_row(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         """Return the scores of a row, by name, given the values of its epochs. None: it was not scored.
 
-        Behind those of several epochs comes of how many they are made, and how noisy that is.
+        Behind those of several epochs comes of how many they are made, and how noisy that is: its variance were they
+        drawn again.
         """
         keys: dict[Key, list[Any]] = {}
         for values in epochs:
             for scorer, value in values.items():
-                if isinstance(value, Mapping):
-                    for key, one in value.items():
-                        keys.setdefault((scorer, key), []).append(one)
-                else:
-                    keys.setdefault((scorer, None), []).append(value)
+                for key, one in value.items() if isinstance(value, Mapping) else ((None, value),):
+                    keys.setdefault((scorer, key), []).append(one)
         found: dict[str, float | None] = {}
         for key, given in keys.items():
-            if key not in self._known and all(map(_is_nan, given)):
+            scored = [value for value in given if not _is_nan(value)]
+            if not scored and not any((key, number) in self._scores for number in range(len(self.reducers))):
                 continue  # what is an object of scores in other rows, or epochs, was not scored here
+            self.no_answer += sum(value == "N" for value in scored)
             for number, reducer in enumerate(self.reducers):
-                if reducer.reduce is None:
+                if reducer in self.unknown:
                     continue
-                self._known.add(key)
-                name = self._name(key, number)
+                score = self._find(key, number)
                 try:
-                    found[name] = self._reduce(key, number, reducer, given)
+                    value = score.reduce(scored)
+                    noise = find_noise(reducer)(list(map(score.to_number, scored))) if len(scored) > 1 else None
                 except TypeError:  # no number
-                    self.not_numbers.add(name)
+                    self.not_numbers.add(score.name)
                     continue
-                if name not in self.reported:
-                    self.reported[name] = SourceScore()
-                if (value := found[name]) is not None:
-                    self._values.setdefault((key, number), array("d")).append(value)
-                    found |= self._say_noise(name, (key, number), given)
+                found[score.name] = value
+                self.reported.setdefault(score.name, SourceScore())
+                if value is None:
+                    continue
+                score.values.append(value)
+                if len(scored) > 1:
+                    found[f"{score.name}{ANSWERS}"] = len(scored)
+                if noise is not None:
+                    found[f"{score.name}{NOISE}"] = noise
         return found
-
-    def _say_noise(self, name: str, score: tuple[Key, int], given: Sequence[Any]) -> dict[str, float | None]:
-        """Return of how many epochs a row's number is made, and its variance were they drawn again."""
-        key, number = score
-        values = [self._require_number(key, number, value) for value in given if not _is_nan(value)]
-        if len(values) < 2:
-            return {}
-        noise = find_noise(self.reducers[number].name)(values)
-        return {f"{name}{ANSWERS}": len(values)} | ({} if noise is None else {f"{name}{NOISE}": noise})
 
     def finish(self, *, is_whole: bool) -> list[dict[str, str]]:
         """Settle what the log reports of which score, all rows being read: of each of its scores, metric to name.
 
-        `is_whole`: whether these are all rows that it reports about.
+        The metric that is the mean of a score's rows has the score's own name. `is_whole`: whether these are all rows
+        that the log reports about.
         """
         return [self._settle(entry, is_whole=is_whole) for entry in self._results]
 
     def _settle(self, entry: Mapping[str, Any], *, is_whole: bool) -> dict[str, str]:
-        """Return the names of a score's metrics. The one that is the mean of its rows has the score's own name."""
-        key, number = self._find_key(entry)
-        name = self._name(key, number)
-        metrics = _mapping(entry.get("metrics"))
+        score = self._find_reported(entry)
+        metrics, mine = _mapping(entry.get("metrics")), self.reported.get(score.name)
         names: dict[str, str] = {}
         for metric, found in metrics.items():
             said = _mapping(found)
-            value = said.get("value")
-            reported = float(value) if is_finite_number(value) else None
+            reported = float(said["value"]) if is_finite_number(said.get("value")) else None
             by = str(said.get("group") or said.get("name") or metric).rpartition("/")[2]
-            why = self._why_no_mean((key, number), by, reported, is_group=bool(said.get("group")), is_whole=is_whole)
-            mine = self.reported.get(name)
+            why = score.why_no_mean(by, reported, is_group=bool(said.get("group")), is_whole=is_whole)
             if not why and mine is not None and mine.mean is None:
-                names[metric], mine.mean = name, reported
+                names[metric], mine.mean = score.name, reported
                 continue
-            names[metric] = f"{name}/{metric}"
+            names[metric] = f"{score.name}/{metric}"
             lower = None if by in _SPREADS else "perplexity" in by
             same = "it is the mean of the rows' scores once more"
             self.reported.setdefault(names[metric], SourceScore(reported, lower, why or same))
-        if name in self.reported:
-            self.reported[name].bounds = None if key in self._numeric else (0.0, 1.0)
-            self.reported[name].lower_is_better = any("perplexity" in metric for metric in metrics)
+        if mine is not None:
+            mine.bounds = None if score.is_numeric else (0.0, 1.0)
+            mine.lower_is_better = any("perplexity" in metric for metric in metrics)
         return names
 
-    def _why_no_mean(
-        self, key: tuple[Key, int], by: str, reported: float | None, *, is_group: bool, is_whole: bool
-    ) -> str:
-        """Return why a metric is no mean of the rows' numbers; "" where it is.
-
-        A metric that is not known is, if it comes to their mean and they are not all the same.
-        """
-        values = self._values.get(key)
-        of_all = f"inspect_ai makes it of all rows at once, by {by}"
-        if not values:
-            return "" if reported is None and by in _MEANS and not is_group else "no row has a score of this kind"
-        mean = math.fsum(values) / len(values)
-        is_equal = reported is not None and abs(mean - reported) <= _CLOSE
-        if by in _MEANS and not is_group:
-            return "" if is_equal or not is_whole else f"the mean of the rows' scores is {mean:.6g}"
-        return "" if is_equal and is_whole and by not in _NO_MEANS and min(values) < max(values) else of_all
-
-    def _reduce(self, key: Key, number: int, reducer: _Reducer, values: Sequence[Any]) -> float | None:
-        scored = [value for value in values if not _is_nan(value)]
-        if any(not isinstance(value, str | bool) or value not in _GRADES for value in scored):
-            self._numeric.add(key)
-        self.no_answer += sum(value == "N" for value in scored) if number == 0 else 0
-        if not scored:
-            return None
-        assert reducer.reduce is not None
-        if reducer.of_values:
-            return self._require_number(key, number, reducer.reduce(scored))
-        reduced = reducer.reduce([self._require_number(key, number, value) for value in scored])
-        return reduced if reduced is not None and math.isfinite(reduced) else None
-
-    def _require_number(self, key: Key, number: int, value: Any) -> float:
-        """Return a value as a number. Any other value counts 0 where the log has a mean of it, as for inspect_ai."""
-        found = to_number(value)
-        if found is None:
-            if (key, number) not in self._means or isinstance(value, list | Mapping):
-                raise TypeError
-            return 0.0
-        return found
-
-    def _name(self, key: Key, number: int) -> str:
-        name = self._names.get((key, number))
-        if name is None:
-            scorer, part = key
-            candidates = [scorer if part is None else part]
-            if number:
-                candidates = [f"{candidates[0]},{self.reducers[number].name}"]
-            candidates.append(f"{candidates[0]},{scorer}")
-            name = next((one for one in candidates if one not in self._taken), f"{candidates[-1]},{len(self._taken)}")
-            self._names[key, number] = name
-            self._taken.add(name)
-        return name
-
-    def _see_reported(self, entry: Mapping[str, Any]) -> None:
-        """Note what the log reports of one score: its name, and its mean where it reports one."""
-        key, number = self._find_key(entry)
-        self._name(key, number)
-        self._known.add(key)
-        metrics = entry.get("metrics")
-        for metric in _MEANS if isinstance(metrics, Mapping) else ():
-            found = metrics.get(metric)  # type: ignore[union-attr] # it is one
-            value = found.get("value") if isinstance(found, Mapping) and not found.get("params") else None
-            if is_finite_number(value):
-                self._means.setdefault((key, number), float(value))
-                break
-
-    def _find_key(self, entry: Mapping[str, Any]) -> tuple[Key, int]:
-        """Return the score, and the number of the reducer, that an element of `results.scores` is about."""
-        name = str(entry.get("name"))
+    def _find_reported(self, entry: Mapping[str, Any]) -> _Score:
+        """Return the score that an element of `results.scores` is about."""
+        name, reducer = str(entry.get("name")), entry.get("reducer")
         scorer = str(entry.get("scorer") or name)
-        names = [reducer.name for reducer in self.reducers]
-        reducer = entry.get("reducer")
-        return (scorer, None if name == scorer else name), names.index(reducer) if reducer in names else 0
+        number = self.reducers.index(reducer) if reducer in self.reducers else 0
+        return self._find((scorer, None if name == scorer else name), number)
+
+    def _find(self, key: Key, number: int) -> _Score:
+        """Return a score, a new one under a name of its own."""
+        score = self._scores.get((key, number))
+        if score is None:
+            name, reducer = key[0] if key[1] is None else key[1], self.reducers[number]
+            name = f"{name},{reducer}" if number else name
+            taken = {other.name for other in self._scores.values()}
+            candidates = (name, f"{name},{key[0]}", f"{name},{key[0]},{len(taken)}")
+            score = _Score(next(one for one in candidates if one not in taken), reducer)
+            self._scores[key, number] = score
+        return score
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _find_reducer(name: str) -> _Reducer:
-    if name == "mode":
-        return _Reducer(name, mode, of_values=True)
-    if name == "majority":
-        return _Reducer(name, None, of_values=True)
-    return _Reducer(name, None if name == "first" else find_reducer(name), of_values=False)
 
 
 def _is_nan(value: Any) -> bool:

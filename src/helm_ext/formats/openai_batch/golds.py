@@ -11,7 +11,7 @@ from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetIntegrityError, show
-from helm_ext.formats.imported.cells import CellError, parse_list, spells_list
+from helm_ext.formats.imported.values import CellError, parse_list, spells_list
 
 ID, GOLD = "custom_id", "gold"
 

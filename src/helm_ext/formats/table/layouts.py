@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helm_ext.errors import show
-from helm_ext.formats.imported.cells import CellError, parse_list
 from helm_ext.formats.imported.gold import Kind
+from helm_ext.formats.imported.values import CellError, parse_list
 from helm_ext.formats.table.cells import Cells, read_options, to_text
 
 
