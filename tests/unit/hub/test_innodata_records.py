@@ -9,7 +9,7 @@ import time
 import pytest
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problems
-from helm_ext.files import lines, split_lines
+from helm_ext.files import split_lines
 from helm_ext.formats.innodata import pack
 from helm_ext.hub.chat_records import parse_record
 
@@ -254,7 +254,7 @@ def test_blank_lines_at_the_end_and_a_missing_final_newline_are_fine(tmp_path):
 
 
 def test_a_line_that_is_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines.split_lines, "__defaults__", (100,))
+    monkeypatch.setattr(split_lines, "__defaults__", (100,))
     _, text = pack_error(tmp_path, b"x" * 200 + b"\n" + b"y" * 20)
     assert text.startswith("test.jsonl:1: the line is longer than ")
     assert "test.jsonl:2: not JSON" in text
