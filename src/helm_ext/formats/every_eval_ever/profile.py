@@ -95,9 +95,9 @@ def open_evaluation(
         are_lists = 0 < task.counts["free"] == task.counts["lists"]
     golds = task.column.decide() if task.has_choices and has_references else None
     maker = RowMaker(
-        str(chosen.samples),
-        aggregate,
-        golds,
+        path=str(chosen.samples),
+        aggregate=aggregate,
+        golds=golds,
         are_lists=are_lists,
         takes_extracted=prediction == "extracted",
         needs_gold=has_references,

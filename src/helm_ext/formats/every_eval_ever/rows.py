@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for
@@ -24,29 +24,19 @@ _REFUSED = "content_filter"
 """inspect_ai's `stop_reason` of a model that refused; its converter keeps it in `metadata`."""
 
 
+@dataclass(kw_only=True)
 class RowMaker:
     """Makes rows of the samples of one task."""
 
-    def __init__(
-        self,
-        path: str,
-        aggregate: Aggregate | None,
-        golds: GoldKind | None,
-        *,
-        are_lists: bool,
-        takes_extracted: bool,
-        needs_gold: bool,
-    ) -> None:
-        """`golds`: how references are read, None where no sample with choices has one; `are_lists`: whether those of
-        rows without choices are Python lists of texts.
-        """
-        self._path = path
-        self._aggregate = aggregate
-        self._golds = golds
-        self._are_lists = are_lists
-        self.counts: Counter[str] = Counter()
-        self._takes_extracted = takes_extracted
-        self._needs_gold = needs_gold
+    path: str
+    aggregate: Aggregate | None
+    golds: GoldKind | None
+    """How references are read; None where no sample with choices has one."""
+    are_lists: bool
+    """Whether references of rows without choices are Python lists of texts."""
+    takes_extracted: bool
+    needs_gold: bool
+    counts: Counter[str] = field(default_factory=Counter)
 
     def rows(self, questions: Iterable[Sequence[Sample]]) -> Iterator[Row]:
         """Yield the rows of questions, each of which has all its lines. Raises DatasetError."""
@@ -78,42 +68,41 @@ class RowMaker:
                 continue
             if known.content != content or known.value["evaluation"] != sample.value["evaluation"]:
                 message = f"line {known.line} says something else of the same sample and result"
-                place = Location(self._path, sample.line, "sample_id")
+                place = Location(self.path, sample.line, "sample_id")
                 raise DatasetIntegrityError.at(place, message, code="conflict")
             self.counts["duplicates"] += 1
         return [list(scored.values()) for scored in repeats.values()]
 
     def _to_row(self, repeats: Sequence[Sequence[Sample]], name: str) -> Row:
         first = repeats[0][0]
-        read = [self._read(lines[0]) for lines in repeats]
-        question = read[0][0]
-        reasons = [_why_not(lines, found) for lines, (_, found) in zip(repeats, read, strict=True)]
         answers: list[Answer] = []
         begins = []
         """Of each repeat, the number of its first answer."""
-        for (_, found), (why, _) in zip(read, reasons, strict=True):
+        failed = unscored = ""
+        for lines in repeats:
+            found = self._read_answers(lines[0])
+            why_failed, why_unscored = _why_not(lines, found)
+            failed, unscored = failed or why_failed, unscored or why_unscored
             begins.append(len(answers))
-            answers += () if why else found or ()
-        failed = "" if answers else next((why for why, _ in reasons if why), "")
-        unscored = next((why for _, why in reasons if why), "")
+            answers += () if why_failed else found or ()
         options = read_options(first)
         gold = self._read_gold(first, options)
         scores, kept = self._read_scores(repeats)
         kept |= _keep_question(first)
         if name != first.id:
             kept["sample_id"] = first.id
-        if options is not None or self._are_lists:
+        if options is not None or self.are_lists:
             kept["reference"] = first.references
         return Row(
             line=first.line,
             id=name,
-            question=question,
+            question=_read_question(first),
             options=options,
             gold=gold,
             split="valid" if first.metadata.get("split") == "valid" else "test",
             answers=answers or None,
-            failed=failed,
-            unscored=unscored or ("" if gold or not self._needs_gold else "no reference says what is right"),
+            failed="" if answers else failed,
+            unscored=unscored or ("" if gold or not self.needs_gold else "no reference says what is right"),
             source_scores=scores,
             judgements=self._read_judgements(repeats, begins),
             data={**{key: value for key, value in first.metadata.items() if key != _JUDGEMENTS}, KEPT: kept},
@@ -122,11 +111,11 @@ class RowMaker:
     def _read_gold(self, sample: Sample, options: Mapping[str, str] | None) -> Sequence[str]:
         references = sample.references
         if options is None:
-            read = read_list(references[0]) if self._are_lists and references else None
+            read = read_list(references[0]) if self.are_lists and references else None
             return read if read is not None else references
-        if self._golds is None:  # no sample has a reference
+        if self.golds is None:  # no sample has a reference
             return ()
-        return self._golds.read(references[0] if len(references) == 1 else references, options)
+        return self.golds.read(references[0] if len(references) == 1 else references, options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
         """Return the mean of each score over the repeats that were scored, None where none was, and what an export of
@@ -136,7 +125,7 @@ class RowMaker:
         kept: JSONObject = {}
         for lines in repeats:
             for sample in lines:
-                for score, value in name_scores(sample, self._aggregate)[0].items():
+                for score, value in name_scores(sample, self.aggregate)[0].items():
                     scored = values.setdefault(score, [])
                     if sample.is_scored:
                         scored.append(value)
@@ -158,7 +147,7 @@ class RowMaker:
         """
         first, place = repeats[0][0], ("metadata", _JUDGEMENTS)
         if _JUDGEMENTS in first.metadata:
-            problems = Problems(self._path)
+            problems = Problems(self.path)
 
             def report(where: tuple[str | int, ...], message: str, hint: str) -> None:
                 problems.add(
@@ -174,35 +163,44 @@ class RowMaker:
             raise_for(problems.finish())
             return found
         judged = [
-            _to_judgement(sample, self._aggregate, completion)
+            _to_judgement(sample, self.aggregate, completion)
             for lines, completion in zip(repeats, completions, strict=True)
             for sample in lines
         ]
         return [one for one in judged if one is not None]
 
-    def _read(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
-        """Return what was asked, and what of what came back is scored."""
-        question, answers = self._read_output(sample)
-        if self._takes_extracted and answers is not None:
+    def _read_answers(self, sample: Sample) -> list[Answer] | None:
+        """Return what of what came back is scored."""
+        messages = sample.value.get("messages")
+        if messages is None:
+            answers = _answers(sample)
+        elif _is_talk(messages):
+            answers = [_answer(sample, messages[-1]["content"], messages[-1].get("reasoning_trace"))]
+        else:
+            self.counts["agentic"] += 1
+            last = next((m for m in reversed(messages) if m["role"] == "assistant" and _says(m)), None)
+            answers = None if last is None else [_answer(sample, _last_words(last), last.get("reasoning_trace"))]
+        if self.takes_extracted and answers is not None:
             said = [one for one in sample.value["answer_attribution"] if one.get("is_terminal", True)]
             answers = [replace(answers[0], text=str(said[-1]["extracted_value"]))] if said else answers
-        return question, answers
+        return answers
 
-    def _read_output(self, sample: Sample) -> tuple[str | list[Message], list[Answer] | None]:
-        """Return what was asked, and what came back."""
-        value = sample.value
-        given = value["input"]
-        messages = value.get("messages")
-        if messages is None:
-            return read_conversation(given.get("formatted")) or _text_of(given), _answers(sample)
-        if messages and messages[-1]["role"] == "assistant" and all(map(_is_plain, messages)):
-            turns: list[Message] = [{"role": m["role"], "content": m["content"]} for m in messages[:-1]]
-            return turns, [_answer(sample, messages[-1]["content"], messages[-1].get("reasoning_trace"))]
-        # Tools were used: what was said between question and answer is no prompt that could be sent again.
-        self.counts["agentic"] += 1
-        last = next((m for m in reversed(messages) if m["role"] == "assistant" and _says(m)), None)
-        answers = None if last is None else [_answer(sample, _last_words(last), last.get("reasoning_trace"))]
-        return _text_of(given), answers
+
+def _read_question(sample: Sample) -> str | list[Message]:
+    """Return what was asked: the prompt where the record has it, else the bare question.
+
+    Where tools were used, what was said between question and answer is no prompt that could be sent again.
+    """
+    given, messages = sample.value["input"], sample.value.get("messages")
+    if messages is not None and _is_talk(messages):
+        return [{"role": m["role"], "content": m["content"]} for m in messages[:-1]]
+    conversation = read_conversation(given.get("formatted")) if messages is None else None
+    return conversation or str(given.get("formatted") or given["raw"])
+
+
+def _is_talk(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a transcript is questions and answers in words alone, an answer last."""
+    return bool(messages) and messages[-1]["role"] == "assistant" and all(map(_is_plain, messages))
 
 
 def _keep_question(sample: Sample) -> JSONObject:
@@ -212,11 +210,6 @@ def _keep_question(sample: Sample) -> JSONObject:
     if formatted is None and not is_transcript:
         return {}
     return {"raw": given["raw"], **({"formatted": formatted} if is_transcript and formatted is not None else {})}
-
-
-def _text_of(given: Mapping[str, Any]) -> str:
-    """Return the prompt, where the record has it, else the bare question."""
-    return str(given.get("formatted") or given["raw"])
 
 
 def _says(message: Mapping[str, Any]) -> bool:

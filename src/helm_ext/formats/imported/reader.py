@@ -21,6 +21,13 @@ _NOTHING_AROUND = (
 )
 """An imported question is the whole prompt: nothing is added to it."""
 
+_CORRECT = "correct the row or remove it: a live run would ask the model, and could not score the answer"
+_SAID = {
+    "unscored": ("score", "left out of the score, and counted"),
+    "none-right": ("right option", "whatever the answer, it is wrong, as the source counts it"),
+}
+"""What rows have not, and what becomes of them."""
+
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _CUT = frozenset({"length", "max_tokens", "model_length"})
@@ -62,47 +69,39 @@ class ImportReader(Reader):
 
     def states(self) -> Iterator[State]:
         """Yield the rows as states, and count what is odd about them."""
-        source = self._opened.source
+        source, may_be_live = self._opened.source, self._opened.may_be_live
         odd: Counter[str] = Counter()
-        unscored: dict[str, tuple[int, int]] = {}
-        """Reason to the first line and the number of rows."""
-        none_right: dict[str, tuple[int, int]] = {}
-        """Likewise."""
+        said: dict[tuple[str, str], tuple[int, int]] = {}
+        """What is wrong with rows and why, to the first line and the number of rows."""
         read = 0
         try:
             for index, row in enumerate(self._opened.rows()):
                 read += 1
-                state = self._to_state(row, _Place(self.problems, index, row.line, ()))
+                unscored = row.unscored or _find_same_options(row)
+                state = self._to_state(row, _Place(self.problems, index, row.line, ()), unscored=unscored)
                 if row.answers:  # rows are counted, not their answers: these are parts of `read`
                     odd["cut"] += any(answer.finish_reason in _CUT for answer in row.answers)
                     odd["refused"] += any(answer.is_refusal for answer in row.answers)
-                why = row.unscored or _find_same_options(row)
-                if why and self._opened.may_be_live:
-                    hint = (
-                        "correct the row or remove it: a live run would ask the model, and could not score the answer"
-                    )
-                    self.problems.add((), f"the row has no score: {why}", hint, code="unscored", line=row.line)
+                if unscored and may_be_live:
+                    message = f"the row has no score: {unscored}"
+                    self.problems.add((), message, _CORRECT, code="unscored", line=row.line)
                     continue
-                if why:
-                    first, number = unscored.get(why, (row.line, 0))
-                    unscored[why] = first, number + 1
-                elif row.none_right:
-                    first, number = none_right.get(row.none_right, (row.line, 0))
-                    none_right[row.none_right] = first, number + 1
-                    odd["none_right"] += 1
+                if unscored or row.none_right:
+                    reason = ("unscored", unscored) if unscored else ("none-right", row.none_right)
+                    first, number = said.get(reason, (row.line, 0))
+                    said[reason] = first, number + 1
+                    odd["none_right"] += not unscored
                 yield state
         except DatasetError as error:
             self.problems.extend(error.problems)
         if not read and not self.problems.errors:
             self.problems.add((), "there are no rows", code="no-rows")
         source.counts = {"read": read, **{what: number for what, number in odd.items() if number}, **source.counts}
-        for why, (line, number) in unscored.items():
-            message = f"{count(number, 'row has', 'rows have')} no score: {why}; left out of the score, and counted"
-            self.problems.warn((), message, code="unscored", line=line)
-        for why, (line, number) in none_right.items():
-            rows = count(number, "row has", "rows have")
-            message = f"{rows} no right option: {why}; whatever the answer, it is wrong, as the source counts it"
-            self.problems.warn((), message, code="none-right", line=line)
+        for (code, why), (line, number) in sorted(said.items(), key=lambda one: one[0][0], reverse=True):
+            what, ends = _SAID[code]
+            self.problems.warn(
+                (), f"{count(number, 'row has', 'rows have')} no {what}: {why}; {ends}", code=code, line=line
+            )
         for note in source.notes:
             self.problems.warn((), note, code="import")
         self.digest = self._opened.digest()
@@ -111,10 +110,8 @@ class ImportReader(Reader):
         """Return nothing: what is not about a row is about the file."""
         return {}
 
-    def _to_state(self, row: Row, place: Place) -> State:
+    def _to_state(self, row: Row, place: Place, *, unscored: str) -> State:
         """Return the row as a state. Written for speed: this runs once a row."""
-        same = _find_same_options(row)
-        unscored = row.unscored or same
         references, labels = _to_references(row, is_whole=not unscored)
         instance: dict[str, Any] = {"input": self._to_input(row), "references": references, "split": row.split}
         if row.id is not None:
@@ -131,7 +128,8 @@ class ImportReader(Reader):
         elif row.likelihoods:
             value["likelihoods"] = list(row.likelihoods)
         elif row.answers:
-            value["request"] = {"result": _to_result(row.answers)}
+            completions = list(map(_to_completion, row.answers))
+            value["request"] = {"result": {"success": True, "completions": completions}}
         if row.judgements and row.answers:
             value["judgements"] = list(row.judgements)
         source = self._opened.source
@@ -148,11 +146,9 @@ class ImportReader(Reader):
         )  # fmt: skip
 
     def _to_input(self, row: Row) -> dict[str, Any]:
-        if isinstance(row.question, str):
-            return (
-                {"messages": [{"role": "user", "content": row.question}]} if self._is_chat else {"text": row.question}
-            )
-        return {"messages": [dict(message) for message in row.question]}
+        if not isinstance(row.question, str):
+            return {"messages": [dict(message) for message in row.question]}
+        return {"messages": [{"role": "user", "content": row.question}]} if self._is_chat else {"text": row.question}
 
 
 def _to_references(row: Row, *, is_whole: bool) -> tuple[list[dict[str, Any]], dict[str, int] | None]:
@@ -185,10 +181,6 @@ def _find_same_options(row: Row) -> str:
     right = {text for text, label in zip(texts, row.options, strict=True) if label in row.gold}
     wrong = {text for text, label in zip(texts, row.options, strict=True) if label not in row.gold}
     return "two options read the same, and one of them is right" if right & wrong else ""
-
-
-def _to_result(answers: Sequence[Answer]) -> dict[str, Any]:
-    return {"success": True, "completions": [_to_completion(answer) for answer in answers]}
 
 
 def _to_completion(answer: Answer) -> Mapping[str, Any]:
