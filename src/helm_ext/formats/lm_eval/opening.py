@@ -13,7 +13,7 @@ from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.lm_eval.folder import SampleFile, choose, find_results
 from helm_ext.formats.lm_eval.profile import Profile
-from helm_ext.formats.lm_eval.report import Report, read_report
+from helm_ext.formats.lm_eval.report import Report
 
 _NONE = "none"
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
@@ -74,7 +74,7 @@ def open_report(
 
 
 def _read_report(file: SampleFile, results: str | None) -> Report:
-    return read_report(None if results == _NONE else Path(results) if results else find_results(file), file.task)
+    return Report(None if results == _NONE else Path(results) if results else find_results(file), file.task)
 
 
 def _choose_main(found: Profile, chosen: str | None, source: Source) -> tuple[str, str]:

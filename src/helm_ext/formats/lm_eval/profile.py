@@ -175,10 +175,12 @@ class Profile:
         elif asked.kind == "multiple_choice":
             texts = asked.options
             if not asked.has_contexts:
-                has_it = bool(self._delimiter) and all(option.startswith(self._delimiter) for option in texts)
+                has_it = bool(self.report.delimiter) and all(
+                    option.startswith(self.report.delimiter) for option in texts
+                )
                 self._with_delimiter += has_it
                 self._without_delimiter += not has_it
-                texts = [option[len(self._delimiter) :] for option in texts] if has_it else texts
+                texts = [option[len(self.report.delimiter) :] for option in texts] if has_it else texts
             if self.gold_key:
                 labels = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
                 self._golds.see(find_in(sample["doc"], self.gold_key), labels, number)
@@ -186,16 +188,11 @@ class Profile:
                 winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)
                 self._targets.see(sample, texts, winner, number)
 
-    @property
-    def _delimiter(self) -> str:
-        """What may stand before each option."""
-        return " " if self.report.delimiter is None else self.report.delimiter
-
     def _settle_golds(self, gold_kind: Kind | None) -> None:
         """Decide how golds are read. Raises DatasetError where that cannot be told."""
         if self._with_delimiter and self._without_delimiter:
             rows = f"{self._with_delimiter} rows and not of {self._without_delimiter}"
-            message = f"{show(self._delimiter)} stands before the options of {rows}"
+            message = f"{show(self.report.delimiter)} stands before the options of {rows}"
             raise self._error(RowError(message, "is the results file that of another run? results=FILE names it"))
         if self.gold_key:
             self._gold_kind = self._golds.decide()
@@ -289,7 +286,7 @@ class Profile:
             row.gold = asked.options
             row.likelihoods = [_to_likelihood(asked, 0, asked.options[0])]
         else:
-            begin = len(self._delimiter) if self._with_delimiter and not asked.has_contexts else 0
+            begin = len(self.report.delimiter) if self._with_delimiter and not asked.has_contexts else 0
             texts = [option[begin:] for option in asked.options]
             row.options = options = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
             if self._gold_kind is not None:

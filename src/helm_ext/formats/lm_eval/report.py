@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, RunEntryError, did_you_mean, show
 from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.formats.imported.row import is_finite_number
+
+JSONObject = dict[str, Any]
 
 _NO_MEANS = frozenset(
     {
@@ -37,38 +38,59 @@ _RUN_SETTINGS = ("model", "model_args", "batch_size", "gen_kwargs", "limit", "ra
 """Keys of the run's config."""
 
 
-@dataclass
 class Report:
-    """What a results file says of one task. Everything is absent in the report of no file."""
+    """What a results file says of one task. All is empty in the report of no file."""
 
-    path: Path | None = None
-    digest: str = ""
-    model: str = ""
-    tool_version: str = ""
-    output_type: str = ""
-    delimiter: str | None = None
-    """What stands between question and option; None where nothing says so."""
-    doc_to_choice: Any = None
-    """What the choices of a task are, where it has some: a list, a key of `doc`, a template, or code."""
-    scores_itself: bool = False
-    """Whether code of the task's own makes its scores (`process_results`)."""
-    is_unscored: bool = False
-    """Whether the harness was told to score nothing (`--predict_only`)."""
-    aggregates: dict[str, float] = field(default_factory=dict)
-    """What is reported, by `metric,filter`."""
-    lower_is_better: frozenset[str] = frozenset()
-    """Names of metrics."""
-    original: int | None = None
-    effective: int | None = None
-    """How many questions the task has, and how many of them were asked."""
-    filters: tuple[str, ...] = ()
-    """The names of the task's filters, in order: `none`, where it declares none."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    metrics: Sequence[str] = ()
-    """Names of the task's metrics, in its order."""
-    exact_match: Mapping[str, Any] | None = None
-    """The options of the task's `exact_match`, where it has that metric."""
-    _aggregations: dict[str, str] = field(default_factory=dict)
+    def __init__(self, path: Path | None, task: str) -> None:
+        """Read what a file says of a task. Raises DatasetError."""
+        self.path = path
+        self.digest = ""
+        given: JSONObject = {}
+        config: JSONObject = {}
+        if path is not None:
+            source = files.read_source(path)
+            self.digest = source.digest
+            given = files.parse_json(source.data, str(path), allow_nan=True)
+            config = _find_config(given, task, path)
+        run = _dict(given.get("config"))
+        metrics = [one for one in _list(config.get("metric_list")) if isinstance(one, dict)]
+        samples = _dict(_dict(given.get("n-samples")).get(task))
+        self.model = _find_model(given, run)
+        self.tool_version = str(given.get("lm_eval_version") or "")
+        self.settings = _find_settings(given, config, run, task)
+        self.output_type = str(config.get("output_type") or "")
+        self.delimiter = _find_delimiter(given, config)
+        """What stands between question and option."""
+        self.doc_to_choice = config.get("doc_to_choice")
+        """What the choices of a task are, where it has some: a list, a key of `doc`, a template, or code."""
+        self.is_unscored = [one.get("metric") for one in metrics] == ["bypass"]
+        """Whether the harness was told to score nothing (`--predict_only`)."""
+        self.scores_itself = bool(config.get("process_results")) and not self.is_unscored
+        """Whether code of the task's own makes its scores. --predict_only leaves these two words where the task may
+        have had code (lm_eval/api/task.py, override_metric).
+        """
+        self.original, self.effective = _whole(samples.get("original")), _whole(samples.get("effective"))
+        """How many questions the task has, and how many of them were asked."""
+        if self.is_unscored and self.effective == 0:  # the harness counts values of metrics, and there are none
+            self.effective = None
+        results = {} if self.is_unscored else _dict(_dict(given.get("results")).get(task))
+        self.aggregates = {
+            name: float(value)
+            for name, value in results.items()
+            if "," in name and "_stderr," not in name and is_finite_number(value)
+        }
+        """What is reported, by `metric,filter`."""
+        filters = [str(_dict(one).get("name")) for one in _list(config.get("filter_list"))]
+        self.filters = filters or (["none"] if path else [])
+        """The names of the task's filters, in order: `none`, where it declares none."""
+        self.metrics = [] if self.is_unscored else [_name_metric(one.get("metric")) for one in metrics]
+        """Names of the task's metrics, in its order."""
+        self._exact_match = next((one for one in metrics if one.get("metric") == "exact_match"), None)
+        self._aggregations = {
+            str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")
+        }
+        said = {str(one.get("metric")): one.get("higher_is_better") for one in metrics}
+        self._higher = {**said, **_dict(_dict(given.get("higher_is_better")).get(task))}
 
     def is_mean(self, metric: str) -> bool | None:
         """Whether the harness reports the mean of the rows' values; None where a function of the task's says what."""
@@ -81,7 +103,7 @@ class Report:
 
     def is_lower_better(self, metric: str) -> bool:
         """Whether a lower value of a metric is better: as the run says, else as the harness has it of its own."""
-        return metric in self.lower_is_better or (self.path is None and metric in _LOWER)
+        return self._higher.get(metric) is False or (self.path is None and metric in _LOWER)
 
     def explain(self, metric: str) -> str:
         """Return in words why what is reported of a metric is no mean of the rows' scores."""
@@ -91,7 +113,7 @@ class Report:
     @property
     def is_exact(self) -> bool:
         """Whether texts that differ are never equal to the task's `exact_match`."""
-        return self.exact_match is not None and not any(self.exact_match.get(key) for key in _LENIENT)
+        return self._exact_match is not None and not any(self._exact_match.get(key) for key in _LENIENT)
 
     def make_cleaner(self) -> Callable[[str], str]:
         """Return what lm-eval's `exact_match` does to both texts before it compares them (lm_eval/api/metrics.py).
@@ -99,7 +121,7 @@ class Report:
         Where an answer was filtered, golds and answers are cleaned so: the task says what in them is no part of the
         answer ("She has <<1+2=3>>3 pears. #### 3"). Case and punctuation are left to our scores, which forgive them.
         """
-        given = _list((self.exact_match or {}).get("regexes_to_ignore"))
+        given = _list((self._exact_match or {}).get("regexes_to_ignore"))
         try:
             patterns = [re.compile(pattern) for pattern in given]
         except (re.error, TypeError) as error:
@@ -114,48 +136,15 @@ class Report:
         return clean
 
 
-def read_report(path: Path | None, task: str) -> Report:
-    """Return what a results file says of a task; an empty report for no file. Raises DatasetError."""
-    if path is None:
-        return Report()
-    source = files.read_source(path)
-    given = files.parse_json(source.data, str(path), allow_nan=True)
+def _find_config(given: Any, task: str, path: Path) -> JSONObject:
     if not isinstance(given, dict) or not isinstance(given.get("configs"), dict):
         raise DatasetSchemaError.at(path, "no results file of lm-eval: it has no `configs`", code="results")
     config = given["configs"].get(task)
     if not isinstance(config, dict):
         hint = did_you_mean(task, given["configs"]) or f"it has {', '.join(list(given['configs'])[:10])}"
-        raise DatasetSchemaError.at(
-            path, f"nothing is said of task {task}", f"{hint}; results=none reads the samples alone", code="results"
-        )
-    run = _dict(given.get("config"))
-    metrics = [one for one in _list(config.get("metric_list")) if isinstance(one, dict)]
-    samples = _dict(_dict(given.get("n-samples")).get(task))
-    effective = _whole(samples.get("effective"))
-    is_unscored = [one.get("metric") for one in metrics] == ["bypass"]
-    if is_unscored and effective == 0:  # the harness counts values of metrics, and there are none
-        effective = None
-    return Report(
-        path,
-        source.digest,
-        model=_find_model(given, run),
-        tool_version=str(given.get("lm_eval_version") or ""),
-        output_type=str(config.get("output_type") or ""),
-        delimiter=_find_delimiter(given, config),
-        doc_to_choice=config.get("doc_to_choice"),
-        # --predict_only leaves these two words where the task may have had code (lm_eval/api/task.py, override_metric).
-        scores_itself=bool(config.get("process_results")) and not is_unscored,
-        is_unscored=is_unscored,
-        aggregates={} if is_unscored else _find_aggregates(_dict(_dict(given.get("results")).get(task))),
-        lower_is_better=_find_lower(metrics, _dict(_dict(given.get("higher_is_better")).get(task))),
-        original=_whole(samples.get("original")),
-        effective=effective,
-        filters=tuple(str(_dict(one).get("name")) for one in _list(config.get("filter_list"))) or ("none",),
-        settings=_find_settings(given, config, run, task),
-        metrics=[] if is_unscored else [_name_metric(one.get("metric")) for one in metrics],
-        exact_match=next((one for one in metrics if one.get("metric") == "exact_match"), None),
-        _aggregations={str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")},
-    )
+        hint += "; results=none reads the samples alone"
+        raise DatasetSchemaError.at(path, f"nothing is said of task {task}", hint, code="results")
+    return config
 
 
 def _find_model(given: Mapping[str, Any], run: Mapping[str, Any]) -> str:
@@ -179,14 +168,6 @@ def _find_delimiter(given: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     return delimiter if prefix and not str(prefix)[-1].isspace() else ""
 
 
-def _find_aggregates(results: Mapping[str, Any]) -> dict[str, float]:
-    return {
-        name: float(value)
-        for name, value in results.items()
-        if "," in name and "_stderr," not in name and is_finite_number(value)
-    }
-
-
 _FUNCTION = re.compile(r"(?:^|\n)\s*def (\w+)|<function (?:\w+\.)*(\w+) at ")
 
 
@@ -194,11 +175,6 @@ def _name_metric(given: Any) -> str:
     """Return the name of a metric: of a function, which is written as its source or its place, the function's."""
     found = _FUNCTION.search(str(given))
     return str(given) if found is None else found[1] or found[2]
-
-
-def _find_lower(metrics: list[dict[str, Any]], higher: Mapping[str, Any]) -> frozenset[str]:
-    said = {str(one.get("metric")): one.get("higher_is_better") for one in metrics}
-    return frozenset(name for name, is_higher in {**said, **higher}.items() if is_higher is False)
 
 
 def _find_settings(
@@ -210,8 +186,8 @@ def _find_settings(
         value = _dict(given.get(key)).get(task)
         if value is not None:
             found[title] = value
-    if _list(config.get("filter_list")):
-        found["filters"] = [str(_dict(one).get("name")) for one in config["filter_list"]]
+    if filters := _list(config.get("filter_list")):
+        found["filters"] = [str(_dict(one).get("name")) for one in filters]
     for key in ("system_instruction", "chat_template_sha", "date", "git_hash"):
         if given.get(key) not in (None, ""):
             found[key] = given[key]
