@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from helm_ext import parsing
 from helm_ext.formats.inspect_logs.samples import Event, Message, Output, Sample, Texts
@@ -22,18 +21,12 @@ _EXPLAINED = "Choices were shuffled before generating a response"
 _REWRITTEN = re.compile(r"ANSWER: (?P<labels>[A-Z0-9]+(?:, [A-Z0-9]+)*)")
 
 
-@lru_cache(maxsize=256)
-def labels(count: int) -> tuple[str, ...]:
-    """Return the labels of `count` options."""
-    return tuple(map(label, range(count)))
-
-
 def label(position: int) -> str:
     """Return the label of an option: A to Z, then 1, 2, ... (inspect_ai, _util/answer.py)."""
     return chr(ord("A") + position) if position < 26 else str(position - 25)
 
 
-def read_target(target: str | Sequence[str], choices: Sequence[str], *, letters: bool) -> list[int] | None:
+def read_target(target: Sequence[str], choices: Sequence[str], *, letters: bool) -> list[int] | None:
     """Return the positions of the right options; None where the target says none.
 
     `letters`: the task's own scorer reads the target as letters ("A", "AC", "A,C", ["A", "C"]). Otherwise it may also
@@ -43,35 +36,20 @@ def read_target(target: str | Sequence[str], choices: Sequence[str], *, letters:
     if letters:
         return named
     texts = [text.strip() for text in choices]
-    given = [text.strip() for text in ([target] if isinstance(target, str) else target)]
+    given = [text.strip() for text in target]
     by_text = [texts.index(text) for text in given if texts.count(text) == 1]
     if len(by_text) < len(given) or not given:
         return named if not any(text in texts for text in given) else None
     return by_text if named is None or sorted(named) == sorted(by_text) else None
 
 
-def _read_letters(target: str | Sequence[str], count: int) -> list[int] | None:
-    found = _find_positions((target,) if isinstance(target, str) else tuple(target), count)
-    return [*found] if found else None
-
-
-@lru_cache(maxsize=1024)
-def _find_positions(texts: tuple[str, ...], count: int) -> tuple[int, ...]:
-    """Read a target as inspect_ai's `choice` does (scorer/_choice.py, `_score_target`); () where it names none."""
-    found: list[int] = []
-    for text in texts:
-        for token in text.replace(",", " ").split():
-            for name in [token] if token.isnumeric() else token:
-                upper = name.upper()
-                position = ord(upper) - ord("A") if len(upper) == 1 and "A" <= upper <= "Z" else _number(name)
-                if position is None or not 0 <= position < count:
-                    return ()
-                found.append(position)
-    return tuple(sorted(set(found)))
-
-
-def _number(name: str) -> int | None:
-    return 25 + int(name) if name.isdecimal() and int(name) > 0 else None
+def _read_letters(target: Sequence[str], count: int) -> list[int] | None:
+    """Read a target as inspect_ai's `choice` does (scorer/_choice.py, `_score_target`); None where it names none."""
+    positions = {label(position): position for position in range(count)}
+    tokens = [token for text in target for token in text.replace(",", " ").split()]
+    names = [name for token in tokens for name in ([token] if token.isnumeric() else token)]
+    found = {positions.get(str(int(name)) if name.isdecimal() else name.upper()) for name in names}
+    return sorted(one for one in found if one is not None) if found and None not in found else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,9 @@ class _Group:
     question: str | list[Turn]
     media: list[str]
     choices: list[str] | None
-    target: str | list[str]
+    target: list[str]
+    right: list[int] | None
+    """The positions of the right ones of its choices; None where the target says none."""
     metadata: dict[str, Any]
     is_shuffled: bool
     epochs: list[_Epoch] = field(default_factory=list)
@@ -122,7 +124,6 @@ class RowMaker:
         """How our scores of several epochs become one: as the log's, where that can be done here."""
         self._judgements = JudgementReader(header)
         self._settings = header.choice_settings
-        self._reads_letters = header.reads_letters
         self.counts: Counter[str] = Counter()
         self.takes_all = bool(self._settings and self._settings.get("multiple_correct"))
         """Whether all right options together are the answer. Known when all samples were seen."""
@@ -130,9 +131,8 @@ class RowMaker:
         """Whether a question is a conversation. Known when all samples were seen."""
         self.most_epochs = 1
         """The number of epochs of the sample that has most. Known when all samples were seen."""
-        self.is_even = True
-        """Whether every row has as many scored epochs. Known when the last row went."""
-        self._scored_epochs: int | None = None
+        self._scored_epochs: set[int] = set()
+        """How many scored epochs rows have. Known when the last row went."""
         self.has_gold = False
         """Whether the target of any sample says what is right. Known when all samples were seen."""
         self.has_scores = False
@@ -173,7 +173,7 @@ class RowMaker:
             yield f"the epochs_reducer {name} is not known: a row has no score of the log by it"
         if self.most_epochs > 1 and self.reducer not in (header.reducers or ["mean"]):
             yield "scores of several epochs are reported as their mean"
-        if self.scores.is_over_epochs and not self.is_even:
+        if self.scores.is_over_epochs and len(self._scored_epochs) > 1:
             yield "the log's own scores are means over all epochs, of which some rows have fewer: they are not compared"
         for name in sorted(self.scores.not_numbers):
             yield f"the log's score {name} has values that are no numbers: it is left out"
@@ -195,35 +195,28 @@ class RowMaker:
         if group is None:
             self.counts["media_removed"] += texts.media_removed
             self.is_chat |= not isinstance(question, str)
+            choices = [texts.resolve(choice) for choice in sample.choices] if sample.choices else None
+            given = [sample.target] if isinstance(sample.target, str) else sample.target
+            target = [texts.resolve(text) for text in given]
+            reads_letters = self._header.reads_letters
+            right = multiple_choice.read_target(target, choices, letters=reads_letters) if choices else None
+            self.has_gold |= bool(right) or (not choices and any(text.strip() for text in target))
+            # The task's solver for multiple choice knows whether several options together are the answer.
+            self.takes_all |= self._settings is None and right is not None and len(right) > 1
             group = self._groups[key] = _Group(
                 line=logged.position,
                 id=sample.id,
                 question=question,
                 media=media,
-                choices=[texts.resolve(choice) for choice in sample.choices] if sample.choices else None,
-                target=_resolve_all(sample.target, texts),
+                choices=choices,
+                target=target,
+                right=right,
                 metadata=sample.metadata or {},
                 is_shuffled=multiple_choice.was_shuffled(sample, self._settings),
             )
-            self._see_target(group)
         elif (question, media, len(sample.choices or ())) != (group.question, group.media, len(group.choices or ())):
             raise _error(logged, f"the epochs of sample {show(sample.id)} ask different questions", "epochs-differ")
         return group
-
-    def _see_target(self, group: _Group) -> None:
-        """Learn what is asked for: whether anything is right, and whether several options together are.
-
-        The task's solver for multiple choice knows about the latter.
-        """
-        if group.choices is None:
-            self.has_gold |= bool(_to_golds(group.target))
-        elif not self.has_gold or (self._settings is None and not self.takes_all):
-            right = self._read_target(group)
-            self.has_gold |= right is not None
-            self.takes_all |= self._settings is None and right is not None and len(right) > 1
-
-    def _read_target(self, group: _Group) -> list[int] | None:
-        return multiple_choice.read_target(group.target, group.choices or (), letters=self._reads_letters)
 
     def _to_epoch(self, sample: Sample, texts: Texts, group: _Group) -> _Epoch:
         scores = {name: score.value for name, score in (sample.scores or {}).items()}
@@ -274,15 +267,12 @@ class RowMaker:
 
     def _to_row(self, group: _Group) -> Row:
         epochs = sorted(group.epochs, key=lambda epoch: epoch.number)
-        data = dict(group.metadata)
         answered = [epoch for epoch in epochs if epoch.answer is not None]
         answers = [epoch.answer for epoch in answered if epoch.answer is not None]
         scores = self.scores.of_row([epoch.scores for epoch in epochs])
         self.counts["source_unscored"] += None in scores.values()
         self.counts["no_answer"] = self.scores.no_answer
-        scored = sum(bool(epoch.scores) for epoch in epochs)
-        self.is_even &= scored == (self._scored_epochs if self._scored_epochs is not None else scored)
-        self._scored_epochs = scored
+        self._scored_epochs.add(sum(bool(epoch.scores) for epoch in epochs))
         row = Row(
             line=group.line,
             id=group.id,
@@ -296,10 +286,10 @@ class RowMaker:
             ],
             answers=answers or None,
             failed="" if answers else epochs[0].failed,
-            data=data,
+            data=group.metadata,
         )
         if group.choices is None:
-            row.gold = _to_golds(group.target)
+            row.gold = [text for text in group.target if text.strip()]
             if not row.gold and self.needs_gold:
                 row.unscored = "the sample has no target"
             elif self.takes_all and len(row.gold) > 1:
@@ -330,13 +320,13 @@ class RowMaker:
                     for epoch in answered
                     if epoch.shown and epoch.answer is not None
                 ]
-        names = multiple_choice.labels(len(texts))
+        names = list(map(multiple_choice.label, range(len(texts))))
         row.options = dict(zip(names, [texts[original] for original in order], strict=True))
-        right = self._read_target(group)
-        if right is None and not self.needs_gold:
-            return
+        right = group.right
         if right is None:
-            row.unscored = row.unscored or f"the target {show(group.target)} names none of the options"
+            shown = group.target[0] if len(group.target) == 1 else group.target
+            said = f"the target {show(shown)} names none of the options" if self.needs_gold else ""
+            row.unscored = row.unscored or said
             return
         row.gold = [name for name, original in zip(names, order, strict=True) if original in right]
         if len(right) > 1 and not self.takes_all:
@@ -369,14 +359,6 @@ def _why_failed(sample: Sample) -> str:
         kind = sample.limit.get("type") if isinstance(sample.limit, dict) else sample.limit
         return f"limit: {kind}" if kind else "no output"
     return ""
-
-
-def _resolve_all(target: str | list[str], texts: Texts) -> str | list[str]:
-    return texts.resolve(target) if isinstance(target, str) else [texts.resolve(text) for text in target]
-
-
-def _to_golds(target: str | list[str]) -> list[str]:
-    return [text for text in ([target] if isinstance(target, str) else target) if text.strip()]
 
 
 def _sum_logprobs(choice: Choice) -> float | None:

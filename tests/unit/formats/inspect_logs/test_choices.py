@@ -14,8 +14,8 @@ SHUFFLED = header(plan={"steps": [{"solver": "multiple_choice", "params": {"shuf
 
 @pytest.mark.parametrize(
     ("target", "positions"),
-    [("A", [0]), ("c", [2]), ("AC", [0, 2]), ("C,A", [0, 2]), (["A", "C"], [0, 2]), ("A B", [0, 1]), ("D", None),
-     ("", None), ([], None), ("Anda", None), ("1", None)],
+    [(["A"], [0]), (["c"], [2]), (["AC"], [0, 2]), (["C,A"], [0, 2]), (["A", "C"], [0, 2]), (["A B"], [0, 1]),
+     (["D"], None), ([""], None), ([], None), (["Anda"], None), (["1"], None), (["ß"], None), (["²"], None)],
 )  # fmt: skip
 def test_letters(target, positions) -> None:
     assert read_target(target, RIVERS, letters=True) == positions
@@ -24,19 +24,19 @@ def test_letters(target, positions) -> None:
 def test_the_27th_option_is_1() -> None:
     many = [f"option {n}" for n in range(30)]
     assert [label(n) for n in (0, 25, 26, 29)] == ["A", "Z", "1", "4"]
-    assert read_target("2", many, letters=True) == [27]
+    assert read_target(["2"], many, letters=True) == [27]
 
 
 @pytest.mark.parametrize(
     ("target", "choices", "positions"),
     [
-        ("Brell", RIVERS, [1]),
+        (["Brell"], RIVERS, [1]),
         (["Cosk ", "Anda"], RIVERS, [2, 0]),
-        ("B", RIVERS, [1]),
-        ("A", ["A", "B"], [0]),
-        ("A", ["B", "A"], None),  # the first option, or the one that reads "A"
-        ("Dwin", RIVERS, None),
-        ("A", ["A", "A"], None),
+        (["B"], RIVERS, [1]),
+        (["A"], ["A", "B"], [0]),
+        (["A"], ["B", "A"], None),  # the first option, or the one that reads "A"
+        (["Dwin"], RIVERS, None),
+        (["A"], ["A", "A"], None),
     ],
 )
 def test_without_the_scorer_for_it_a_target_may_be_a_text(target, choices, positions) -> None:
