@@ -24,7 +24,7 @@ print(json.dumps(sorted(sys.modules)))
 HEAVY = {"datasets", "nltk", "pandas", "pyarrow", "rich", "sacrebleu", "scipy", "torch"}
 OTHERS = {
     "helm.benchmark.metrics.metric",
-    "helm_ext.analysis.runs",
+    "helm_ext.analysis.suite",
     "helm_ext.cli.score",
     "helm_ext.hub",
     "helm_ext.parsing.phrases",

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
-    from helm_ext.analysis.runs import FinishedRun, find_runs, read_run
-    from helm_ext.analysis.suite import Suite, read_suite
+    from helm_ext.analysis.suite import FinishedRun, Suite, find_runs, read_run, read_suite
 
 __all__ = ["FinishedRun", "Prediction", "Suite", "find_runs", "read_run", "read_suite"]
-
-_MODULES = {"Prediction": "predictions", "Suite": "suite", "read_suite": "suite"}
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +17,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'runs')}"), name)
+    return getattr(import_module(f"{__name__}.{'predictions' if name == 'Prediction' else 'suite'}"), name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from helm_ext.analysis.judged import read_judged
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, did_you_mean
 from helm_ext.scoring.corrected_scores import (
     JudgedScore,

@@ -12,7 +12,7 @@ from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, UNSCORED, list_
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
     from helm_ext.scoring.statistics import Interval
 
 

@@ -1,29 +1,141 @@
-"""A row of a finished run: one instance in one trial, what was asked, what came back, and what it scored.
+"""A row of a finished run: one instance in one trial, what was asked, what came back, how that was read and scored.
 
 Most rows are one request. Where a method asks about each option by itself, or about each piece of a long text, the
 requests of one instance and trial are one row, in the order in which they were made.
+
+What the completions of a row were scored as is told from the files of its run:
+
+| the run                         | the answer                                                                     |
+|---------------------------------|--------------------------------------------------------------------------------|
+| of ours, options                | the option that the completion was read as; none where it was unmapped          |
+| of ours, text                   | the text after `extract`, `strip`, `lower`; of a list, its segments             |
+| of HELM's, `output_mapping`     | the option whose label the completion is, as HELM reads it                      |
+| of HELM's, text                 | the completion without white space around it                                    |
+| log-likelihoods of each option  | the option that HELM found likeliest (its stat `predicted_index`)               |
+
+No code is run that a file names: where a checkout of the user's did the postprocessing, the answer is not known.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.answers import Read, Reader
+from helm_ext import parsing
 from helm_ext.analysis.json_arrays import read_array
 from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
-from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY
+from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring
+from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.judging.judgement import question_text
 
 JSONObject = dict[str, Any]
 
+_OUR_METRIC = "helm_ext.scoring.metrics.EvalSetMetric"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read in the completions of a row."""
+
+    text: str | None
+    """None: nothing was (`unmapped`), or it is not known what."""
+    label: str | None
+    """Of the option, where completions are read as labels."""
+    method: str
+    """`label`, `label_exact`, `regex`, `list`, `text`, `log_likelihood`, or `unknown`."""
+
+
+Reader = Callable[[Sequence[JSONObject], "Mapping[str, str] | None"], Read]
+"""From the completions of one request and the row's options (label to text) to what was read."""
+
+
+def make_reader(run_spec: JSONObject) -> Reader:
+    """Return what reads completions of a run as its metric did."""
+    spec = run_spec["adapter_spec"]
+    pattern = spec.get("output_mapping_pattern")
+    metric = next((metric for metric in run_spec["metric_specs"] if _is_ours(metric["class_name"])), None)
+    if metric is not None and not (metric.get("args") or {}).get("root"):  # a folder of the user's with code in it
+        return _our_reader(metric, pattern, multi_label=bool(spec.get("multi_label")))
+    if metric is None and all(metric["class_name"].startswith("helm.") for metric in run_spec["metric_specs"]):
+        return lambda completions, options: _read_as_helm(completions, options, pattern)
+    return lambda completions, options: Read(None, None, "unknown")  # noqa: ARG005
+
+
+def _is_ours(class_name: str) -> bool:
+    """Whether a metric is our `EvalSetMetric`, or a format's own one that derives from it."""
+    if class_name == _OUR_METRIC or not class_name.startswith("helm_ext."):
+        return class_name == _OUR_METRIC
+    from helm.common.object_spec import get_class_by_name
+
+    from helm_ext.scoring.metrics import EvalSetMetric
+
+    found = get_class_by_name(class_name)
+    return isinstance(found, type) and issubclass(found, EvalSetMetric)
+
+
+def _our_reader(metric_spec: JSONObject, pattern: str | None, *, multi_label: bool) -> Reader:
+    from helm_ext.scoring.answers import AnswerReader
+
+    arguments, post = metric_spec.get("args") or {}, None
+    if metric_spec["class_name"] == _OUR_METRIC:  # its module takes seconds to import
+        known = {field.name for field in fields(Scoring)}
+        scoring = Scoring(**{name: value for name, value in arguments.items() if name in known})
+    else:
+        from helm.common.object_spec import get_class_by_name
+
+        own = get_class_by_name(metric_spec["class_name"])(**arguments)
+        scoring, post = own.scoring, own.get_postprocess()
+        """What a completion goes through before it is read."""
+    reader = AnswerReader(scoring, pattern, multi_label=multi_label)
+    method = "list" if reader.is_list else "regex" if scoring.extract is not None or post is not None else "text"
+
+    def read(completions: Sequence[JSONObject], options: Mapping[str, str] | None) -> Read:
+        if reader.is_exact and len(completions) > 1:
+            completions = sorted(completions, key=lambda completion: -(completion.get("logprob") or 0.0))
+        answers = [
+            reader.read(
+                completion["text"] if post is None else post(completion["text"]),
+                options,
+                is_cut_off=parsing.is_cut_off(completion.get("finish_reason")),
+            )
+            for completion in completions
+        ]
+        if options is None:
+            if all(answer.unmatched for answer in answers):
+                return Read(None, None, method)
+            if reader.is_list:
+                return Read("; ".join(reader.split([answer.text for answer in answers])), None, method)
+            return Read(answers[0].text.strip(), None, method)
+        how = "label_exact" if reader.is_exact else "label"
+        counted = answers if reader.is_list else answers[:1]
+        labels = [label for answer in counted for label in answer.labels]
+        if not labels:
+            return Read(None, None, how)
+        chosen = [option for answer in counted for option in answer.options if option]
+        return Read(", ".join(chosen), ", ".join(labels), how)
+
+    return read
+
+
+def _read_as_helm(completions: Sequence[JSONObject], options: Mapping[str, str] | None, pattern: str | None) -> Read:
+    """Restate how `compute_reference_metrics` reads a row (helm/benchmark/metrics/evaluate_reference_metrics.py)."""
+    text = max(completions, key=lambda completion: completion.get("logprob") or 0.0)["text"].strip()
+    if options is None:
+        return Read(text, None, "text")
+    if pattern:
+        with limit_pattern(pattern, text):
+            match = re.search(pattern, text)
+        text = "" if match is None else match.group(1) if match.groups() else match.group(0)
+    return Read(options.get(text), text if text in options else None, "label_exact")
+
+
 _CORRECT = "correct"
-_ORIGINAL = "original"
 
 
 @dataclass(kw_only=True)
@@ -118,15 +230,14 @@ def read_predictions(states_path: Path, stats: RowStats, read: Reader, *, keeps_
     `keeps_zero`: HELM writes a log-probability of 0 for one that nobody measured. Whether rows with a stat `logprob`
     were certainly measured, so that a 0 of theirs is one. Raises ValueError, KeyError or OSError for broken files.
     """
-    states = read_array(states_path, "request_states")
-    for key, group in groupby(states, key=_key_of):
+
+    def find_key(state: JSONObject) -> RowKey:
+        instance = state["instance"]
+        return row_key(instance["id"], instance.get("perturbation"), state["train_trial_index"])
+
+    for key, group in groupby(read_array(states_path, "request_states"), key=find_key):
         row_stats = stats.get(key)
         yield _to_prediction(key, list(group), row_stats, read, keeps_zero=keeps_zero and "logprob" in row_stats)
-
-
-def _key_of(state: JSONObject) -> RowKey:
-    instance = state["instance"]
-    return row_key(instance["id"], instance.get("perturbation"), state["train_trial_index"])
 
 
 def _to_prediction(
@@ -147,12 +258,26 @@ def _to_prediction(
         for state, result in answered
         for completion in result["completions"]
     ]
-    references = [_to_reference(reference) for reference in instance.get("references") or ()]
+    references: list[JSONObject] = [
+        {"text": one["output"].get("text") or "", "correct": _CORRECT in (one.get("tags") or ())}
+        for one in instance.get("references") or ()
+    ]
+    likelihoods = extra.get("likelihoods") or []
     options = extra.get("labels") or first.get("output_mapping") or None
     times = [result["request_time"] for result in results if result.get("request_time") is not None]
     dates = [result["request_datetime"] for result in results if result.get("request_datetime") is not None]
     errors = [result["error"] for result in results if result.get("error")]
     own = {name: value for name, value in extra_data.items() if name != EXTRA_KEY}
+
+    def make_read() -> Read:
+        if first.get("reference_index") is not None:
+            chosen = (stats.get("predicted_index") or {}).get("mean")
+            return Read(None if chosen is None else references[int(chosen)]["text"], None, "log_likelihood")
+        if len(answered) != 1:  # pieces of a long text: nothing is read in them
+            return Read(None, None, "unknown")
+        found = read(answered[0][1]["completions"], options)
+        return replace(found, method="log_likelihood") if likelihoods else found
+
     return Prediction(
         instance_id=key[0],
         trial=key[2],
@@ -165,8 +290,8 @@ def _to_prediction(
         references=references,
         options=options,
         completions=completions,
-        likelihoods=_likelihoods(first),
-        make_read=partial(_read, first, completions, answered, references, options, stats, read),
+        likelihoods=likelihoods,
+        make_read=make_read,
         left_out=left_out,
         error=errors[0] if errors else None,
         request_time=math.fsum(times) if len(times) == len(states) and not left_out else None,
@@ -194,48 +319,15 @@ def _find_media(instance: JSONObject, own: JSONObject, unknown: JSONObject) -> l
     return [*found, *(noted if isinstance(noted, list) else ())]
 
 
-def _read(
-    first: JSONObject,
-    completions: Sequence[JSONObject],
-    answered: Sequence[tuple[JSONObject, JSONObject]],
-    references: Sequence[JSONObject],
-    options: Mapping[str, str] | None,
-    stats: Mapping[str, JSONObject],
-    read: Reader,
-) -> Read:
-    """Return what the row's completions were scored as."""
-    if first.get("reference_index") is not None:
-        chosen = (stats.get("predicted_index") or {}).get("mean")
-        return Read(None if chosen is None else references[int(chosen)]["text"], None, "log_likelihood")
-    if not completions:
-        return Read(None, None, "unknown")
-    if len(answered) > 1:  # pieces of a long text: nothing is read in them
-        return Read(None, None, "unknown")
-    found = read(answered[0][1]["completions"], options)
-    return replace(found, method="log_likelihood") if _likelihoods(first) else found
-
-
-def _likelihoods(state: JSONObject) -> list[JSONObject]:
-    """Return the log-probabilities of the options, of a row that was recorded so."""
-    extra: JSONObject = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
-    return extra.get("likelihoods") or []
-
-
-def _to_reference(reference: JSONObject) -> JSONObject:
-    return {"text": reference["output"].get("text") or "", "correct": _CORRECT in (reference.get("tags") or ())}
-
-
 def _to_completion(completion: JSONObject, state: JSONObject, *, keeps_zero: bool) -> JSONObject:
     logprob = completion.get("logprob")
     reason = completion.get("finish_reason")
-    made = {
+    is_measured = logprob is not None and math.isfinite(logprob) and (keeps_zero or logprob)
+    return {
         "text": completion["text"],
-        "logprob": logprob if logprob or (keeps_zero and logprob is not None) else None,
+        "logprob": logprob if is_measured else None,
         "finish_reason": (reason.get("reason") if isinstance(reason, dict) else None) or None,
         "thinking": (completion.get("thinking") or {}).get("text"),
         "reference_index": state.get("reference_index"),
         "request_mode": state.get("request_mode"),
     }
-    if made["logprob"] is not None and not math.isfinite(made["logprob"]):
-        made["logprob"] = None
-    return made

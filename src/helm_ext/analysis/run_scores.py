@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -25,7 +25,7 @@ from helm_ext.scoring.statistics import Interval, answers_interval, mean_interva
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
     from helm_ext.scoring.corrected_scores import Seen
 
 _USUAL = ("exact_match", "quasi_exact_match", "normalized_exact_match", "f1_score", "rouge_l")
@@ -56,7 +56,8 @@ class ScoredRow:
     by_trial: tuple[float, ...] = ()
     """The score of each trial, where there are several."""
     seen: Seen | None = None
-    """What judges and people said of the answer, where the score is a judge's."""
+    """What judges and people said of the answer, where the score is a judge's, and the row has one answer: labels are
+    of the first alone."""
 
 
 @dataclass(slots=True)
@@ -154,26 +155,26 @@ class RunScores:
         score = row.score(self.metric)
         if score is None:
             self.without.add(row.instance_id)
-        else:
-            _add(self.rows, row, score, self.metric, self.key)
-            if row.judgements:
-                self._note_judgements(row)
+            return True
+        known = self.rows.get(row.instance_id)
+        if known is not None:
+            known.by_trial = (*(known.by_trial or (known.score,)), score)
+            known.score += (score - known.score) / len(known.by_trial)
+            known.seen = None
+            return True
+        belongs = row.cluster or "" if self.key is None else _find_cluster(row, self.key)
+        made = self.rows[row.instance_id] = ScoredRow(score, _digest(row), row.groups, belongs)
+        answers, noise = row.score(f"{self.metric}{ANSWERS}"), row.score(f"{self.metric}{NOISE}")
+        if answers is not None:
+            made.answers, made.noise = answers, math.nan if noise is None else noise
+        named = _JUDGED.fullmatch(self.metric)
+        if named is not None and row.judgements and not self.completions:
+            from helm_ext.analysis.judged import judge_row
+            from helm_ext.scoring.corrected_scores import see
+
+            said, by = judge_row(self.run, row).list_said(named["criterion"]), named["by"]
+            made.seen = see(one for one in said if by is None or one.kind == "human" or one.by == by)
         return True
-
-    def _note_judgements(self, row: Prediction) -> None:
-        """Keep what was said of an answer, where the metric is what a judge says of it.
-
-        Not where a row has several answers: labels are of the first one alone.
-        """
-        named, scored = _JUDGED.fullmatch(self.metric), self.rows[row.instance_id]
-        if named is None:
-            return
-        from helm_ext.analysis.judged import judge_row
-        from helm_ext.scoring.corrected_scores import see
-
-        said, by = judge_row(self.run, row).list_said(named["criterion"]), named["by"]
-        found = see(one for one in said if by is None or one.kind == "human" or one.by == by)
-        scored.seen = None if scored.by_trial or self.completions else found
 
     def finish(self) -> None:
         """Check what was seen. Raises DatasetIntegrityError where no row has a score, RunEntryError for the cluster."""
@@ -190,7 +191,7 @@ def is_wrong(score: float, *, lower_is_better: bool) -> bool:
 
 def find_main_metric(run: RunFiles) -> str:
     """Return the stat that reports show of a run. Raises RunEntryError where a run of HELM's own has no usual one."""
-    main = run.run_spec["scenario_spec"].get("args", {}).get("main_metric")
+    main = run.scenario_arguments.get("main_metric")
     if main is not None and run.is_ours:
         return str(main)
     names = find_scores(run.row_stats.names)
@@ -222,7 +223,7 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
     lower = is_lower_better(run.run_spec, name)
     return RunScores(
-        run, _model(run), _dataset(run), _title(run), name,
+        run, run.model, _dataset(run), _title(run), name,
         lower_is_better=lower, completions=_find_completions(run), key=cluster, split=_find_split(run), instead=instead,
     )  # fmt: skip
 
@@ -249,7 +250,7 @@ def _find_completions(run: RunFiles) -> str:
 def _find_split(run: RunFiles) -> str | None:
     """Return the split that leaderboards show: our scenarios name it, of HELM's own it is nearly always `test`."""
     if run.is_ours:
-        return str((run.run_spec["scenario_spec"].get("args") or {}).get("main_split", "test"))
+        return str(run.scenario_arguments.get("main_split", "test"))
     return "test" if any(name.get("split") == "test" for name in run.row_stats.kinds.values()) else None
 
 
@@ -262,20 +263,7 @@ def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     return found
 
 
-def _add(rows: dict[str, ScoredRow], row: Prediction, score: float, metric: str, cluster: str | None) -> None:
-    known = rows.get(row.instance_id)
-    if known is not None:
-        known.by_trial = (*(known.by_trial or (known.score,)), score)
-        known.score += (score - known.score) / len(known.by_trial)
-        return
-    belongs = row.cluster or "" if cluster is None else find_cluster(row, cluster)
-    made = rows[row.instance_id] = ScoredRow(score, _digest(row), row.groups, belongs)
-    answers, noise = row.score(f"{metric}{ANSWERS}"), row.score(f"{metric}{NOISE}")
-    if answers is not None:
-        made.answers, made.noise = answers, math.nan if noise is None else noise
-
-
-def find_cluster(row: Prediction, key: str) -> str:
+def _find_cluster(row: Prediction, key: str) -> str:
     """Return what a row belongs to; its own id where it has no such key: then it belongs to nothing else."""
     # Keys that a format does not know are kept by where they stood: {"instance": {...}, "state": {...}}.
     inner = [value for value in row.data.values() if isinstance(value, Mapping)]
@@ -288,14 +276,9 @@ def find_cluster(row: Prediction, key: str) -> str:
     return row.instance_id
 
 
-def _model(run: RunFiles) -> str:
-    spec = run.adapter_spec
-    return str(spec.get("model") or spec.get("model_deployment") or "").removeprefix("recorded/")
-
-
 def _title(run: RunFiles) -> str:
     """Return the scenario's name; of HELM's own with its arguments, as in a run's name: `mmlu:subject=anatomy`."""
-    arguments = run.run_spec["scenario_spec"].get("args") or {}
+    arguments = run.scenario_arguments
     if run.is_ours or not arguments:
         return run.scenario_name
     return f"{run.scenario_name}:{','.join(f'{key}={value}' for key, value in arguments.items())}"
@@ -303,8 +286,7 @@ def _title(run: RunFiles) -> str:
 
 def _dataset(run: RunFiles) -> str:
     """Return what runs of one dataset agree in: the digest of its questions, or what HELM makes the rows of."""
-    spec = run.run_spec["scenario_spec"]
-    given = spec.get("args") or {}
+    spec, given = run.run_spec["scenario_spec"], run.scenario_arguments
     if run.is_ours and "digest" in given:
         return str(given.get("questions") or given["digest"])
     return orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
@@ -314,3 +296,46 @@ def _digest(row: Prediction) -> bytes:
     right = sorted((reference["text"], reference["correct"]) for reference in row.references)
     asked = [row.input, row.messages if not row.input else None, right, *row.media]
     return hashlib.blake2b(orjson.dumps(asked), digest_size=8).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRow:
+    """One row that the main metric calls wrong, in its first trial."""
+
+    instance_id: str
+    score: float
+    question: str
+    options: dict[str, str] | None
+    """Label to text, where completions are read as labels."""
+    gold: list[str]
+    answer: str | None
+    """The first completion; None where there is none."""
+    read: str | None
+    """What it was scored as; None where nothing was read in it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row, for programs."""
+        return asdict(self)
+
+
+def find_wrong(run: RunFiles, most: int) -> tuple[list[WrongRow], int]:
+    """Return the first `most` wrong rows of the run's main split, in file order, and how many there are.
+
+    Wrong: a score below 0.5, above it where lower is better. Rows without a score are none of them. Raises
+    RunEntryError for a run without a main metric, DatasetError for broken files.
+    """
+    scores = open_scores(run)
+    found: list[WrongRow] = []
+    total = 0
+    for row in run.predictions():
+        score = row.score(scores.metric)
+        if row.trial or not scores.see(row) or score is None:
+            continue
+        if is_wrong(score, lower_is_better=scores.lower_is_better):
+            total += 1
+            if len(found) < most:
+                answer = str(row.completions[0]["text"]) if row.completions else None
+                found.append(
+                    WrongRow(row.instance_id, score, row.question, row.options, row.gold, answer, row.read.text)
+                )
+    return found, total

@@ -1,19 +1,94 @@
-"""A suite of finished runs in a notebook: rows, scores with intervals and comparisons as tables."""
+"""Finished runs in folders, of any HELM scenario; in a notebook, their rows, scores and comparisons as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from helm_ext.analysis.comparing import compare_runs
-from helm_ext.analysis.run_scores import read_scores
-from helm_ext.analysis.runs import FinishedRun, find_runs
+from helm_ext.analysis.runs import RUN_FILES, RunFiles
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError
+from helm_ext.errors.missing import describe_missing
 
 if TYPE_CHECKING:
     import datasets
     import pandas as pd
+
+
+class FinishedRun(RunFiles):
+    """A finished run of any HELM scenario, ours and HELM's own. Its rows are read when they are asked for."""
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The rows as `to_pandas` returns them. Raises HelmExtError where pandas is not installed."""
+        try:
+            return self.to_pandas()
+        except ModuleNotFoundError as error:
+            raise HelmExtError(describe_missing(error)) from error
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame with the columns of docs/how-to/export.md. All of them are in memory."""
+        return Suite((self,)).to_pandas()
+
+
+def read_run(path: str | Path) -> FinishedRun:
+    """Return the finished run of a folder, `benchmark_output/runs/SUITE/NAME`.
+
+    Raises DatasetNotFoundError where there is none, DatasetIntegrityError where the run is not finished.
+    """
+    folder = Path(path)
+    if folder.is_file():
+        raise DatasetNotFoundError(
+            f"{folder}: a file, and no folder of runs\n  hint: helm-ext score makes runs of recorded outputs, in "
+            "benchmark_output/runs/score; helm-run those of a model"
+        )
+    if not folder.is_dir():
+        raise DatasetNotFoundError(
+            f"{folder}: no such folder\n  hint: a run's folder is benchmark_output/runs/SUITE/RUN"
+        )
+    missing = [name for name in RUN_FILES if not (folder / name).is_file()]
+    if len(missing) == len(RUN_FILES):
+        raise DatasetNotFoundError(f"{folder}: no run: none of HELM's files is in it ({', '.join(RUN_FILES)})")
+    if missing:
+        raise DatasetIntegrityError(f"{folder}: the run is not finished: no {', '.join(missing)}")
+    return FinishedRun(folder)
+
+
+def find_runs(paths: Iterable[str | Path]) -> tuple[list[FinishedRun], list[Path]]:
+    """Return the finished runs in these folders, and the folders of runs that are not finished.
+
+    A path is a run's folder, or one with runs somewhere below: a suite, `benchmark_output`. Raises
+    DatasetNotFoundError for a path without a finished run, and as `read_run` for a run's own folder.
+    """
+    runs: dict[Path, FinishedRun] = {}
+    unfinished: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if not path.is_dir() or any((path / name).is_file() for name in RUN_FILES):
+            run = read_run(path)
+            runs.setdefault(run.folder.resolve(), run)
+            continue
+        found = [Path(folder) for folder, _, files in os.walk(path) if not {*RUN_FILES}.isdisjoint(files)]
+        finished = [folder for folder in sorted(found) if all((folder / name).is_file() for name in RUN_FILES)]
+        if not finished:
+            raise _find_none(path, found)
+        unfinished.update(dict.fromkeys(folder for folder in found if folder not in finished))
+        for folder in finished:
+            runs.setdefault(folder.resolve(), FinishedRun(folder))
+    return list(runs.values()), list(unfinished)
+
+
+def _find_none(path: Path, found: list[Path]) -> DatasetNotFoundError:
+    """Return the error for a folder without a finished run. `found`: those with some of its files."""
+    from helm_ext.files.staged import COMMIT_LOCK
+
+    begun = sorted([*found, *(lock.parent for lock in path.rglob(COMMIT_LOCK))])
+    if begun:
+        hint = f"{begun[0].name} was begun and did not finish: start the same helm-run again"
+    else:
+        hint = "benchmark_output/runs/SUITE"
+    return DatasetNotFoundError(f"{path}: no finished run is in this folder\n  hint: {hint}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +117,8 @@ class Suite:
         `low` and `high` are null where nothing is known of them. Raises RunEntryError, DatasetError.
         """
         import pandas as pd
+
+        from helm_ext.analysis.run_scores import read_scores
 
         lines = []
         for run in self.runs:
@@ -75,10 +152,12 @@ class Suite:
         """
         import pandas as pd
 
+        from helm_ext.analysis.comparing import compare_runs
+        from helm_ext.analysis.run_scores import read_scores
+
         scores = [read_scores(run, metric, cluster) for run in self.runs]
         results, _ = compare_runs(scores, baseline=baseline, allow_different=allow_different, slices=slices)
-        lines: list[dict[str, Any]] = [result.to_json() for result in results]
-        return pd.DataFrame(lines)
+        return pd.DataFrame([result.to_json() for result in results])
 
 
 def read_suite(*paths: str | Path) -> Suite:

@@ -20,8 +20,8 @@ from helm_ext.errors import HelmExtError, RunEntryError, count
 
 if TYPE_CHECKING:
     from helm_ext.analysis.pairs import Flip, PairResult
-    from helm_ext.analysis.run_files import RunFiles
     from helm_ext.analysis.run_scores import RunScores
+    from helm_ext.analysis.runs import RunFiles
 
 _CANNOT_TELL = 3
 """Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""

@@ -18,7 +18,7 @@ import msgspec
 from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import RowKey
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.judge_unclear import ask_unclear, why_not_unclear
 from helm_ext.cli.output import echo
 from helm_ext.clients.asking import notes_of

@@ -126,7 +126,7 @@ def _read_runs(folders: Sequence[Path]) -> dict[str, dict[RowKey, JudgedRow]]:
     """Return the rows of runs, by the runs' names. Raises HelmExtError."""
     from helm_ext.analysis.judged import read_judged
     from helm_ext.analysis.labelling import key_of
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
 
     found = {}
     for folder in folders:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from helm_ext.analysis.labelling import question_of
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.output import echo
 from helm_ext.errors import RunEntryError, count
 from helm_ext.judging.rubrics import load_rubric

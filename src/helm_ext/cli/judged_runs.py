@@ -14,7 +14,7 @@ import orjson
 import typer
 
 from helm_ext.analysis.row_stats import RowKey, row_key
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
 from helm_ext.cli.output import echo
 from helm_ext.cli.score import score_again

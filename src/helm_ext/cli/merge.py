@@ -38,7 +38,7 @@ def merge(
     overlap, or that are not whole are refused.
     """
     from helm_ext.analysis import find_runs
-    from helm_ext.analysis.run_files import RUN_FILES
+    from helm_ext.analysis.runs import RUN_FILES
     from helm_ext.engines.progress import Progress
     from helm_ext.planning.merged import join_run_specs, read_run_spec
     from helm_ext.running.merging import merge_runs, open_shard

@@ -34,7 +34,7 @@ from helm_ext.scoring.stat_names import (
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.analysis.wrong_rows import WrongRow
+    from helm_ext.analysis.run_scores import WrongRow
 
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
@@ -247,7 +247,7 @@ def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
 
 def _count_slices(run_spec: RunSpec, folder: Path, names: Iterable[str]) -> dict[str, int]:
     """Return by the name of a slice's score, `exact_match@subject=law`, how many rows of the main split are in it."""
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
 
     split = run_spec.scenario_spec.args.get("main_split", "test")
     numbers: Counter[str] = Counter()
@@ -365,7 +365,7 @@ def _list_uncorrected(run_spec: RunSpec, folder: Path) -> list[str]:
     if not lacking:
         return []
     from helm_ext.analysis.judge_check import find_refusals
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
 
     return [
         f"note: {judge_stat(criterion)} is the judge's own number, not corrected by people's labels: {reason}; "

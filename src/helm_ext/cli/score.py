@@ -39,7 +39,7 @@ from helm_ext.formats import files_in
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.analysis.wrong_rows import WrongRow
+    from helm_ext.analysis.run_scores import WrongRow
     from helm_ext.formats import Format
 
 _SHOWN_WARNINGS = 10
@@ -282,7 +282,7 @@ def parse_show(given: str) -> int:
 
 def _find_wrong(folder: Path, most: int) -> tuple[list[WrongRow], int]:
     from helm_ext.analysis import read_run
-    from helm_ext.analysis.wrong_rows import find_wrong
+    from helm_ext.analysis.run_scores import find_wrong
 
     with without_output():
         return find_wrong(read_run(folder), most)

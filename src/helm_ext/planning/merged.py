@@ -17,7 +17,6 @@ import dacite
 from helm.benchmark.run_spec import RunSpec
 from helm.common.object_spec import get_class_by_name
 
-from helm_ext.analysis.run_files import MERGED
 from helm_ext.errors import RunEntryError, show
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.formats.scenario import EvalSetScenario
@@ -26,10 +25,12 @@ from helm_ext.planning.names import MAX_FILE_NAME, cut, fit_arguments
 from helm_ext.scoring.breakdown import SUB_SPLIT
 
 if TYPE_CHECKING:
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
 
 JSONObject = dict[str, Any]
 
+_MERGED = "merged"
+"""The argument of a metric of `run_spec.json` that says what a merged run was made of: `runs`, `rows`."""
 _OF_SHARDS = frozenset({"digest", "questions", "live_rows", "main_split"})
 """Arguments of scenarios that are of each file, those aside that name the data."""
 _NOT_SHOWN = ("eval_cache", "groups")
@@ -86,7 +87,7 @@ def join_run_specs(runs: Sequence[RunFiles], rows: Sequence[int], *, name: str |
     merged["metric_specs"] = _join_metrics(specs)
     shards = [{"run": run, "rows": number} for run, number in zip(names, rows, strict=True)]
     full = arguments if fitted != arguments else {}
-    told = {**full, MERGED: {"runs": shards, "rows": sum(rows)}}
+    told = {**full, _MERGED: {"runs": shards, "rows": sum(rows)}}
     merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": told})
     return _to_run_spec(merged)
 
@@ -132,7 +133,7 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
             f"{run.folder}: its file is a {source.get('tool')} file: what its columns and golds mean is told by all of "
             "its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
         )
-    if any(MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"]):
+    if any(_MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"]):
         raise RunEntryError(f"{run.folder}: is a merged run\n  hint: name the runs that it was made of")
 
 
@@ -142,7 +143,7 @@ def _arguments(spec: JSONObject) -> JSONObject:
     if "arguments" not in arguments:
         return arguments
     full = next(dict(one["args"]) for one in spec["metric_specs"] if one["class_name"] == RUN_ARGUMENTS)
-    return {key: value for key, value in full.items() if key != MERGED}
+    return {key: value for key, value in full.items() if key != _MERGED}
 
 
 def _names_data(spec: JSONObject) -> frozenset[str]:

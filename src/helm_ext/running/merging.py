@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
     from numpy.typing import NDArray
 
-    from helm_ext.analysis.run_files import RunFiles as FinishedFiles
+    from helm_ext.analysis.runs import RunFiles as FinishedFiles
     from helm_ext.engines.progress import Progress
     from helm_ext.evalset import RunScoring
 

@@ -11,7 +11,7 @@ import pytest
 import request_states_files as files
 from typer.testing import CliRunner
 
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli import app
 
 OPTIONS = ["iron", "mercury", "tin", "lead"]

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from helm_ext import plugin  # noqa: F401 - registers the run entries
 from helm_ext.analysis import find_runs
 from helm_ext.analysis.judged import read_judged
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli import app
 
 GPT, CLAUDE = "openai/gpt", "claude"

@@ -11,8 +11,8 @@ import request_states_files as files
 import run_entries
 from run_entries import MODEL, run, value
 
-from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.run_scores import read_scores
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.formats import get_format
 
 METRIC = "normalized_exact_match"

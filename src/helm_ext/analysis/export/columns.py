@@ -13,7 +13,7 @@ from typing import Any, Literal
 from helm_ext.analysis.export.lines import to_json
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 
 Kind = Literal[
     "text",

@@ -25,7 +25,7 @@ from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWr
 from helm_ext.analysis.export.lines import to_line
 from helm_ext.analysis.export.scores import find_main
 from helm_ext.analysis.row_stats import stat_key
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part

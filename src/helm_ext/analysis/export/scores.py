@@ -10,8 +10,8 @@ from typing import Any
 
 from helm_ext.analysis.export.columns import Column, Kind
 from helm_ext.analysis.judged import list_judged
-from helm_ext.analysis.run_files import RunFiles
 from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, open_scores
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.scores import find_scores
 from helm_ext.errors import RunEntryError
 from helm_ext.scoring.stat_names import CORRECTED

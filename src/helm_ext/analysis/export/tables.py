@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from helm_ext.analysis.export.columns import Column, Kind, find_columns, to_row
 from helm_ext.analysis.export.lines import to_json, to_line
-from helm_ext.analysis.run_files import RunFiles
+from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError
 from helm_ext.files.writing import no_formula, open_part
 

@@ -24,7 +24,7 @@ from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
-    from helm_ext.analysis.run_files import RunFiles
+    from helm_ext.analysis.runs import RunFiles
 
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 _OTHER_COUNTS = ("unmapped", "cut", "prompt truncated")
