@@ -2,8 +2,8 @@
 
     make mutants                                                # every module below, one after the other (hours)
     make mutants MUTANTS="scoring/scores/likelihoods"           # some of them, by the path under src/helm_ext
-    make mutants MUTANTS="--sample 80 scoring/* hub/archive"    # so many changes of each module, drawn at random
-    make mutants MUTANTS="--sample 80 --seed 1 hub/archive"     # others
+    make mutants MUTANTS="--sample 80 scoring/* files/archive"    # so many changes of each module, drawn at random
+    make mutants MUTANTS="--sample 80 --seed 1 files/archive"     # others
 
 Prints, for each module, how many of the changes the tests noticed, and each change that they did not. A change after
 which the program does the same is no fault of the tests: it stands in tests/mutants.md, with the reason. Exit code 1 if
@@ -53,22 +53,38 @@ TESTS = {
     "formats/request_states/plan": STATES,
     "formats/request_states/profile": STATES,
     "formats/ultraeval/sampling": ["unit/formats/ultraeval/test_sampling.py"],
-    "hub/archive": ["unit/hub/test_bundle_parts.py", "unit/hub/test_innodata_bundle.py"],
-    "hub/bundle": [
-        "unit/hub/test_bundle_parts.py",
-        "unit/hub/test_innodata_bundle.py",
+    "files/archive": [
+        "unit/formats/innodata/hub/test_bundle_parts.py",
+        "unit/formats/innodata/hub/test_innodata_bundle.py",
+    ],
+    "formats/innodata/hub/bundle": [
+        "unit/formats/innodata/hub/test_bundle_parts.py",
+        "unit/formats/innodata/hub/test_innodata_bundle.py",
         "unit/formats/innodata/test_innodata_recorded.py",
         "unit/formats/innodata/test_innodata_unread.py",
     ],
-    "hub/difference": ["unit/hub/test_difference.py"],
-    "hub/entries": ["unit/hub/test_entries.py", "unit/hub/test_operations.py"],
-    "hub/meta": ["unit/hub/test_bundle_parts.py", "unit/hub/test_innodata_bundle.py"],
-    "hub/operations": ["unit/hub/test_operations.py", "unit/hub/test_hub.py"],
-    "hub/packing": ["unit/hub/test_bundle_parts.py", "unit/hub/test_innodata_bundle.py"],
-    "hub/chat_records": ["unit/hub/test_bundle_parts.py", "unit/hub/test_innodata_records.py"],
-    "hub/storage": ["unit/hub/test_operations.py", "unit/hub/test_hub.py", "unit/hub/test_hub_shared.py"],
-    "hub/tables": ["unit/hub/test_tables.py"],
-    "hub/verifying": ["unit/hub/test_operations.py", "unit/hub/test_hub*.py"],
+    "formats/innodata/hub/contents": [
+        "unit/formats/innodata/hub/test_difference.py",
+        "unit/formats/innodata/hub/test_tables.py",
+    ],
+    "formats/innodata/hub/packing": [
+        "unit/formats/innodata/hub/test_bundle_parts.py",
+        "unit/formats/innodata/hub/test_innodata_bundle.py",
+    ],
+    "formats/innodata/hub/records": [
+        "unit/formats/innodata/hub/test_bundle_parts.py",
+        "unit/formats/innodata/hub/test_innodata_records.py",
+        "unit/formats/innodata/hub/test_innodata_bundle.py",
+    ],
+    "formats/innodata/hub/storage": [
+        "unit/formats/innodata/hub/test_operations.py",
+        "unit/formats/innodata/hub/test_hub*.py",
+    ],
+    "formats/innodata/hub/versioning": [
+        "unit/formats/innodata/hub/test_entries.py",
+        "unit/formats/innodata/hub/test_operations.py",
+        "unit/formats/innodata/hub/test_hub.py",
+    ],
     "parsing/labels": PARSING,
     "parsing/mentions": PARSING,
     "parsing/options": PARSING,
@@ -260,7 +276,7 @@ def try_module(module: str, sample: int | None, seed: int) -> bool:
 def main() -> None:
     """Try each module in a process of its own; exit code 1 if one of them was not enough."""
     arguments = argparse.ArgumentParser(description="Do the tests notice when the code is wrong?")
-    arguments.add_argument("modules", nargs="*", default=["*"], help='of src/helm_ext: "scoring/stops", "hub/*"')
+    arguments.add_argument("modules", nargs="*", default=["*"], help='of src/helm_ext: "scoring/stops", "*/hub/*"')
     arguments.add_argument("--sample", type=int, help="how many changes of each module to try, drawn at random")
     arguments.add_argument("--seed", type=int, default=0, help="of that draw")
     arguments.add_argument("--here", action="store_true", help="try the one module named in this process")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from helm_ext.analysis import read_run, read_suite
     from helm_ext.cli.notebooks import compare, score
+    from helm_ext.formats.innodata import hub
 
-__all__ = ["__version__", "compare", "read_run", "read_suite", "score"]
+__all__ = ["__version__", "compare", "hub", "read_run", "read_suite", "score"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,10 @@ def __getattr__(name: str) -> Any:
         from helm_ext import analysis
 
         return getattr(analysis, name)
+    if name == "hub":
+        from helm_ext.formats.innodata import hub
+
+        return hub
     if name in ("compare", "score"):
         from helm_ext.cli import notebooks
 

@@ -13,7 +13,7 @@ import pytest
 from processes import command, run_folders
 from recorded_runs import WORDS, few_rows, make_row, write
 
-from helm_ext.hub import pack
+from helm_ext.formats.innodata.hub import pack
 
 FILES = ("run_spec.json", "scenario_state.json", "stats.json", "per_instance_stats.json")
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")

@@ -19,7 +19,7 @@ from processes import fork, wait
 
 from helm_ext import hub
 from helm_ext.errors import HubError
-from helm_ext.formats.innodata import pack
+from helm_ext.formats.innodata.hub import pack
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub", "src/helm_ext/files")]
 

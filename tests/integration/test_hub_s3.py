@@ -11,9 +11,8 @@ from moto import server as moto_server
 
 from helm_ext import hub
 from helm_ext.errors import HubError
-from helm_ext.formats.innodata import pack
-from helm_ext.hub import operations
-from helm_ext.hub.storage import open_storage
+from helm_ext.formats.innodata.hub import pack, versioning
+from helm_ext.formats.innodata.hub.storage import open_storage
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub")]
 
@@ -76,7 +75,7 @@ def test_upload_load_damage(root, tmp_path):
 
 def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
     mine, theirs = make(tmp_path / "mine", "4"), make(tmp_path / "theirs", "5")
-    original = operations.claim
+    original = versioning.claim
     waiting = [theirs]
 
     def race(storage, *arguments):
@@ -84,7 +83,7 @@ def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
             hub.upload(waiting.pop(), root)
         return original(storage, *arguments)
 
-    monkeypatch.setattr(operations, "claim", race)
+    monkeypatch.setattr(versioning, "claim", race)
     assert hub.upload(mine, root).version.number == 2
     assert [version.number for version in hub.versions("demo", root)] == [1, 2]
     assert hub.verify(hub=root) == []

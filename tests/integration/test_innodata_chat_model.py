@@ -13,7 +13,8 @@ import pytest
 import tiny_model
 
 from helm_ext import hub
-from helm_ext.formats.innodata import pack, render_text
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.lowering import render_text
 
 pytestmark = [
     pytest.mark.slow,

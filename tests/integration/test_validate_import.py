@@ -26,7 +26,7 @@ OTHERS = {
     "helm.benchmark.metrics.metric",
     "helm_ext.analysis.suite",
     "helm_ext.cli.score",
-    "helm_ext.hub",
+    "helm_ext.formats.innodata.hub",
     "helm_ext.parsing.phrases",
 }
 """What other commands need, and completions that are more than a label."""

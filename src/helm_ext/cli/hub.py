@@ -11,7 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-import helm_ext.hub as hubs
+import helm_ext.formats.innodata.hub as hubs
 from helm_ext.cli.console import Console
 from helm_ext.cli.output import echo, status
 from helm_ext.errors import (
@@ -25,7 +25,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import DIGEST_LENGTH
-from helm_ext.hub.chat_records import parse_object
+from helm_ext.formats.innodata.hub.records import parse_object
 
 hub_app = typer.Typer(
     help="The Innodata Dataset Hub: chat datasets with immutable versions, in a folder or an object store.",

@@ -372,7 +372,7 @@ ULTRAEVAL = {
 
 
 def make_bundle(folder: Path) -> dict[str, Path]:
-    from helm_ext.formats.innodata import pack
+    from helm_ext.formats.innodata.hub import pack
 
     rows = [
         {"id": row["key"], "messages": [{"role": "user", "content": row["wording"]}], "expected": row["gold"]}

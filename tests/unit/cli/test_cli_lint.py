@@ -9,7 +9,7 @@ from lint_rows import row, write
 from typer.testing import CliRunner
 
 from helm_ext.cli import app, main
-from helm_ext.formats.innodata import pack
+from helm_ext.formats.innodata.hub import pack
 
 TWICE = [row("Who wrote Emma?", "Jane Austen"), row("Who wrote Emma?", "Jane Austen")]
 

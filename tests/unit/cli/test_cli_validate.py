@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from helm_ext.cli import app, main
 from helm_ext.cli.validate import NOT_CHECKED
-from helm_ext.formats.innodata import pack
+from helm_ext.formats.innodata.hub import pack
 
 GOOD = {
     "adapter_spec": {"max_train_instances": 0},

@@ -10,10 +10,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from helm_ext import hub
 from helm_ext.cli.convert import convert
 from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
-from helm_ext.formats import innodata, request_states
+from helm_ext.formats import request_states
+from helm_ext.formats.innodata import loading
 from helm_ext.formats.innodata.writing import to_bundle
 from helm_ext.formats.request_states.writing import to_json_lines
 from helm_ext.formats.ultraeval.facts import TaskFacts
@@ -46,9 +48,7 @@ def write_bundle(tmp_path, **attributes):
     ]
     (tmp_path / "t").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "r").write_text(json.dumps({"id": "c", "messages": CHAT, "expected": "four"}) + "\n")
-    return innodata.pack(
-        name="sums", test=tmp_path / "t", train=tmp_path / "r", attributes=attributes, target=tmp_path
-    ).path
+    return hub.pack(name="sums", test=tmp_path / "t", train=tmp_path / "r", attributes=attributes, target=tmp_path).path
 
 
 def write_file(tmp_path, states, name="qa", scoring=None, **spec):
@@ -84,7 +84,7 @@ def test_a_bundle_to_json_lines(tmp_path, run):
     path = write_bundle(tmp_path)
     done = run(path, "sums.jsonl")
     assert done.stdout == "sums.jsonl: 3 rows\n"
-    before, after = innodata.load(path=path), request_states.load("sums.jsonl")
+    before, after = loading.load(path=path), request_states.load("sums.jsonl")
     assert [instance.id for instance in after.instances if instance.split == "train"] == ["c"]
     found = [row for row in plain(after) if row[3] == "test"]
     for (id1, input1, references1, _, _), (id2, input2, references2, _, _) in zip(plain(before), found, strict=True):
@@ -131,7 +131,7 @@ def test_a_file_to_a_bundle_and_its_replies(tmp_path, run):
     assert done.stdout == "sums.zip: 3 rows\nreplies.jsonl: recorded completions\n"
     assert 'this one had max_tokens=9, temperature=0, stop=["\\n"], metrics=' in done.stderr
     assert "note: a text prompt becomes one user message" in done.stderr
-    found = innodata.load(path="sums.zip", replies="replies.jsonl")
+    found = loading.load(path="sums.zip", replies="replies.jsonl")
     assert [instance.id for instance in found.instances] == ["a", "b", "7"]
     assert found.instances[0].input.messages == [{"role": "user", "content": "Add.\nQ: 2+2?\nA:"}]
     statuses = [row_extra(instance)["recorded"]["status"] for instance in found.instances]
@@ -153,7 +153,7 @@ def test_the_prompt_of_a_bundle_is_the_one_that_helm_makes(tmp_path):
     adapter.adapter_spec = spec
     block = adapter.construct_example_prompt(evalset.instances[0], include_output=False, reference_index=None)
     wanted = Prompt(spec.global_prefix, spec.global_suffix, spec.instance_prefix, [], spec.instructions, [], block).text
-    (instance,) = innodata.load(path=tmp_path / "sums.zip").instances
+    (instance,) = loading.load(path=tmp_path / "sums.zip").instances
     assert instance.input.messages == [{"role": "user", "content": wanted}]
 
 
@@ -184,13 +184,13 @@ def test_what_a_bundle_cannot_hold(tmp_path, run, states, spec, loss):
     assert f"  - {loss}" in str(caught.value)
     assert not (tmp_path / "sums.zip").exists()
     assert f"lost: {loss}" in run(path, "sums.zip", "--lossy").stderr
-    assert innodata.check("sums.zip")[0] == []
+    assert loading.check("sums.zip")[0] == []
 
 
 def test_train_rows_become_the_train_split(tmp_path):
     path = write_file(tmp_path, [state("a"), state("b", split="train")])
     to_bundle(request_states.load(path), tmp_path / "sums.zip")
-    with innodata.open_bundle(tmp_path / "sums.zip") as bundle:
+    with hub.open_bundle(tmp_path / "sums.zip") as bundle:
         assert bundle.meta.sizes == {"test": 1, "train": 1}
 
 
@@ -198,7 +198,7 @@ def test_a_conversation_that_breaks_the_rules(tmp_path):
     messages = [{"role": "assistant", "content": "Hi"}]
     path = write_file(tmp_path, [state("a", input={"messages": messages})], method="chat")
     with pytest.raises(
-        DatasetIntegrityError, match=r'record "a": messages\[0\].role: the conversation must start with user'
+        DatasetIntegrityError, match=r'record "a": messages\[0\].role: user and assistant must alternate'
     ):
         to_bundle(request_states.load(path), tmp_path / "sums.zip", lossy=True)
 
@@ -271,7 +271,7 @@ def test_what_an_ultraeval_task_loses(tmp_path):
     for loss in ("the postprocess strip", "the perplexity rule", "worth a number"):
         assert loss in str(caught.value)
     found = to_bundle(task, tmp_path / "x.zip", losses=ULTRAEVAL.losses(task), lossy=True).path
-    assert innodata.load(path=found).instances[0].input.messages[0]["content"] == "head demo question"
+    assert loading.load(path=found).instances[0].input.messages[0]["content"] == "head demo question"
 
 
 @pytest.mark.parametrize(
@@ -295,5 +295,5 @@ def test_usage(tmp_path, run, arguments, error, message):
 
 def test_an_empty_train_split(tmp_path, run):
     (tmp_path / "t").write_text(json.dumps({"id": "a", "messages": CHAT, "expected": "4"}) + "\n")
-    path = innodata.pack(name="sums", test=tmp_path / "t", target=tmp_path).path
+    path = hub.pack(name="sums", test=tmp_path / "t", target=tmp_path).path
     assert run(path, "x.jsonl").stdout == "x.jsonl: 1 row\n"

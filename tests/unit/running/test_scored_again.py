@@ -20,7 +20,7 @@ import ultraeval_checkout
 from helm.benchmark.runner import Runner
 from run_entries import MODEL, run, stats
 
-from helm_ext.hub import pack
+from helm_ext.formats.innodata.hub import pack
 from helm_ext.running.runner import StreamingRunner
 
 WORDS = ("amber", "basin", "cedar", "delta", "ember", "fjord")

@@ -12,7 +12,7 @@ import table_files
 from helm.benchmark.runner import Runner
 from run_entries import completions, run, stats, value
 
-from helm_ext.hub import pack
+from helm_ext.formats.innodata.hub import pack
 from helm_ext.running.runner import StreamingRunner
 
 TOWNS = ("Rome", "Oslo", "Bern", "Lima")

@@ -21,15 +21,15 @@ def test_every_module_and_its_tests_are_there():
     for module in TESTS:
         assert (ROOT / "src/helm_ext" / f"{module}.py").is_file(), module
         assert find_tests(module)
-    assert choose_modules(["scoring/likelihood*", "hub/meta"]) == [
-        "hub/meta",
+    assert choose_modules(["scoring/likelihood*", "*/hub/records"]) == [
+        "formats/innodata/hub/records",
         "scoring/likelihood",
     ]
     with pytest.raises(SystemExit, match="no module of TESTS in tools/mutants.py has the name 'scoring/none'"):
         choose_modules(["scoring/none"])
 
 
-@pytest.mark.parametrize("room", ["parsing", "scoring", "scoring/scores", "hub"])
+@pytest.mark.parametrize("room", ["parsing", "scoring", "scoring/scores", "formats/innodata/hub"])
 def test_no_module_of_these_rooms_is_forgotten(room):
     with_functions = {
         f"{room}/{path.stem}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helm_ext.hub.chat_records import Record
+from helm_ext.formats.innodata.hub.records import Record
 
 MAX_ATTRIBUTES = 100
 """Reports are grouped by this many, the first ones by name: each row carries its values, and each has columns."""

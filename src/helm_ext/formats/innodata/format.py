@@ -73,7 +73,7 @@ class _Innodata(Format):
         """Freeze the version: a run says for ever which it was, also when it was asked for "the newest"."""
         if "dataset" not in arguments:
             return dict(arguments)
-        from helm_ext import hub
+        from helm_ext.formats.innodata import hub
 
         found = hub.resolve(arguments["dataset"], arguments.get("version"), arguments.get("hub"))
         return {**arguments, "version": found.version}
@@ -81,18 +81,18 @@ class _Innodata(Format):
     def load(self, **arguments: Any) -> EvalSet:
         """Read the records of one split. Raises DatasetError, HubError, RunEntryError."""
         from helm_ext.files import show_reading
-        from helm_ext.formats import innodata
+        from helm_ext.formats.innodata import loading
 
         with show_reading(self.name_source(arguments)):
-            return innodata.load(**arguments)
+            return loading.load(**arguments)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
         """Return all problems of a bundle and its counts; nothing is executed."""
         from helm_ext.files import show_reading
-        from helm_ext.formats import innodata
+        from helm_ext.formats.innodata import loading
 
         with show_reading(self.name_source(arguments)):
-            return innodata.check(**arguments)
+            return loading.check(**arguments)
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Show the run under the dataset's attributes too."""
@@ -100,21 +100,22 @@ class _Innodata(Format):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of records and of meta.json."""
-        from helm_ext.formats import innodata
+        from helm_ext.formats.innodata.hub.records import json_schema
 
-        return innodata.json_schema()
+        return json_schema()
 
     def load_demonstrations(self, **arguments: Any) -> EvalSet | None:
         """Return the train split of a bundle whose test split is converted; None when it is empty."""
-        from helm_ext.formats import innodata
+        from helm_ext.formats.innodata import loading
+        from helm_ext.formats.innodata.hub import open_bundle
 
         if arguments.get("split", "test") != "test":
             return None
-        with innodata.open_bundle(arguments["path"]) as bundle:
+        with open_bundle(arguments["path"]) as bundle:
             if not bundle.meta.sizes["train"]:
                 return None
         options = {key: value for key, value in arguments.items() if key not in {"split", "replies", "limit"}}
-        return innodata.load(split="train", **options)
+        return loading.load(split="train", **options)
 
     def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
         """Write a bundle, and recorded completions to a file of their own."""

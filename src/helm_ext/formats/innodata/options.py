@@ -9,7 +9,7 @@ from typing import Literal
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import Scoring
-from helm_ext.hub.meta import SPLITS, Split
+from helm_ext.formats.innodata.hub.records import SPLITS, Split
 from helm_ext.parsing import compile_pattern
 
 METRICS = (

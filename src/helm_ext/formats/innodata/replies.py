@@ -1,11 +1,13 @@
-"""Replies recorded earlier, scored instead of asking a model: JSON Lines of `{id, reply}`."""
+"""Replies recorded earlier, scored instead of asking a model: JSON Lines of `{id, reply}`; and instances with them."""
 
 from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +23,57 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Recorded
-from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
-from helm_ext.hub.chat_records import parse_object, read_rows
+from helm_ext.files.store import RowStore
+from helm_ext.formats.innodata.hub.records import Record, parse_object, read_rows
 
 if TYPE_CHECKING:
-    from helm_ext.files.store import RowStore
+    from helm.benchmark.scenarios.scenario import Instance
+    from numpy.typing import NDArray
+
+
+def hash_id(record_id: str) -> bytes:
+    """Return 16 bytes, of which nobody can find two ids that share them: equal ones are taken for equal ids."""
+    return hashlib.blake2b(record_id.encode(), digest_size=16).digest()
+
+
+class RecordIds:
+    """Which record has an id. All are added before the first is looked for."""
+
+    def __init__(self) -> None:
+        self._hashes = bytearray()
+        self._firsts = array("Q")
+        """The first halves of the hashes, sorted; beside them the second halves, and the places."""
+        self._seconds = array("Q")
+        self._places = array("I")
+
+    def __len__(self) -> int:
+        return len(self._hashes) // 16 + len(self._places)
+
+    def add(self, record_id: str) -> None:
+        """Add the id of the next record."""
+        self._hashes += hash_id(record_id)
+
+    def find(self, hashed: bytes) -> int | None:
+        """Return the place of the record with an id of this hash, from 0; None where there is none."""
+        if self._hashes:
+            self._sort()
+        first, second = int.from_bytes(hashed[:8], "little"), int.from_bytes(hashed[8:], "little")
+        at = bisect_left(self._firsts, first)
+        while at < len(self._firsts) and self._firsts[at] == first:
+            if self._seconds[at] == second:
+                return self._places[at]
+            at += 1
+        return None
+
+    def _sort(self) -> None:
+        import numpy as np
+
+        halves = np.frombuffer(bytes(self._hashes), "<u8").astype(np.uint64).reshape(-1, 2)
+        order = np.argsort(halves[:, 0], kind="stable")
+        self._firsts = array("Q", halves[order, 0].tobytes())
+        self._seconds = array("Q", halves[order, 1].tobytes())
+        self._places = array("I", order.astype(np.uint32).tobytes())
+        self._hashes = bytearray()
 
 
 @dataclass
@@ -55,8 +103,6 @@ def read_replies(
     there are no more. Raises DatasetError with all problems, also where no record has a reply.
     """
     problems = Problems()
-    from helm_ext.files.store import RowStore
-
     store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept)
     replies = _collect(path, ids, count, split, problems, store)
     store.finish()
@@ -132,12 +178,9 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
                 location = Location(str(path), number)
                 if line is None:
                     continue
-                if number == 1 and line.lstrip().startswith(b"["):
-                    # Else every line of a long array would be a problem of its own.
-                    message = "a JSON array, expected one object a line"
-                    problems.add(
-                        location, message, "JSON Lines: jq -c '.[]' FILE writes an array so", code="json-array"
-                    )
+                if number == 1 and line.lstrip().startswith(b"["):  # else each of its lines would be a problem
+                    message, hint = "a JSON array, expected one object a line", "jq -c '.[]' FILE writes an array so"
+                    problems.add(location, message, hint, code="json-array")
                     return
                 value = parse_object(line, location, problems)
                 if value is not None:
@@ -168,10 +211,8 @@ def _check_reply(value: Mapping[str, Any], location: Location, problems: Problem
         add("reply", f"expected a string or null, got {show(value['reply'])}", "reply-type")
     for key in ("request_time", "request_datetime"):
         number = value.get(key)
-        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
-            add(key, f"expected a number, got {show(number)}", "time-type")
-        elif number is not None and number < 0:
-            add(key, f"must not be negative, got {show(number)}", "time-negative")
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0):
+            add(key, f"expected a number that is not negative, got {show(number)}", "time")
     return value["id"] if problems.errors == before else None
 
 
@@ -184,3 +225,71 @@ def to_recorded(value: Mapping[str, Any] | None) -> Recorded:
         if value.get(key) is not None:
             result[key] = value[key]
     return {"status": "ok", "states": [{"result": result}]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RepliedRecords:
+    """Reads records together with their replies."""
+
+    records: RowStore[Record]
+    replies: RowStore[Mapping[str, Any]]
+    numbers: NDArray[Any]
+    """Of each record, the number of its reply, from 1; 0: none."""
+
+    def read(self, numbers: Sequence[int]) -> Iterator[tuple[Record, Mapping[str, Any] | None]]:
+        """Yield the records of these numbers with their replies."""
+        mine = self.numbers[numbers].tolist()
+        replies = self.replies.read([number - 1 for number in mine if number])
+        for record, number in zip(self.records.read(numbers), mine, strict=True):
+            yield record, next(replies) if number else None
+
+
+def make_instances(
+    records: RowStore[Record],
+    replies: Replies | None,
+    ids: Sequence[str] | None,
+    make: Callable[[Record, Recorded | None], Instance],
+) -> Sequence[Instance]:
+    """Return the instances of records; of many, those that are made when somebody looks at them.
+
+    `ids`: where models may be asked about them: HELM wants to know ids before that.
+    """
+    import numpy as np
+    from helm.benchmark.scenarios.scenario import TEST_SPLIT
+
+    from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_lacks
+
+    nothing = np.zeros(len(records), np.uint8)
+    rows = StoredRows(
+        store=records,
+        make=partial(_make, make),
+        numbers=np.arange(len(records)),
+        splits=(TEST_SPLIT,),
+        split=nothing,
+        only=nothing,
+        ids=ids,
+    )
+    if replies is not None:
+        assert replies.store is not None
+        numbers = np.frombuffer(replies.numbers, np.uint32)
+        (example,) = to_recorded({"reply": ""})["states"]
+        rows = replace(
+            rows,
+            store=_RepliedRecords(records=records, replies=replies.store, numbers=numbers),
+            make=partial(_make_replied, make),
+            only=np.full(len(records), RECORDED, np.uint8),
+            status=np.where(numbers > 0, STATUSES.index("ok"), STATUSES.index("not_run")).astype(np.uint8),
+            lacks=np.where(numbers > 0, find_lacks(example), 0).astype(np.uint8),
+        )
+    return rows if records.kept is None else list(rows)
+
+
+def _make(make: Callable[[Record, Recorded | None], Instance], record: Record, _place: int) -> Instance:
+    return make(record, None)
+
+
+def _make_replied(
+    make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Mapping[str, Any] | None], _place: int
+) -> Instance:
+    record, reply = stored
+    return make(record, to_recorded(reply))

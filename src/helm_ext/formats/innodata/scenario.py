@@ -9,7 +9,7 @@ from helm_ext.formats.scenario import EvalSetScenario
 class InnodataScenario(EvalSetScenario):
     """A bundle of the Innodata Dataset Hub (docs/innodata.md).
 
-    Arguments: those of `helm_ext.formats.innodata.load`, with `version` resolved to a number.
+    Arguments: those of `helm_ext.formats.innodata.loading.load`, with `version` resolved to a number.
     """
 
     format = FORMAT

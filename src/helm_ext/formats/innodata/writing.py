@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.errors import DatasetIntegrityError, Location, Problems, RunEntryError, show
 from helm_ext.evalset import EvalSet, RowExtra, row_extra
 from helm_ext.formats.conversion import Converted, Findings, rejoin, to_line, write_lines
-from helm_ext.hub.chat_records import parse_record
-from helm_ext.hub.packing import pack
+from helm_ext.formats.innodata.hub.packing import pack
+from helm_ext.formats.innodata.hub.records import parse_record
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance

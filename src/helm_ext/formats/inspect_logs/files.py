@@ -32,12 +32,12 @@ from helm_ext.errors import (
     raise_for,
 )
 from helm_ext.files import parse_json
+from helm_ext.files.archive import ZSTANDARD, Limits, open_archive
 from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, format_size
 from helm_ext.files.opening import ZIP_MAGIC, Hashing, Reader, open_raw
 from helm_ext.formats.imported.structs import to_struct, without_nan
 from helm_ext.formats.inspect_logs.header import HEADER_KEYS, Header, to_header
 from helm_ext.formats.inspect_logs.samples import Event, EventsData, Extras, Logged, Message, Sample, parse
-from helm_ext.hub.archive import ZSTANDARD, Limits, open_archive
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _MAX_WINDOW = 1 << 27

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from helm_ext.formats.innodata import check, pack
 from helm_ext.formats.innodata.format import FORMAT
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.loading import check
 from helm_ext.formats.innodata.options import Options
 
 
@@ -96,5 +97,5 @@ def test_replies_in_an_array_are_one_problem(tmp_path, bundle):
     replies.write_text(json.dumps([{"id": "a", "reply": "4"}] * 5, indent=1))
     (problem,), _ = check(bundle, replies=replies)
     assert str(problem) == (
-        f"{replies}:1: a JSON array, expected one object a line\n  hint: JSON Lines: jq -c '.[]' FILE writes an array so"
+        f"{replies}:1: a JSON array, expected one object a line\n  hint: jq -c '.[]' FILE writes an array so"
     )

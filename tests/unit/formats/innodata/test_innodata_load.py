@@ -17,9 +17,11 @@ from helm_ext import hub
 from helm_ext.adaptation.selection import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
 from helm_ext.evalset import row_extra
-from helm_ext.formats.innodata import check, load, pack, render_text
 from helm_ext.formats.innodata.format import FORMAT
-from helm_ext.hub import bundle as bundle_module
+from helm_ext.formats.innodata.hub import bundle as bundle_module
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.loading import check, load
+from helm_ext.formats.innodata.lowering import render_text
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.registry import get_scores
@@ -311,12 +313,12 @@ def test_replies(tmp_path, bundle):
         ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
         ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
         ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
-        ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number, got "1"'),
+        ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number that is not negative, got "1"'),
         ({"id": "z", "reply": "x"}, '1: id: "z" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
         ({"id": "d", "reply": "x"}, '1: id: "d" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
-        ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: must not be negative, got -5"),
-        ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: must not be negative, got -0.5"),
-        (["a"], "1: a JSON array, expected one object a line\n  hint: JSON Lines: jq -c '.[]' FILE writes an array so"),
+        ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: expected a number that is not negative, got -5"),
+        ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: expected a number that is not negative, got -0.5"),
+        (["a"], "1: a JSON array, expected one object a line\n  hint: jq -c '.[]' FILE writes an array so"),
     ],
 )  # fmt: skip
 def test_bad_replies(tmp_path, bundle, line, message):

@@ -19,7 +19,9 @@ from helm_ext import hub
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.rows import RECORDED, Lacks, StoredRows
-from helm_ext.formats.innodata import check, load, loading, pack
+from helm_ext.formats.innodata import loading
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.loading import check, load
 
 COUNT = 40
 NULL, ABSENT = (4, 13, 22), (7, 30)

@@ -26,9 +26,11 @@ from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.errors import DatasetChangedError, DatasetError, DatasetIntegrityError
 from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.formats import planned
-from helm_ext.formats.innodata import load, loading, pack
+from helm_ext.formats.innodata import loading
+from helm_ext.formats.innodata.hub import bundle as bundle_module
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.loading import load
 from helm_ext.formats.innodata.scenario import InnodataScenario
-from helm_ext.hub import bundle as bundle_module
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.running.runner import StreamingRunner
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from helm_ext.formats.innodata import record_ids
-from helm_ext.formats.innodata.record_ids import RecordIds, hash_id
+from helm_ext.formats.innodata import replies
+from helm_ext.formats.innodata.replies import RecordIds, hash_id
 
 
 def test_ids_are_found_and_others_are_not():
@@ -25,7 +25,7 @@ def test_a_half_of_a_hash_that_two_ids_share_takes_neither_for_the_other(monkeyp
     def hash_badly(name):
         return b"\0" * 7 + bytes([ord(name[0])]) + name.encode().rjust(8, b"\0")
 
-    monkeypatch.setattr(record_ids, "hash_id", hash_badly)
+    monkeypatch.setattr(replies, "hash_id", hash_badly)
     names = [f"{letter}{number}" for number in range(5) for letter in "zab"]
     ids = RecordIds()
     for name in names:

@@ -1,18 +1,62 @@
-"""What changed between two versions of a dataset: records by id, and attributes."""
+"""What is in a version: as `datasets.DatasetDict`, and compared with another one, records by id."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.hub.bundle import MEMBERS
+from helm_ext.formats.innodata.hub.bundle import MEMBERS
 
 if TYPE_CHECKING:
-    from helm_ext.hub.bundle import Bundle
-    from helm_ext.hub.chat_records import Record
-    from helm_ext.hub.meta import Split
+    import datasets
+
+    from helm_ext.formats.innodata.hub.bundle import Bundle
+    from helm_ext.formats.innodata.hub.records import Record, Split
+
+_BATCH = 10_000
+"""Records that are made a table at a time."""
+
+
+def to_dataset_dict(bundle: Bundle, version: int) -> datasets.DatasetDict:
+    """Return both splits, in memory, records in the order of the files. Raises DatasetError for a broken record."""
+    import datasets
+    from datasets.table import InMemoryTable, concat_tables
+
+    meta, text = bundle.meta, datasets.Value("string")
+    messages = [{"role": text, "content": text}]
+    features = datasets.Features({"id": text, "messages": messages, "expected": text, "extra": text})
+    said = {"name": meta.name, "version": version, "digest": bundle.digest, "attributes": meta.attributes}
+    info = datasets.DatasetInfo(
+        description=json.dumps(said, ensure_ascii=False), features=features, dataset_name=meta.name,
+        version=datasets.Version(f"{version}.0.0"),
+    )  # fmt: skip
+    found = {}
+    splits: tuple[Split, ...] = ("train", "test")
+    for split in splits:
+        rows = (
+            {**_values(record), "extra": json.dumps(record.extra, ensure_ascii=False)}
+            for record in bundle.records(split)
+        )
+        batches = iter(lambda: [*islice(rows, _BATCH)], [])  # noqa: B023 - used up before the next split
+        tables = [InMemoryTable.from_pylist(batch, schema=features.arrow_schema) for batch in batches]
+        found[split] = datasets.Dataset(
+            concat_tables(tables or [InMemoryTable.from_pylist([], schema=features.arrow_schema)]),
+            info=info, split=datasets.NamedSplit(split), fingerprint=f"{bundle.digest[:48]}-{split}",
+        )  # fmt: skip
+    return datasets.DatasetDict(found)
+
+
+def _values(record: Record) -> dict[str, Any]:
+    return {"id": record.id, "messages": record.messages, "expected": record.expected}
+
+
+def get_attributes(dataset: datasets.Dataset | datasets.DatasetDict) -> dict[str, Any]:
+    """Return the attributes of a dataset that `load` returned, also after `map` and `filter`."""
+    first = next(iter(dataset.values())) if isinstance(dataset, dict) else dataset
+    return dict(json.loads(first.info.description)["attributes"])
 
 
 @dataclass(frozen=True)

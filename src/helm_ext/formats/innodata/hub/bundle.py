@@ -10,12 +10,11 @@ import hashlib
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from helm_ext.errors import (
     DatasetChangedError,
@@ -29,12 +28,20 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
+from helm_ext.files.archive import Limits, open_archive
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.opening import near_files
 from helm_ext.files.writing import replace_file
-from helm_ext.hub.archive import Limits, open_archive
-from helm_ext.hub.chat_records import Record, parse_record, read_rows
-from helm_ext.hub.meta import META_NAME, Meta, Split, is_valid_name, parse_meta
+from helm_ext.formats.innodata.hub.records import (
+    META_NAME,
+    Meta,
+    Record,
+    Split,
+    is_valid_name,
+    parse_meta,
+    parse_record,
+    read_rows,
+)
 
 MEMBERS: dict[Split, str] = {"test": "test.jsonl", "train": "train.jsonl"}
 _ALL_MEMBERS = (MEMBERS["test"], MEMBERS["train"], META_NAME)
@@ -78,30 +85,26 @@ class Bundle:
     members: dict[str, zipfile.ZipInfo]
     warnings: tuple[Problem, ...] = ()
 
-    def open_split(self, split: Split) -> IO[bytes]:
-        """Open a member for reading; its bytes are checked against its CRC at the end."""
-        return self.archive.open(self.members[MEMBERS[split]])
-
     def records(self, split: Split, limit: int | None = None) -> Iterator[Record]:
         """Yield the records of a split. Raises DatasetError when one breaks a rule, size or digest are not `meta`'s.
 
-        `limit`: how many; the others are counted and hashed, and not parsed. Ids are not compared:
-        `check_records` does that, and the hub does it before it accepts a bundle.
+        `limit`: how many; the others are counted and hashed, and not parsed. Ids are not compared: `iter_checked` does
+        that, and the hub does it before it accepts a bundle.
         """
         problems = Problems()
         counted = SplitCheck()
-        yield from self.stream(split, problems, counted, None if limit is None else range(limit))
+        yield from self.stream(split, problems, counted, limit)
         compare_with_meta(self, split, counted, problems)
         raise_for(problems.finish())
 
     def stream(
-        self, split: Split, problems: Problems, counted: SplitCheck, wanted: Iterable[int] | None = None
+        self, split: Split, problems: Problems, counted: SplitCheck, limit: int | None = None
     ) -> Iterator[Record]:
         """Yield the sound records of a split and note what is wrong with the others; as `check_split`."""
         path = f"{self.path}/{MEMBERS[split]}"
         try:
-            with self.open_split(split) as file:
-                yield from check_split(cast("BinaryIO", file), path, problems, counted, wanted)
+            with self.archive.open(self.members[MEMBERS[split]]) as file:  # compared with its CRC at the end
+                yield from check_split(cast("BinaryIO", file), path, problems, counted, limit)
         except _DAMAGED as error:
             counted.unreadable = True
             _note_damage(path, error, problems)
@@ -117,22 +120,16 @@ class SplitCheck:
 
 
 def check_split(
-    file: BinaryIO, path: str, problems: Problems, counted: SplitCheck, wanted: Iterable[int] | None = None
+    file: BinaryIO, path: str, problems: Problems, counted: SplitCheck, limit: int | None = None
 ) -> Iterator[Record]:
     """Yield the sound records of a JSON Lines file, note what is wrong, and fill `counted` when all is read.
 
-    `wanted`: their places, from 0, in ascending order. Other lines are counted and hashed; that they are records is not
-    checked.
+    Lines beyond the first `limit` are counted and hashed; that they are records is not checked.
     """
     hashes = hashlib.sha256()
-    coming = iter(wanted) if wanted is not None else count()
-    place = next(coming, None)
     for number, line in read_rows(file, path, problems, hashes):
         counted.lines += 1
-        if counted.lines - 1 != place:
-            continue
-        place = next(coming, None)
-        if line is None:
+        if line is None or (limit is not None and counted.lines > limit):
             continue
         record = parse_record(line, Location(path, number), problems)
         if record is not None:
@@ -180,7 +177,6 @@ def open_bundle(
     *,
     digest: str | None = None,
     expected_name: str | None = None,
-    limits: Limits | None = None,
     shown_path: str | None = None,
 ) -> Iterator[Bundle]:
     """Open a bundle, check its archive and `meta.json`, and close it at the end.
@@ -199,7 +195,7 @@ def open_bundle(
         if digest is not None and found_digest != digest:
             message = f"SHA-256 is {found_digest}, expected {digest}: the file is damaged"
             raise DatasetChangedError.at(shown, message, code="damaged-bundle")
-        opened = read_archive(file, shown, limits or Limits.from_environ(), problems)
+        opened = read_archive(file, shown, Limits.from_environ(), problems)
         if opened is not None:
             _check_name(opened[2], shown, Path(path).stem, expected_name, problems)
         found = problems.finish()
@@ -210,18 +206,21 @@ def open_bundle(
             yield Bundle(shown, found_digest, meta, archive, members, tuple(found))
 
 
-def _open(path: str | Path, shown: str) -> BinaryIO:
+@contextmanager
+def _open(path: str | Path, shown: str) -> Iterator[BinaryIO]:
+    """Open a file of which any place can be read. Raises DatasetNotFoundError."""
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - closed by `open_bundle`
-    except FileNotFoundError as error:
-        raise DatasetNotFoundError.at(shown, "no such file", near_files(Path(path)), code="unreadable") from error
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError as error:
-        raise DatasetNotFoundError.at(shown, f"cannot be read: {error.strerror}", code="unreadable") from error
-    if not file.seekable():
-        file.close()
-        hint = "save the bundle as a file first"
-        raise DatasetNotFoundError.at(shown, "no regular file", hint, code="unreadable")
-    return file
+        is_missing = isinstance(error, FileNotFoundError)
+        said = "no such file" if is_missing else f"cannot be read: {error.strerror}"
+        hint = near_files(Path(path)) if is_missing else ""
+        raise DatasetNotFoundError.at(shown, said, hint, code="unreadable") from error
+    with file:
+        if not file.seekable():
+            hint = "save the bundle as a file first"
+            raise DatasetNotFoundError.at(shown, "no regular file", hint, code="unreadable")
+        yield file
 
 
 def read_archive(
@@ -275,8 +274,8 @@ def iter_checked(
     ids = array("q")
     for split in MEMBERS:
         counted = SplitCheck()
-        wanted = None if limit is None else range(limit if split == keep else 0)
-        for record in bundle.stream(split, problems, counted, wanted):
+        of_these = None if limit is None else limit if split == keep else 0
+        for record in bundle.stream(split, problems, counted, of_these):
             ids.append(hash(record.id))
             if split == keep:
                 yield record

@@ -1,28 +1,24 @@
-"""Versions of a dataset in a folder: their entries, their numbers, and what is said where one is not as it should be."""
+"""Entries of versions: what is written, what is refused where one is not as it should be, and who gets a number."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
 
 from helm_ext.errors import HubError
-from helm_ext.hub.entries import (
+from helm_ext.formats.innodata.hub.storage import LocalStorage
+from helm_ext.formats.innodata.hub.versioning import (
     Version,
-    blob_path,
     claim,
     entry_path,
     list_datasets,
     list_numbers,
     read_entry,
-    read_versions,
     require_dataset,
     require_no_gap,
-    require_other_digest,
     to_json,
 )
-from helm_ext.hub.storage import LocalStorage
 
 FIELDS = {
     "size": 10, "test_size": 2, "train_size": 0, "test_digest": "1" * 64, "train_digest": "2" * 64,
@@ -48,20 +44,6 @@ def refused(function, *arguments):
     with pytest.raises(HubError) as error:
         function(*arguments)
     return str(error.value)
-
-
-def test_paths():
-    assert entry_path("demo", 12) == "datasets/demo/versions/00000012.json"
-    assert blob_path("abc") == "blobs/abc.zip"
-
-
-def test_the_bytes_of_an_entry_and_back(storage):
-    one = version()
-    stated = {"format": 1, "name": "demo", "number": 1, "digest": "a" * 64, **FIELDS}
-    assert to_json(one).decode() == json.dumps(stated, ensure_ascii=False, indent=2) + "\n"
-    put(storage, one, version(2, digest="b" * 64))
-    assert read_entry(storage, "demo", 1) == one
-    assert read_versions(storage, "demo") == [one, version(2, digest="b" * 64)]
 
 
 def test_which_there_are(storage, tmp_path):
@@ -108,7 +90,6 @@ def test_no_such_dataset(storage, tmp_path):
         f'no dataset "set-b2" {place}\n  hint: did you mean \'set-'
     )
     assert refused(require_dataset, storage, "../x").startswith('no dataset "../x" ')
-    assert refused(read_versions, storage, "zzzz") == f'no dataset "zzzz" {place}\n  hint: known: {known}'
 
 
 @pytest.mark.parametrize(
@@ -148,37 +129,18 @@ def test_entries_that_are_others(storage, tmp_path):
     assert read_entry(storage, "demo", 4) == version(4)
 
 
-def fields(**changes):
-    return {**FIELDS, **changes}
-
-
 def test_the_next_number_is_claimed(storage):
-    first = claim(storage, [], fields(), "a" * 64, "demo")
+    first = claim(storage, [], version(0))
     assert first == (version(1), [])
-    second = claim(storage, [version(1)], fields(claim="other"), "b" * 64, "demo")
+    second = claim(storage, [version(1)], version(0, digest="b" * 64, claim="other"))
     assert second == (version(2, digest="b" * 64, claim="other"), [version(1)])
-    assert read_versions(storage, "demo") == [first[0], second[0]]
-    # What was claimed by others meanwhile is read.
-    third = claim(storage, [], fields(claim="third"), "c" * 64, "demo")
+    # What was claimed by others meanwhile is read; a ZIP that is a version already gets no other.
+    third = claim(storage, [], version(0, digest="c" * 64, claim="third"))
     assert third == (version(3, digest="c" * 64, claim="third"), [first[0], second[0]])
-
-
-def test_a_claim_knows_its_own_entry(storage):
-    put(storage, version(1, claim="mine"))
-    assert claim(storage, [], fields(claim="mine"), "a" * 64, "demo") == (version(1, claim="mine"), [])
-
-
-def test_a_zip_that_is_a_version_already(storage):
-    put(storage, version(1), version(2, digest="b" * 64))
-    uploaded = "uploaded 2026-01-02T03:04:05+00:00"
-    assert refused(claim, storage, [], fields(claim="x"), "b" * 64, "demo") == (
-        f"demo: this ZIP is version 2 already (SHA-256 bbbbbbbbbbbb, {uploaded}); nothing was changed"
+    assert claim(storage, [], version(0)) == (version(1), [])  # its own entry: only the answer was lost
+    assert refused(claim, storage, [], version(0, digest="b" * 64, claim="x")) == (
+        "demo: this ZIP is version 2 already (SHA-256 bbbbbbbbbbbb, uploaded 2026-01-02T03:04:05+00:00); nothing was changed"
     )
-    assert refused(require_other_digest, version(1), "a" * 64, 3) == (
-        f"demo: this ZIP is version 1 already (SHA-256 aaaaaaaaaaaa, {uploaded}; version 3 is the newest); "
-        "nothing was changed"
-    )
-    require_other_digest(version(1), "b" * 64, 1)
 
 
 def test_a_gap(storage, tmp_path):
@@ -190,12 +152,3 @@ def test_a_gap(storage, tmp_path):
         f"{tmp_path}/hub/datasets/demo/versions/00000003.json: missing, while version 5 exists\n"
         "  hint: restore it from a backup; nothing can be uploaded to this dataset before"
     )
-
-
-def test_equal_content():
-    one = version()
-    assert one.has_content_of(version(2, digest="b" * 64), ["test", "train"])
-    other = dataclasses.replace(one, train_digest="9" * 64)
-    assert one.has_content_of(other, ["test"])
-    assert not one.has_content_of(other, ["train"])
-    assert not one.has_content_of(other, ["test", "train"])

@@ -26,9 +26,9 @@ from helm_ext.errors import (
     raise_for,
     show,
 )
+from helm_ext.files.archive import Limits
 from helm_ext.files.limits import COPY_BYTES
-from helm_ext.hub.archive import Limits
-from helm_ext.hub.bundle import (
+from helm_ext.formats.innodata.hub.bundle import (
     MEMBERS,
     SplitCheck,
     check_ids,
@@ -38,8 +38,7 @@ from helm_ext.hub.bundle import (
     save,
     sha256_of,
 )
-from helm_ext.hub.chat_records import Record
-from helm_ext.hub.meta import META_NAME, NAME_RULE, REQUIRED_KEYS, Split, is_valid_name
+from helm_ext.formats.innodata.hub.records import META_KEYS, META_NAME, NAME_RULE, Record, Split, is_valid_name
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
@@ -118,7 +117,7 @@ def _check_arguments(name: str, attributes: Mapping[str, Any]) -> None:
     if not is_valid_name(name):
         raise DatasetSchemaError(f"not a dataset name: {show(name)}\n  hint: {NAME_RULE}")
     for key, value in attributes.items():
-        if key in REQUIRED_KEYS:
+        if key in META_KEYS:
             raise DatasetSchemaError(f"attribute {show(key)}: this key is computed, it cannot be an attribute")
         try:
             json.dumps({key: value}, allow_nan=False, ensure_ascii=False).encode()

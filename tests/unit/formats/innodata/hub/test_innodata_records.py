@@ -10,8 +10,8 @@ import pytest
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problems
 from helm_ext.files import split_lines
-from helm_ext.formats.innodata import pack
-from helm_ext.hub.chat_records import parse_record
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.hub.records import parse_record
 
 USER = {"role": "user", "content": "Hi"}
 BOT = {"role": "assistant", "content": "Hello"}
@@ -83,8 +83,8 @@ def test_sound_records(record):
         ({"id": "1", "message": [USER], "expected": "x"}, [("missing-key", 'messages: missing\n  hint: rename "message" to "messages"')]),
         (changed(expected=None), [("expected-type", 'expected: expected a string, got null\n  hint: write "" if no reply is expected')]),
         (changed(expected=["a"]), [("expected-type", 'expected: expected a string, got ["a"]')]),
-        (changed(messages="Hi"), [("messages-type", 'messages: expected a list, got "Hi"')]),
-        (changed(messages=[]), [("messages-empty", "messages: must not be empty")]),
+        (changed(messages="Hi"), [("messages-type", 'messages: expected a list of messages, got "Hi"')]),
+        (changed(messages=[]), [("messages-type", "messages: expected a list of messages, got []")]),
         (chat("Hi"), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
         (chat({"role": "user"}), [("missing-key", "messages[0].content: missing")]),
         (chat({"content": "Hi"}), [("missing-key", "messages[0].role: missing")]),
@@ -96,20 +96,20 @@ def test_sound_records(record):
         (chat({**USER, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
         (chat(USER, SYSTEM, USER), [
             ("system-not-first", "messages[1].role: system can only be the first message"),
-            ("role-order", "messages[2].role: user and assistant must alternate: expected assistant, got user"),
+            ("role-order", "messages[2].role: user and assistant must alternate, from user on: expected assistant, got user"),
         ]),
-        (chat(BOT, USER), [("role-order", "messages[0].role: the conversation must start with user, got assistant")]),
-        (chat(SYSTEM, BOT, USER), [("role-order", "messages[1].role: the conversation must start with user, got assistant")]),
-        (chat(USER, USER), [("role-order", "messages[1].role: user and assistant must alternate: expected assistant, got user")]),
-        (chat(USER, BOT, BOT, USER), [("role-order", "messages[2].role: user and assistant must alternate: expected user, got assistant")]),
+        (chat(BOT, USER), [("role-order", "messages[0].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+        (chat(SYSTEM, BOT, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+        (chat(USER, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected assistant, got user")]),
+        (chat(USER, BOT, BOT, USER), [("role-order", "messages[2].role: user and assistant must alternate, from user on: expected user, got assistant")]),
         (chat(USER, BOT), [("role-order", "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`")]),
-        (chat(SYSTEM), [("no-user", "messages: at least one message must be from user")]),
+        (chat(SYSTEM), [("role-order", "messages[0].role: the conversation must end with user, got system\n  hint: the reply belongs in `expected`")]),
         ({}, [
             ("missing-key", "id: missing"),
             ("missing-key", 'expected: missing\n  hint: write "" if no reply is expected'),
             ("missing-key", "messages: missing"),
         ]),
-        (changed(messages={}), [("messages-type", "messages: expected a list, got {}")]),
+        (changed(messages={}), [("messages-type", "messages: expected a list of messages, got {}")]),
         (chat("Hi", USER, USER), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
         (chat({}), [
             ("missing-key", "messages[0].role: missing"),
@@ -127,16 +127,16 @@ def test_sound_records(record):
         ]),
         (chat(USER, SYSTEM, BOT, USER), [("system-not-first", "messages[1].role: system can only be the first message")]),
         (chat(USER, USER, USER), [
-            ("role-order", "messages[1].role: user and assistant must alternate: expected assistant, got user"),
-            ("role-order", "messages[2].role: user and assistant must alternate: expected assistant, got user"),
+            ("role-order", "messages[1].role: user and assistant must alternate, from user on: expected assistant, got user"),
+            ("role-order", "messages[2].role: user and assistant must alternate, from user on: expected assistant, got user"),
         ]),
         (chat(SYSTEM, SYSTEM), [
             ("system-not-first", "messages[1].role: system can only be the first message"),
-            ("no-user", "messages: at least one message must be from user"),
+            ("role-order", "messages[1].role: the conversation must end with user, got system\n  hint: the reply belongs in `expected`"),
         ]),
         (chat(BOT), [
-            ("role-order", "messages[0].role: the conversation must start with user, got assistant"),
-            ("no-user", "messages: at least one message must be from user"),
+            ("role-order", "messages[0].role: user and assistant must alternate, from user on: expected user, got assistant"),
+            ("role-order", "messages[0].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`"),
         ]),
     ],
 )  # fmt: skip

@@ -219,7 +219,7 @@ def test_a_disk_that_cannot_read_a_bundle(root, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("helm_ext.hub.bundle.sha256_of", fail)
+    monkeypatch.setattr("helm_ext.formats.innodata.hub.bundle.sha256_of", fail)
     with pytest.raises(HubError, match=r"demo@1: the bundle .* cannot be read: .*Input/output error"):
         hub.load("demo", hub=root)
     (problem,) = hub.verify(hub=root)

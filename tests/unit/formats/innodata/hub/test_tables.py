@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from helm_ext.formats.innodata import open_bundle, pack
-from helm_ext.hub import tables
-from helm_ext.hub.tables import get_attributes, to_dataset_dict
+from helm_ext.formats.innodata.hub import contents, open_bundle, pack
+from helm_ext.formats.innodata.hub.contents import get_attributes, to_dataset_dict
 
 USER = {"role": "user", "content": "2+2?"}
 
@@ -25,7 +24,7 @@ def bundle(tmp_path):
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 10_000])
 def test_all_records_in_their_order(bundle, monkeypatch, batch):
-    monkeypatch.setattr(tables, "_BATCH", batch)
+    monkeypatch.setattr(contents, "_BATCH", batch)
     found = to_dataset_dict(bundle, 3)
     assert list(found) == ["train", "test"]
     assert found["test"].to_list() == [
@@ -33,13 +32,6 @@ def test_all_records_in_their_order(bundle, monkeypatch, batch):
         for n in range(5)
     ]
     assert found["train"].to_list() == []
-
-
-def test_few_records_at_a_time(bundle, monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH", 2)
-    assert [[row["id"] for row in batch] for batch in tables._batches(bundle.records("test"))] == [
-        *(["r0", "r1"], ["r2", "r3"], ["r4"])
-    ]
 
 
 def test_what_a_dataset_says_of_itself(bundle):
@@ -50,7 +42,7 @@ def test_what_a_dataset_says_of_itself(bundle):
         assert dataset.info.description == json.dumps(stated, ensure_ascii=False)
         assert dataset.info.dataset_name == "demo"
         assert str(dataset.info.version) == "3.0.0"
-        assert dataset.features == tables.FEATURES
+        assert list(dataset.features) == ["id", "messages", "expected", "extra"]
         assert str(dataset.split) == split
         assert dataset._fingerprint == f"{digest[:48]}-{split}"
     assert get_attributes(found) == get_attributes(found["train"]) == {"task": "é"}

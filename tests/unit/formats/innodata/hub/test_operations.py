@@ -12,10 +12,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from helm_ext import hub
 from helm_ext.errors import HubError, Location, Problem
-from helm_ext.formats.innodata import pack
-from helm_ext.hub.entries import blob_path, entry_path
-from helm_ext.hub.operations import get_root, open_version, require_hub
-from helm_ext.hub.storage import LocalStorage, RemoteStorage, open_storage
+from helm_ext.formats.innodata.hub import pack
+from helm_ext.formats.innodata.hub.storage import LocalStorage, RemoteStorage, open_storage
+from helm_ext.formats.innodata.hub.versioning import blob_path, entry_path, get_root, open_version, require_hub
 
 
 def record(record_id, expected="4"):
@@ -47,25 +46,6 @@ def refused(function, *arguments, **named):
 
 def sha(path):
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
-def test_what_an_upload_makes(make, root):
-    path = make("45", "6", severity="high")
-    made = hub.upload(path, root)
-    version = made.version
-    assert made.warnings == ()
-    assert (version.name, version.number, version.digest, version.size) == ("demo", 1, sha(path), path.stat().st_size)
-    assert (version.test_size, version.train_size, version.attributes) == (2, 1, {"severity": "high"})
-    assert (version.test_digest, version.train_digest) == (
-        sha(path.parent / "test.jsonl"),
-        sha(path.parent / "train.jsonl"),
-    )
-    assert version.uploaded.endswith("+00:00")
-    assert len(version.uploaded) == len("2026-01-02T03:04:05+00:00")
-    assert len(version.claim) == 32
-    assert hub.versions("demo", root) == [version]
-    assert hub.newest("demo", root) == version
-    assert (root / blob_path(version.digest)).read_bytes() == path.read_bytes()
 
 
 def warnings(made):
@@ -169,18 +149,6 @@ def test_no_hub(root):
 
 
 # Verifying
-
-
-def verified(*arguments):
-    return [(str(p).partition("\n")[0], str(p.code), p.severity) for p in hub.verify(*arguments)]
-
-
-def test_a_sound_hub(make, root):
-    hub.upload(make(), root)
-    hub.upload(make(name="other"), root)
-    assert verified("demo", root) == verified(None, root) == []
-    assert refused(hub.verify, "zzzz", root).startswith('no dataset "zzzz"')
-    assert refused(hub.verify, None, root.parent / "none").startswith("no hub at ")
 
 
 def test_what_verifying_finds(make, root):

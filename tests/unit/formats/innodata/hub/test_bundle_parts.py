@@ -19,17 +19,25 @@ from helm_ext.errors import (
     Problem,
     Problems,
 )
-from helm_ext.hub.archive import Limits, open_archive
-from helm_ext.hub.bundle import (
+from helm_ext.files.archive import Limits, open_archive
+from helm_ext.formats.innodata.hub.bundle import (
     Bundle,
     SplitCheck,
     check_split,
     iter_checked,
     open_bundle,
 )
-from helm_ext.hub.chat_records import parse_object, parse_record, read_rows, suggest_rename
-from helm_ext.hub.meta import NAME_RULE, Meta, is_valid_name, parse_meta
-from helm_ext.hub.packing import pack
+from helm_ext.formats.innodata.hub.packing import pack
+from helm_ext.formats.innodata.hub.records import (
+    NAME_RULE,
+    Meta,
+    is_valid_name,
+    parse_meta,
+    parse_object,
+    parse_record,
+    read_rows,
+    suggest_rename,
+)
 
 USER, BOT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -244,11 +252,11 @@ def test_with_a_limit_later_records_are_not_checked(tmp_path):
     assert {found[3] for found in check_it(tmp_path, file, "test", 2)[2]} == {"duplicate-id"}
 
 
-def test_lines_that_are_wanted():
-    data = b"".join(map(line, "abcd"))
+def test_lines_beyond_the_limit_are_counted_and_hashed():
+    data = b"".join(map(line, "abc")) + b"{}\n"
     counted, problems = SplitCheck(), Problems()
-    found = [record.id for record in check_split(io.BytesIO(data), "t.jsonl", problems, counted, [1, 3, 9])]
-    assert found == ["b", "d"]
+    found = [record.id for record in check_split(io.BytesIO(data), "t.jsonl", problems, counted, 2)]
+    assert (found, problems.finish()) == (["a", "b"], [])
     assert counted == SplitCheck(4, hashlib.sha256(data).hexdigest())
 
 

@@ -16,12 +16,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from helm_ext.errors import HubError, show
 from helm_ext.files.limits import COPY_BYTES
 from helm_ext.files.writing import PART, Part, open_part, sync_folder
-from helm_ext.hub.bundle import sha256_of
+from helm_ext.formats.innodata.hub.bundle import sha256_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -30,37 +30,6 @@ EXCLUSIVE = frozenset({"s3", "s3a", "gs", "gcs", "memory"})
 """fsspec protocols whose `pipe_file(mode="create")` is refused by the server when the object exists."""
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-
-
-class Storage(Protocol):
-    """What a hub needs. Paths are relative to the hub's root, with `/`."""
-
-    root: str
-
-    def exists(self) -> bool:
-        """Return whether anything is at the root."""
-
-    def read(self, path: str) -> bytes:
-        """Return a file's bytes. Raises FileNotFoundError."""
-
-    def list_names(self, folder: str) -> list[str]:
-        """Return the names in a folder, part files left out; [] where there is no such folder."""
-
-    def create(self, path: str, data: bytes) -> None:
-        """Write a new file, whole and durable. Raises FileExistsError when there is one, and then changes nothing."""
-
-    def put(self, path: str, source: Path, digest: str) -> bool:
-        """Store a file under a name that says its digest. One that is there already is kept, if it is sound.
-
-        Returns whether the file was missing or damaged; False where that is not known.
-        """
-
-    def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
-        """Return a local file with the bytes of `path`. Raises FileNotFoundError. The reader checks the digest.
-
-        A copy that was fetched earlier is taken if its digest is right, unless `cached` is False: then the bytes come
-        from where they are stored.
-        """
 
 
 def open_storage(root: str | Path) -> Storage:
@@ -95,23 +64,26 @@ def _explained(what: str, ending: str = "; nothing was changed") -> Iterator[Non
 
 
 class LocalStorage:
-    """A folder on a local disk."""
+    """A folder on a local disk. Paths are relative to the hub's root, with `/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.path = root
 
     def exists(self) -> bool:
+        """Return whether anything is at the root."""
         with _explained(f"{self.path}: cannot be read", ""):
             if self.path.exists() and not self.path.is_dir():
                 raise HubError(f"{self.path}: this is no folder, so no hub")
             return self.path.exists()
 
     def read(self, path: str) -> bytes:
+        """Return a file's bytes. Raises FileNotFoundError."""
         with _explained(f"{self.path / path}: cannot be read", ""):
             return (self.path / path).read_bytes()
 
     def list_names(self, folder: str) -> list[str]:
+        """Return the names in a folder, part files left out; [] where there is no such folder."""
         try:
             with _explained(f"{self.path / folder}: cannot be listed", ""):
                 return sorted(entry.name for entry in (self.path / folder).iterdir() if entry.suffix != PART)
@@ -119,6 +91,7 @@ class LocalStorage:
             return []
 
     def create(self, path: str, data: bytes) -> None:
+        """Write a new file, whole and durable. Raises FileExistsError when there is one, and then changes nothing."""
         target = self.path / path
         with _explained(f"{target}: cannot be written"), self._part(target) as part:
             part.file.write(data)
@@ -133,6 +106,10 @@ class LocalStorage:
                 raise
 
     def put(self, path: str, source: Path, digest: str) -> bool:
+        """Store a file under a name that says its digest. One that is there already is kept, if it is sound.
+
+        Returns whether the file was missing or damaged; False where that is not known.
+        """
         target = self.path / path
         with _explained(f"{target}: cannot be written"):
             if _has_digest(target, digest):
@@ -146,6 +123,7 @@ class LocalStorage:
         return True
 
     def fetch(self, path: str, digest: str, *, cached: bool) -> Path:  # noqa: ARG002 - nothing is cached
+        """Return a local file with the bytes of `path`. Raises FileNotFoundError. The reader checks the digest."""
         found = self.path / path
         with _explained(f"{found}: cannot be read", ""):
             if not found.exists():
@@ -196,7 +174,7 @@ _MEMORY_LOCK = threading.Lock()
 
 
 class RemoteStorage:
-    """Any fsspec file system. Blobs are fetched into a cache folder before they are read."""
+    """Any fsspec file system, with the methods of LocalStorage. Blobs are fetched into a cache folder to be read."""
 
     def __init__(self, root: str, file_system: AbstractFileSystem, path: str) -> None:
         self.root = root
@@ -215,7 +193,7 @@ class RemoteStorage:
             return bytes(self.file_system.cat_file(f"{self.path}/{path}"))
 
     def list_names(self, folder: str) -> list[str]:
-        """See Storage. fsspec remembers listings; ours must be true now."""
+        """As LocalStorage. fsspec remembers listings; ours must be true now."""
         self.file_system.invalidate_cache()
         try:
             with self._explained(folder, "cannot be listed", writes=False):
@@ -226,7 +204,7 @@ class RemoteStorage:
         return sorted(name for name in names if name and not name.endswith(PART))
 
     def create(self, path: str, data: bytes) -> None:
-        """See Storage. One request: an object is whole or not there."""
+        """As LocalStorage. One request: an object is whole or not there."""
         if not self.protocols & EXCLUSIVE:
             raise HubError(
                 f"{self.root}: uploads need a store that can create an object only if there is none, and "
@@ -260,7 +238,10 @@ class RemoteStorage:
             return False
 
     def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
-        """See Storage. Files are kept in the user's cache folder; one whose digest is wrong is fetched again."""
+        """As LocalStorage. What was fetched is kept in the user's cache folder.
+
+        It is taken if its digest is right, unless `cached` is False: then the bytes come from where they are stored.
+        """
         from platformdirs import user_cache_path
 
         found = user_cache_path("helm-ext") / "bundles" / f"{digest}.zip"
@@ -293,3 +274,7 @@ class RemoteStorage:
             raise
         except Exception as error:
             raise HubError(f"{self.root}/{path}: {what}: {type(error).__name__}: {error}{ending}") from error
+
+
+Storage: TypeAlias = LocalStorage | RemoteStorage
+"""What a hub's files lie in."""

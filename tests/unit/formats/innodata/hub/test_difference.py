@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from helm_ext.formats.innodata import open_bundle, pack
-from helm_ext.hub.difference import Change, Difference, SplitDifference, compare
+from helm_ext.formats.innodata.hub import open_bundle, pack
+from helm_ext.formats.innodata.hub.contents import Change, Difference, SplitDifference, compare
 
 
 def record(record_id, expected="4", **extra):

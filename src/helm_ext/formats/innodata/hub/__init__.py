@@ -13,12 +13,14 @@ is cheap: `datasets` is imported by `load` only.
 
 from __future__ import annotations
 
-from helm_ext.hub.bundle import Bundle, open_bundle
-from helm_ext.hub.entries import Version
-from helm_ext.hub.operations import (
+from helm_ext.formats.innodata.hub.bundle import Bundle, open_bundle
+from helm_ext.formats.innodata.hub.contents import get_attributes
+from helm_ext.formats.innodata.hub.packing import Packed, pack
+from helm_ext.formats.innodata.hub.versioning import (
     HUB_ENV,
     Resolved,
     Uploaded,
+    Version,
     diff,
     download,
     get_root,
@@ -29,10 +31,9 @@ from helm_ext.hub.operations import (
     require_hub,
     resolve,
     upload,
+    verify,
     versions,
 )
-from helm_ext.hub.packing import Packed, pack
-from helm_ext.hub.verifying import verify
 
 __all__ = [
     "HUB_ENV",
@@ -43,6 +44,7 @@ __all__ = [
     "Version",
     "diff",
     "download",
+    "get_attributes",
     "get_root",
     "load",
     "names",

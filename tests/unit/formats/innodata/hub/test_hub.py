@@ -15,10 +15,9 @@ import pytest
 
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
-from helm_ext.formats.innodata import pack
-from helm_ext.hub import operations, packing
-from helm_ext.hub.storage import LocalStorage
-from helm_ext.hub.tables import get_attributes
+from helm_ext.formats.innodata.hub import pack, packing, versioning
+from helm_ext.formats.innodata.hub.contents import get_attributes
+from helm_ext.formats.innodata.hub.storage import LocalStorage
 
 
 def record(record_id, expected="4", **extra):
@@ -139,7 +138,7 @@ def test_load_of_an_empty_train_split_and_of_a_frozen_version(root, make):
 
 
 def test_importing_the_hub_is_cheap():
-    code = "import sys, helm_ext.hub; print(sorted({'datasets', 'numpy', 'fsspec', 'pyarrow', 'helm', 'pydantic'} & set(sys.modules)))"
+    code = "import sys, helm_ext.formats.innodata.hub; print(sorted({'datasets', 'numpy', 'fsspec', 'pyarrow', 'helm.benchmark', 'pydantic'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -242,13 +241,13 @@ def test_a_file_system_without_hard_links(local, make, monkeypatch):
 
 def test_a_source_that_changes_while_it_is_uploaded(root, make, monkeypatch):
     path = make()
-    original = operations._refuse_duplicate
+    original = versioning.require_no_gap
 
     def change(*arguments):
         path.write_bytes(path.read_bytes() + b"more")
         return original(*arguments)
 
-    monkeypatch.setattr(operations, "_refuse_duplicate", change)
+    monkeypatch.setattr(versioning, "require_no_gap", change)
     with pytest.raises(HubError, match="changed while it was uploaded; nothing was changed"):
         hub.upload(path, root)
     assert hub.names(root) == []
@@ -261,7 +260,7 @@ def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
     mine, theirs, same = make(record("a", "mine")), None, None
     data = mine.read_bytes()
     theirs = make(record("a", "theirs")).read_bytes()
-    original = operations.claim
+    original = versioning.claim
     others = [theirs]
 
     def race(storage, *arguments):
@@ -272,7 +271,7 @@ def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
         return original(storage, *arguments)
 
     mine.write_bytes(data)
-    monkeypatch.setattr(operations, "claim", race)
+    monkeypatch.setattr(versioning, "claim", race)
     assert hub.upload(mine, root).version.number == 2
     with pytest.raises(HubError, match="version 2 already"):
         hub.upload(mine, root)
@@ -312,7 +311,7 @@ def test_part_files_are_invisible_and_go_when_they_are_old(local, make):
 
 def test_the_bytes_of_an_entry(local, make, monkeypatch):
     """Entries are for ever: other versions of helm-ext, and people, read them."""
-    monkeypatch.setattr(operations.secrets, "token_hex", lambda _: "0" * 32)
+    monkeypatch.setattr(versioning.secrets, "token_hex", lambda _: "0" * 32)
     path = make(record("a"), record("b"), train=[record("t")], author="é")
     version = hub.upload(path, local).version
     assert (local / "datasets/demo/versions/00000001.json").read_text(encoding="utf-8") == (
