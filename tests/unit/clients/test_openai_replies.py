@@ -104,47 +104,49 @@ def test_a_text_ends_before_the_first_stop_sequence():
     assert completion.logprob == -3
 
 
-def test_a_prompt_is_scored():
-    body = chat(text("1 2 3", reason="length", logprobs=logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3])))
-    [completion] = read(body, "completions", SCORED).completions
-    assert completion.tokens == [Token("1", 0.0), Token(" 2", -0.5), Token(" 3", -1.5)]
-    assert completion.logprob == -2
-    assert completion.text == "1 2 3"
+def own(*entries, content="!"):
+    """A reply to a request with vLLM's prompt_logprobs (CompletionResponseChoice.prompt_logprobs)."""
+    found = [entry if entry is None else {str(place): entry} for place, entry in enumerate(entries)]
+    return chat({**text(content, reason="length"), "prompt_logprobs": found})
 
 
-@pytest.mark.parametrize(
-    ("came", "tokens"),
-    [
-        ("1 2 3 4", logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])),
-        # Servers list the end-of-text token and do not write it.
-        ("1 2 3", logprobs(["<s>", "1", " 2", " 3", "</s>"], [None, 0.0, -0.5, -1.5, -9], [0, 3, 4, 6, 8])),
-    ],
-)
-def test_an_extra_token_is_dropped(came, tokens):
-    body = chat(text(came, logprobs=tokens), usage={"completion_tokens": 1})
-    [completion] = read(body, "completions", SCORED, extra_token=True).completions
-    assert (completion.text, completion.logprob) == ("1 2 3", -2)
-    assert [token.text for token in completion.tokens] == tokens["tokens"][:-1]
+def entry(token, logprob):
+    return {"logprob": logprob, "rank": 3, "decoded_token": token}
 
 
-def test_usage_does_not_tell_of_tokens_where_none_was_asked_for():
-    """vLLM generates one for `max_tokens: 0`, counts it and drops it."""
-    tokens = logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3])
-    body = chat(text("1 2 3", logprobs=tokens), usage={"completion_tokens": 1})
-    assert len(read(body, "completions", SCORED).completions[0].tokens) == 3
+THREE = logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3])
+FOUR = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])
+FIVE = logprobs(["<s>", "1", " 2", " 3", "</s>"], [None, 0.0, -0.5, -1.5, -9], [0, 3, 4, 6, 8])
+BOTH = {"7": entry(" 2", -0.5), "8": entry(" x", -0.1)}
+SCORES = {
+    "the prompt alone": (text("1 2 3", reason="length", logprobs=THREE), False, ["1", " 2", " 3"]),
+    "a token that was asked for": (text("1 2 3 4", logprobs=FOUR), True, ["1", " 2", " 3"]),
+    "the end of the text, which servers list and do not write": (
+        text("1 2 3", logprobs=FIVE), True, ["<s>", "1", " 2", " 3"],
+    ),
+    # vLLM generates one for `max_tokens: 0`, counts it and drops it.
+    "usage counts a token that nobody asked for": (text("1 2 3", logprobs=THREE), False, ["1", " 2", " 3"]),
+    "a token that nobody asked for": (text("1 2 3 4", logprobs=FOUR), False, ["1", " 2", " 3"]),
+    "vLLM's prompt_logprobs": (own(None, entry(" 2", -0.5), entry(" 3", -1.5))["choices"][0], False, ["1", " 2", " 3"]),
+    "vLLM's, with a token before the prompt": (
+        own(None, entry("1", 0.0), entry(" 2", -0.5), entry(" 3", -1.5))["choices"][0], False, ["", "1", " 2", " 3"],
+    ),
+    # With the likeliest token beside the prompt's own, and nothing that says which is which.
+    "vLLM's beside echo": (
+        {**text("1 2 3", logprobs=THREE), "prompt_logprobs": [None, BOTH, BOTH]}, False, ["1", " 2", " 3"],
+    ),
+    "rounded up": (text("1 2 3", logprobs=logprobs(["1", " 2", " 3"], [1e-7, -0.5, -1.5])), False, ["1", " 2", " 3"]),
+}  # fmt: skip
 
 
-def test_what_a_server_generates_unasked_is_cut_off_where_the_offsets_tell():
-    tokens = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], [0, 1, 3, 5])
-    [completion] = read(chat(text("1 2 3 4", logprobs=tokens)), "completions", SCORED).completions
-    assert (completion.text, completion.logprob) == ("1 2 3", -2)
-
-
-@pytest.mark.parametrize("offsets", [None, [0, 3, 6, 9], [0, 1, 2, 4]])
-def test_what_a_server_generates_unasked_is_an_error_where_they_do_not(offsets):
-    tokens = logprobs(["1", " 2", " 3", " 4"], [None, -0.5, -1.5, -9], offsets)
-    with pytest.raises(ReplyError, match="generated text where none was asked for"):
-        read(chat(text("1 2 3 4", logprobs=tokens)), "completions", SCORED)
+@pytest.mark.parametrize("kind", SCORES)
+def test_a_prompt_is_scored(kind):
+    choice, extra_token, tokens = SCORES[kind]
+    body = chat(choice, usage={"completion_tokens": 1})
+    [completion] = read(body, "completions", SCORED, extra_token=extra_token).completions
+    assert [token.text for token in completion.tokens] == tokens
+    assert [token.logprob for token in completion.tokens][-2:] == [-0.5, -1.5]
+    assert (completion.text, completion.logprob) == ("1 2 3", pytest.approx(-2))
 
 
 @pytest.mark.parametrize(
@@ -170,6 +172,16 @@ def test_what_a_server_generates_unasked_is_an_error_where_they_do_not(offsets):
             "token 2: expected a num",
         ),
         (chat(text("1", logprobs=logprobs(["1", 2], [None, -1]))), "completions", SCORED, "expected strings"),
+        (chat(message(None)), "chat", REQUEST, "content is null, and nothing says why"),
+        (chat(message(None, reason=None)), "chat", REQUEST, "content is null, and nothing says why"),
+        *(
+            (chat(message(logprobs={"content": content})), "chat", REQUEST, "logprob|log-prob")
+            for content in (5, "abc", {"a": 1}, [{"token": "a", "logprob": 10**400}])
+        ),
+        *(
+            (chat(text("1 2 3 4", logprobs={**FOUR, "text_offset": offsets})), "completions", SCORED, "where none was")
+            for offsets in (None, [0, 3, 6, 9], [0, 1, 2, 4])
+        ),
     ],
 )
 def test_a_reply_that_answers_nothing_is_an_error(body, endpoint, request_, said):
@@ -177,10 +189,11 @@ def test_a_reply_that_answers_nothing_is_an_error(body, endpoint, request_, said
         read(body, endpoint, request_)
 
 
-@pytest.mark.parametrize("content", [5, "abc", {"a": 1}, [{"token": "a", "logprob": 10**400}]])
-def test_log_probabilities_of_another_shape_are_an_error(content):
-    with pytest.raises(ReplyError, match="logprob|log-prob"):
-        parse_reply(chat(message(logprobs={"content": content})), "chat")
+@pytest.mark.parametrize("counted", [-1, 9])
+def test_more_tokens_than_there_are_cannot_be_cut_off(counted):
+    body = chat(text("1 2 3 4", logprobs=FOUR), usage={"completion_tokens": counted})
+    with pytest.raises(ReplyError, match="completion_tokens"):
+        read(body, "completions", SCORED, extra_token=True)
 
 
 @pytest.mark.parametrize("value", [0.7, 1, 1e400, -1e400, float("nan")])
@@ -192,11 +205,6 @@ def test_what_is_no_log_probability_is_an_error(value):
     ):
         with pytest.raises(ReplyError, match="log-probability of token .: .* is no such number"):
             parse_reply(body, endpoint)
-
-
-def test_a_log_probability_that_is_rounded_up_is_one():
-    body = chat(text("1 2 3", logprobs=logprobs(["1", " 2", " 3"], [None, 1e-7, -0.5])))
-    assert read(body, "completions", SCORED).completions[0].logprob == pytest.approx(-0.5)
 
 
 @pytest.mark.parametrize("extra_token", [True, False])
@@ -216,38 +224,6 @@ def test_a_prompt_that_the_tokenizer_changed_is_scored(came, first):
     assert len(read(body, "completions", SCORED).completions[0].tokens) == 3
 
 
-@pytest.mark.parametrize("counted", [-1, 9])
-def test_more_tokens_than_there_are_cannot_be_cut_off(counted):
-    body = {
-        "choices": [text("1 2 3 4", logprobs=logprobs(["1", " 2", " 3", " 4"], [None, -1.0, -1.0, -1.0]))],
-        "usage": {"completion_tokens": counted},
-    }
-    with pytest.raises(ReplyError, match="completion_tokens"):
-        read(body, "completions", SCORED, extra_token=True)
-
-
-def own(*entries, content="!"):
-    """A reply to a request with vLLM's prompt_logprobs (CompletionResponseChoice.prompt_logprobs)."""
-    found = [entry if entry is None else {str(place): entry} for place, entry in enumerate(entries)]
-    return chat({**text(content, reason="length"), "prompt_logprobs": found})
-
-
-def entry(token, logprob):
-    return {"logprob": logprob, "rank": 3, "decoded_token": token}
-
-
-def test_vllms_own_log_probabilities_of_a_prompt():
-    [completion] = read(own(None, entry(" 2", -0.5), entry(" 3", -1.5)), "completions", SCORED).completions
-    assert completion.tokens == [Token("1", 0.0), Token(" 2", -0.5), Token(" 3", -1.5)]
-    assert (completion.text, completion.logprob) == ("1 2 3", -2)
-
-
-def test_a_token_before_the_prompt_has_no_text():
-    body = own(None, entry("1", -3), entry(" 2", -0.5), entry(" 3", -1.5))
-    [completion] = read(body, "completions", SCORED).completions
-    assert [token.text for token in completion.tokens] == ["", "1", " 2", " 3"]
-
-
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -264,17 +240,3 @@ def test_a_token_before_the_prompt_has_no_text():
 def test_prompt_logprobs_that_are_none(found, said):
     with pytest.raises(ReplyError, match=said):
         read(chat({**text("!"), "prompt_logprobs": found}), "completions", SCORED)
-
-
-@pytest.mark.parametrize("reason", [None, "stop"])
-def test_null_content_without_a_reason_is_no_answer(reason):
-    with pytest.raises(ReplyError, match="content is null, and nothing says why"):
-        read(chat(message(None, reason=reason)))
-
-
-def test_vllm_adds_its_own_to_echo():
-    """With the likeliest token beside the prompt's own, and nothing that says which is which."""
-    echoed = text("1 2 3", reason="length", logprobs=logprobs(["1", " 2", " 3"], [None, -0.5, -1.5], [0, 1, 3]))
-    both = {"7": entry(" 2", -0.5), "8": entry(" x", -0.1)}
-    [completion] = read(chat({**echoed, "prompt_logprobs": [None, both, both]}), "completions", SCORED).completions
-    assert [token.logprob for token in completion.tokens] == [0, -0.5, -1.5]

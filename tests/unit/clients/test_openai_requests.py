@@ -23,42 +23,35 @@ SAMPLING = {"temperature": 0.5, "top_p": 0.9, "n": 3, "presence_penalty": 0.1, "
 SCORED = Request(prompt="Q: 1+1?\nA: 2", max_tokens=0, temperature=0, echo_prompt=True)
 
 
-def test_a_prompt_becomes_one_message_of_the_user():
-    assert to_body(REQUEST, CHAT) == {
-        "model": "tiny",
-        "messages": [{"role": "user", "content": "Q: 1+1?\nA:"}],
-        "max_completion_tokens": 7,
-        "stop": ["\n", "Q:"],
-        **SAMPLING,
-    }
+MESSAGES = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}]
+ASKED = {"model": "tiny", "prompt": "Q: 1+1?\nA:", "max_tokens": 7, "stop": ["\n", "Q:"], **SAMPLING}
+CHATTED = {
+    "model": "tiny", "messages": [{"role": "user", "content": "Q: 1+1?\nA:"}], "max_completion_tokens": 7,
+    "stop": ["\n", "Q:"], **SAMPLING,
+}  # fmt: skip
+WITHOUT_STOP = {key: value for key, value in CHATTED.items() if key != "stop"}
+SCORING = {"model": "tiny", "prompt": "Q: 1+1?\nA: 2", "temperature": 0}
+ECHO = {"echo": True, "logprobs": 1}
 
 
-def test_the_completions_endpoint_takes_the_prompt():
-    expected = {"model": "tiny", "prompt": "Q: 1+1?\nA:", "max_tokens": 7, "stop": ["\n", "Q:"], **SAMPLING}
-    assert to_body(REQUEST, COMPLETIONS) == expected
-
-
-def test_messages_are_sent_as_they_are():
-    messages = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}]
-    body = to_body(replace(REQUEST, prompt="", messages=messages), CHAT)
-    assert body["messages"] == messages
-
-
-def test_no_stop_sequences_are_no_empty_list():
-    assert "stop" not in to_body(replace(REQUEST, stop_sequences=[]), CHAT)
-
-
-def test_the_log_probabilities_of_a_prompt():
-    asked = {"model": "tiny", "prompt": "Q: 1+1?\nA: 2", "echo": True, "logprobs": 1, "temperature": 0}
-    assert to_body(SCORED, COMPLETIONS) == {**asked, "max_tokens": 0}
-    assert to_body(SCORED, replace(COMPLETIONS, extra_token=True)) == {**asked, "max_tokens": 1}
-
-
-def test_an_echo_with_an_answer_is_sampled_as_any_other():
-    body = to_body(replace(REQUEST, echo_prompt=True), COMPLETIONS)
-    assert body["echo"] is True
-    assert body["logprobs"] == 1
-    assert SAMPLING.items() <= body.items()
+@pytest.mark.parametrize(
+    ("request_", "dialect", "expected"),
+    [
+        (REQUEST, CHAT, CHATTED),
+        (REQUEST, COMPLETIONS, ASKED),
+        (replace(REQUEST, prompt="", messages=MESSAGES), CHAT, {**CHATTED, "messages": MESSAGES}),
+        (replace(REQUEST, stop_sequences=[]), CHAT, WITHOUT_STOP),
+        (replace(REQUEST, echo_prompt=True), COMPLETIONS, {**ASKED, **ECHO}),
+        (REQUEST, replace(COMPLETIONS, extra_body={"min_p": 0.1}), {**ASKED, "min_p": 0.1}),
+        (SCORED, COMPLETIONS, {**SCORING, **ECHO, "max_tokens": 0}),
+        (SCORED, replace(COMPLETIONS, extra_body={"min_p": 0.1}), {**SCORING, **ECHO, "max_tokens": 0, "min_p": 0.1}),
+        (SCORED, replace(COMPLETIONS, extra_token=True), {**SCORING, **ECHO, "max_tokens": 1}),
+        # vLLM's CompletionRequest: 0 for the prompt's own tokens alone; max_tokens is 1 at least.
+        (SCORED, replace(COMPLETIONS, prompt_logprobs=True), {**SCORING, "max_tokens": 1, "prompt_logprobs": 0}),
+    ],
+)
+def test_a_request_becomes_a_body(request_, dialect, expected):
+    assert to_body(request_, dialect) == expected
 
 
 def test_top_k_is_sent_where_it_says_something_and_the_server_knows_it():
@@ -139,24 +132,11 @@ def test_the_limit_of_tokens_may_have_its_other_name():
             body = to_body(request, Dialect(model="tiny", endpoint=endpoint, max_tokens_field=field))
             assert [body[name] for name in ("max_tokens", "max_completion_tokens") if name in body] == [7]
             assert field in body
-    with pytest.raises(RunEntryError, match="max_tokens_field=limit: max_tokens or max_completion_tokens"):
-        Dialect(model="tiny", endpoint="chat", max_tokens_field="limit")
-
-
-def test_prompts_are_scored_by_vllms_own_field():
-    """vLLM's CompletionRequest: prompt_logprobs, 0 for the prompt's own tokens alone; max_tokens is 1 at least."""
-    scored = replace(REQUEST, max_tokens=0, echo_prompt=True, num_completions=1)
-    body = to_body(scored, Dialect(model="tiny", endpoint="completions", prompt_logprobs=True))
-    assert body == {"model": "tiny", "prompt": scored.prompt, "max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}
     for args in ({"endpoint": "chat"}, {"endpoint": "completions", "extra_token": True}):
         with pytest.raises(RunEntryError, match="prompt_logprobs: for the endpoint completions"):
             Dialect(model="tiny", prompt_logprobs=True, **args)
-
-
-def test_what_is_sent_beside_the_request_is_in_every_body():
-    dialect = Dialect(model="tiny", endpoint="completions", extra_body={"min_p": 0.1})
-    assert to_body(REQUEST, dialect)["min_p"] == 0.1
-    assert to_body(replace(REQUEST, max_tokens=0, echo_prompt=True, num_completions=1), dialect)["min_p"] == 0.1
+    with pytest.raises(RunEntryError, match="max_tokens_field=limit: max_tokens or max_completion_tokens"):
+        Dialect(model="tiny", endpoint="chat", max_tokens_field="limit")
 
 
 @pytest.mark.parametrize(("random", "seed"), [("42", 42), ("0", 0), ("9" * 18, 10**18 - 1)])

@@ -89,6 +89,9 @@ def saying(body, content):
 ODD_BUT_ANSWERED = {
     "byte order mark": lambda body: b"\xef\xbb\xbf" + json.dumps(saying(body, "Paris")).encode(),
     "half a surrogate pair": lambda body: json.dumps(saying(body, "Paris\ud83d")).encode(),
+    "packed": lambda body: Odd(
+        200, gzip.compress(json.dumps(saying(body, "Paris")).encode()), {"Content-Encoding": "gzip"}
+    ),
     "NaN in usage": lambda body: json.dumps(
         {**saying(body, "Paris"), "usage": {"cost": float("nan"), "total_tokens": 9}}
     ).encode(),
@@ -97,7 +100,11 @@ ODD_BUT_ANSWERED = {
 
 @pytest.mark.parametrize("kind", ODD_BUT_ANSWERED)
 def test_what_no_answer_needs_is_not_in_the_way_of_one(kind, server, config):
-    server.instead = lambda path, body: (200, ODD_BUT_ANSWERED[kind](body))
+    def answer(path, body):
+        odd = ODD_BUT_ANSWERED[kind](body)
+        return odd if isinstance(odd, Odd) else (200, odd)
+
+    server.instead = answer
     result = make(server, config).make_request(REQUEST)
     assert result.success, result.error
     assert result.completions[0].text.rstrip("\ufffd") == "Paris"
@@ -160,6 +167,68 @@ def again_choices(server, path, body):
     return (answer_chat if "chat" in path else answer_completions)(body)["choices"]
 
 
+@pytest.mark.parametrize(
+    ("odd", "asked"),
+    [
+        ([(500, {}), (500, {})], 3),
+        ([Odd(reset=True), Odd(reset=True)], 3),
+        ([Odd(200, {"choices": [1, 2, 3]}, cut=5)], 2),
+    ],
+    ids=["errors", "connections that are reset", "a reply that breaks off"],
+)
+def test_errors_that_pass(server, config, odd, asked):
+    first(server, *odd)
+    assert make(server, config).make_request(REQUEST).success
+    assert len(server.asked) == asked
+
+
+def saying_why(message, **more):
+    return {"error": {"message": message, **more}}
+
+
+NOT_TRIED_AGAIN = {
+    **{
+        f"status {status}": ((status, saying_why("the prompt is too long")), f"status {status}: the prompt is too long")
+        for status in (400, 413, 422)
+    },
+    "too late": (Odd(429, saying_why("slow down"), {"Retry-After": "3600"}), "status 429: slow down"),
+    "a redirect": (Odd(307, {}, {"Location": "http://elsewhere.invalid/v1"}), "the server sends on to"),
+    "a quota": ((429, saying_why("no money", code="insufficient_quota")), "status 429: no money"),
+    "a wrong key": ((401, saying_why("Wrong: Bearer sk-hush")), "refuses the key that it was sent (status 401): Wrong"),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_TRIED_AGAIN)
+def test_what_is_not_tried_again(server, config, kind):
+    odd, said = NOT_TRIED_AGAIN[kind]
+    server.instead = lambda path, body: odd
+    client = make(server, config, api_key="sk-hush")
+    failed = client.make_request(REQUEST)
+    assert failed.error.startswith(f"{server.url}/v1/chat/completions: ")
+    assert said in failed.error
+    assert "hush" not in repr(failed)  # servers repeat what they were sent
+    assert (len(server.asked), client.server._resume_at) == (1, 0)  # nor do others wait
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "url", "expected"),
+    [
+        (400, "The model `tiny` does not exist.", "/v1", "in the deployment; it knows tiny-1, tiny:latest"),
+        (404, "The model `tiny` does not exist.", "/v1", "the server does not know the model 'tiny'"),
+        # Servers answer to more names than they list (Ollama: `tiny` for `tiny:latest`).
+        (400, "This model's maximum context length is 8 tokens.", "/v1", "status 400: This model's maximum context"),
+        (401, "Unauthorized", "/v1", "refuses requests without a key (status 401): Unauthorized\n  hint: api_key in"),
+        (None, "", "/v2", "status 404: no such endpoint: /v2/chat/completions\n  hint: the address or the model is"),
+    ],
+)
+def test_the_first_request_tells_what_is_wrong_with_the_deployment(server, config, status, said, url, expected):
+    server.models = ["tiny-1", "tiny:latest"] if url == "/v1" else ["tiny"]
+    server.instead = lambda path, body: status and (status, saying_why(said))
+    failed = OpenAICompatibleClient(config, base_url=server.url + url).make_request(REQUEST)
+    assert expected in failed.error
+    assert len(server.asked) <= 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
 def test_errors_that_may_pass_are_tried_five_times_more(server, config, status):
@@ -170,20 +239,6 @@ def test_errors_that_may_pass_are_tried_five_times_more(server, config, status):
     assert len(server.asked) == 6
 
 
-def test_errors_that_pass(server, config):
-    first(server, (500, {}), (500, {}))
-    assert make(server, config).make_request(REQUEST).success
-    assert len(server.asked) == 3
-
-
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_errors_of_one_request_are_not_tried_again(server, config, status):
-    server.instead = lambda path, body: (status, {"error": {"message": "the prompt is too long"}})
-    failed = make(server, config).make_request(REQUEST)
-    assert without_hint(failed) == f"{server.url}/v1/chat/completions: status {status}: the prompt is too long"
-    assert len(server.asked) == 1
-
-
 @pytest.mark.long
 def test_the_server_says_when_to_come_again(server, config):
     first(server, Odd(429, {}, {"Retry-After": "1"}))
@@ -191,15 +246,6 @@ def test_the_server_says_when_to_come_again(server, config):
     assert make(server, config).make_request(REQUEST).success
     assert len(server.asked) == 2
     assert time.monotonic() - started >= 1
-
-
-def test_a_server_that_says_too_late_is_not_waited_for(server, config):
-    server.instead = lambda path, body: Odd(429, {"error": {"message": "slow down"}}, {"Retry-After": "3600"})
-    client = make(server, config)
-    failed = client.make_request(REQUEST)
-    assert "slow down" in failed.error
-    assert len(server.asked) == 1
-    assert client.server._resume_at == 0  # nor do others wait
 
 
 def test_time_ends_the_attempts_where_the_server_always_says_when(server, config):
@@ -227,41 +273,6 @@ def test_a_server_that_sends_nothing_or_a_byte_at_a_time_is_given_up_and_not_ask
     assert len(server.asked) == 1
 
 
-def test_a_connection_that_is_reset(server, config):
-    first(server, Odd(reset=True), Odd(reset=True))
-    assert make(server, config).make_request(REQUEST).success
-    assert len(server.asked) == 3
-
-
-def test_a_reply_that_breaks_off(server, config):
-    first(server, Odd(200, {"choices": [1, 2, 3]}, cut=5))
-    assert make(server, config).make_request(REQUEST).success
-    assert len(server.asked) == 2
-
-
-def test_a_text_that_ends_at_the_limit_of_tokens_is_an_answer_that_says_so(server, config):
-    def cut(path, body):
-        reply = answer_chat(body)
-        reply["choices"][0] |= {"finish_reason": "length", "message": {"content": "Par"}}
-        return 200, reply
-
-    server.instead = cut
-    [completion] = make(server, config).make_request(replace(REQUEST, stop_sequences=["\n"])).completions
-    assert (completion.text, completion.finish_reason) == ("Par", {"reason": "length"})
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize("more", [{"reasoning_content": "Hm."}, {"refusal": "No."}])
-def test_null_content_with_a_reason_is_an_answer(server, config, more):
-    def think(path, body):
-        reply = answer_chat(body)
-        reply["choices"][0] |= {"finish_reason": "stop", "message": {"content": None, **more}}
-        return 200, reply
-
-    server.instead = think
-    assert make(server, config).make_request(REQUEST).success
-
-
 def test_a_server_that_restarts(config):
     with serve() as server:
         client = make(server, config, retries=9)
@@ -277,58 +288,6 @@ def test_a_server_that_restarts(config):
     assert len(server.asked) == 2
 
 
-def test_a_key_that_the_server_repeats_is_not_in_the_message(server, config):
-    server.instead = lambda path, body: (401, {"error": {"message": f"Incorrect API key provided: {server.keys[-1]}"}})
-    failed = make(server, config, api_key="sk-hush").make_request(REQUEST)
-    assert (
-        "the server refuses the key that it was sent (status 401): Incorrect API key provided: Bearer ***"
-        in failed.error
-    )
-    assert "hush" not in repr(failed)
-
-
-def test_a_wrong_key(server, config):
-    server.instead = lambda path, body: (401, {"detail": "Unauthorized"})
-    failed = make(server, config).make_request(REQUEST)
-    assert "the server refuses requests without a key" in failed.error
-    assert "api_key in credentials.conf" in failed.error
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize("status", [400, 404])
-def test_a_wrong_model(server, config, status):
-    server.models = ["tiny-1", "tiny-2"]
-    server.instead = lambda path, body: (status, {"error": {"message": "The model `tiny` does not exist."}})
-    client = make(server, config)
-    client.server.has_answered = False
-    failed = client.make_request(REQUEST)
-    assert "the server does not know the model 'tiny'" in failed.error
-    assert "openai_model_name in the deployment; it knows tiny-1, tiny-2" in failed.error
-    assert len(server.asked) == 1
-
-
-def test_too_long_a_prompt_is_not_another_name_of_the_model(server, config):
-    """Servers answer to more names than they list (Ollama: `tiny` for `tiny:latest`)."""
-    server.models = ["tiny:latest"]
-    server.instead = lambda path, body: (
-        400,
-        {"error": {"message": "This model's maximum context length is 8 tokens."}},
-    )
-    client = make(server, config)
-    client.server.has_answered = False
-    failed = client.make_request(REQUEST)
-    assert failed.is_refused
-    assert "does not know" not in failed.error
-
-
-def test_a_wrong_path(server, config):
-    server.models = ["tiny"]
-    client = OpenAICompatibleClient(config, base_url=f"{server.url}/v2")
-    failed = client.make_request(REQUEST)
-    assert "status 404: no such endpoint: /v2/chat/completions" in failed.error
-    assert "hint: the address or the model is wrong: base_url" in failed.error
-
-
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "http://10.255.255.1:9/v1"])
 def test_nobody_there(config, url):
     """In CONNECT_SECONDS, the third; at once, the others."""
@@ -336,19 +295,6 @@ def test_nobody_there(config, url):
     assert not failed.success
     assert url in failed.error
     assert "sent again" not in failed.error
-
-
-def test_a_server_that_sends_on_is_not_followed(server, config):
-    server.instead = lambda path, body: Odd(307, {}, {"Location": "http://elsewhere.invalid/v1"})
-    failed = make(server, config, api_key="sk-hush").make_request(REQUEST)
-    assert "the server sends on to" in failed.error
-    assert len(server.asked) == 1
-
-
-def test_a_quota_that_is_used_up_is_not_waited_for(server, config):
-    server.instead = lambda path, body: (429, {"error": {"message": "no money", "code": "insufficient_quota"}})
-    assert "no money" in make(server, config).make_request(REQUEST).error
-    assert len(server.asked) == 1
 
 
 def test_pauses_grow_and_differ(config, monkeypatch):
@@ -388,10 +334,3 @@ def test_a_reply_that_is_packed_small_and_is_huge_is_not_read_to_its_end(server,
     server.instead = lambda path, body: Odd(200, bomb, {"Content-Encoding": "gzip"})
     failed = make(server, config, retries=0).make_request(REQUEST)
     assert "a reply of more than 100000 bytes" in failed.error
-
-
-def test_a_reply_that_is_packed(server, config):
-    server.instead = lambda path, body: Odd(
-        200, gzip.compress(json.dumps(answer_chat(body)).encode()), {"Content-Encoding": "gzip"}
-    )
-    assert make(server, config).make_request(REQUEST).success
