@@ -101,14 +101,12 @@ class OpenAICompatibleClient(Client):
         whole reply before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
         endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
-        address = _require_address(base_url)
         if timeout <= 0 or retries < 0 or retry_seconds < 0:
             raise RunEntryError(f"timeout={timeout}, retries={retries}, retry_seconds={retry_seconds}: too small")
-        omitted = (omit,) if isinstance(omit, str) else tuple(omit)
         self.dialect = Dialect(
             model="",
             endpoint=endpoint,
-            omit=omitted,
+            omit=(omit,) if isinstance(omit, str) else tuple(omit),
             send_top_k=send_top_k,
             seed=seed,
             extra_token=extra_token,
@@ -119,7 +117,7 @@ class OpenAICompatibleClient(Client):
         self.openai_model_name = openai_model_name
         self.path = PATHS[endpoint]
         self.server = Server(
-            address,
+            _require_address(base_url),
             _read_key(api_key_env) if api_key_env else _require_plain(api_key, "the key in HELM's credentials"),
             reply_seconds=timeout,
             attempts=Attempts(retries=retries, seconds=retry_seconds),
@@ -273,21 +271,18 @@ def _require_address(base_url: str | None) -> str:
     shown = f"base_url={show(base_url)}"
     try:
         parts = urlsplit(base_url or "")
-        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:  # not a port number, brackets of IPv6 that are not closed
         raise RunEntryError(f"{shown}: no address: {error}{hint}") from error
-    if base_url is None or parts.scheme not in ("http", "https") or not has_host:
-        raise RunEntryError(f"{shown}: expected the server's address{hint}")
     if "@" in parts.netloc:
         raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
-    if parts.query or parts.fragment or any(character.isspace() for character in base_url):
-        raise RunEntryError(
-            f"{shown}: paths are added to it, so nothing can stand after its own: ?, # or a space{hint}"
-        )
+    if base_url is None or not is_address:
+        raise RunEntryError(f"{shown}: expected the server's address{hint}")
     address = base_url.rstrip("/")
-    for path in sorted(PATHS.values(), key=len, reverse=True):
-        if address.endswith(path):
-            raise RunEntryError(f"{shown}: {path} is added to it\n  hint: base_url: {address.removesuffix(path)}")
+    is_endpoint = address.endswith(tuple(PATHS.values()))
+    if is_endpoint or parts.query or parts.fragment or any(character.isspace() for character in base_url):
+        endpoints = " or ".join(PATHS.values())
+        raise RunEntryError(f"{shown}: {endpoints} is added to it, so it ends before, and nothing stands after{hint}")
     return address
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -100,61 +100,52 @@ def is_scored(request: Request) -> bool:
     return bool(request.echo_prompt) and request.max_tokens == 0
 
 
+_NOT_TEXT = {
+    "embedding": "embeddings are asked for",
+    "multimodal_prompt": "images and sound cannot be sent",
+    "image_generation_parameters": "images are asked for",
+    "response_format": "a JSON Schema for the reply cannot be sent",
+}
+
+
 def to_body(request: Request, dialect: Dialect) -> dict[str, Any]:
     """Return the body of the request. Raises UnsendableError."""
-    _require_text(request)
-    body: dict[str, Any] = {"model": dialect.model, **dialect.extra_body}
-    if dialect.endpoint == "chat":
-        body["messages"] = _to_messages(request)
-    else:
-        body["prompt"] = _to_prompt(request)
-    if is_scored(request):
-        return {**body, **_scoring_fields(request, dialect)}
-    body[dialect.limit_field] = _to_max_tokens(request)
-    body |= _sampling_fields(request, dialect)
-    if stops := _to_stops(request.stop_sequences):
-        body["stop"] = stops
-    if request.echo_prompt:
-        body |= {"echo": True, "logprobs": 1}
-    return body
-
-
-def _require_text(request: Request) -> None:
-    """Raise for requests that are not about text."""
-    for name, what in (
-        ("embedding", "embeddings are asked for"),
-        ("multimodal_prompt", "images and sound cannot be sent"),
-        ("image_generation_parameters", "images are asked for"),
-        ("response_format", "a JSON Schema for the reply cannot be sent"),
-    ):
+    for name, what in _NOT_TEXT.items():
         if getattr(request, name):
             raise UnsendableError(f"{name}: {what}")
-
-
-def _to_messages(request: Request) -> list[dict[str, Any]]:
-    if request.echo_prompt:
+    if dialect.endpoint == "chat" and request.echo_prompt:
         raise UnsendableError(
             "echo_prompt: log-probabilities of the prompt are asked for, and replies of the chat endpoint hold none\n"
             "  hint: the endpoint completions, with a model that has it"
         )
-    if request.messages:
-        if request.prompt:
-            raise UnsendableError("messages and a prompt are both there, and only one of them can be sent")
-        return [dict(message) for message in request.messages]
-    if not request.prompt:
-        raise UnsendableError("the prompt is empty")
-    return [{"role": "user", "content": request.prompt}]
-
-
-def _to_prompt(request: Request) -> str:
-    if request.messages:
+    if dialect.endpoint == "completions" and request.messages:
         raise UnsendableError(
             "messages: the completions endpoint takes a text\n"
             "  hint: the endpoint chat; or render=text, which writes a conversation as a text (innodata:)"
         )
-    if not request.prompt:
-        raise UnsendableError("the prompt is empty")
-    return request.prompt
+    if bool(request.messages) == bool(request.prompt):
+        both = "messages and a prompt are both there, and only one of them can be sent"
+        raise UnsendableError(both if request.prompt else "the prompt is empty")
+    body: dict[str, Any] = {"model": dialect.model, **dialect.extra_body}
+    if dialect.endpoint == "chat":
+        messages = request.messages or [{"role": "user", "content": request.prompt}]
+        body["messages"] = [dict(message) for message in messages]
+    else:
+        body["prompt"] = request.prompt
+    if is_scored(request):
+        return {**body, **_scoring_fields(request, dialect)}
+    if request.max_tokens < 1:
+        raise UnsendableError(f"max_tokens={request.max_tokens}: no text would be generated")
+    body[dialect.limit_field] = request.max_tokens
+    body |= _sampling_fields(request, dialect)
+    if len(request.stop_sequences) > MAX_STOPS:
+        count = len(request.stop_sequences)
+        raise UnsendableError(f"stop_sequences: {count} of them, and OpenAI's API takes {MAX_STOPS}")
+    if request.stop_sequences:
+        body["stop"] = list(request.stop_sequences)
+    if request.echo_prompt:
+        body |= {"echo": True, "logprobs": 1}
+    return body
 
 
 def _scoring_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
@@ -164,12 +155,6 @@ def _scoring_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
     if dialect.prompt_logprobs:  # 0: of the prompt's own tokens, and no others beside them
         return {"max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}
     return {"max_tokens": int(dialect.extra_token), "echo": True, "logprobs": 1, "temperature": 0}
-
-
-def _to_max_tokens(request: Request) -> int:
-    if request.max_tokens < 1:
-        raise UnsendableError(f"max_tokens={request.max_tokens}: no text would be generated")
-    return request.max_tokens
 
 
 def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
@@ -197,12 +182,6 @@ def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
     if (seed := seed_of(request, dialect)) is not None:
         fields["seed"] = seed
     return fields
-
-
-def _to_stops(stops: Sequence[str]) -> list[str]:
-    if len(stops) > MAX_STOPS:
-        raise UnsendableError(f"stop_sequences: {len(stops)} of them, and OpenAI's API takes {MAX_STOPS}")
-    return list(stops)
 
 
 def seed_of(request: Request, dialect: Dialect) -> int | None:
