@@ -343,7 +343,7 @@ def test_runs_that_are_no_shards_are_refused(folder):
     spec = load(small / "run_spec.json")
     spec["scenario_spec"]["args"]["main_metric"] = "set_exact_match"
     (small / "run_spec.json").write_text(json.dumps(spec))
-    cases.append(([runs[0], small], "name it in each file (scoring.main_metric) or run entry (main_metric=)"))
+    cases.append(([runs[0], small], "arguments.main_metric is "))
     most = copy_of(folder, runs[1:2], "most")[0]
     change(most / "run_spec.json", '"max_eval_instances": 100000', '"max_eval_instances": 207')
     cases.append(([runs[0], most], "207 rows are evaluated, and --max-eval-instances was 207"))
@@ -389,7 +389,7 @@ def test_tables_are_refused_for_what_they_are(folder):
     assert right == [["red"], ["blue"], ["green"], ["black"]] * 2  # each shard counts from another number
     done = merge(folder, runs, into="refused", check=False)
     assert done.returncode == 2
-    assert "its file is a table file: what its columns and golds mean is told by all of its rows" in done.stderr
+    assert "what its columns, golds and reported scores mean is told by all of its rows" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,11 @@ def tell_apart(described: Iterable[ScenarioMetadata]) -> list[ScenarioMetadata]:
     """
     groups = list(described)
     often = Counter(group.display_name for group in groups)
-    return [_with_digits(group) if often[group.display_name] > 1 else group for group in groups]
-
-
-def _with_digits(group: ScenarioMetadata) -> ScenarioMetadata:
-    title = f"{group.display_name} ({group.name.rpartition('-')[2]})"
-    return replace(group, display_name=title, short_display_name=title)
+    titles = [f"{group.display_name} ({group.name.rpartition('-')[2]})" for group in groups]
+    return [
+        replace(group, display_name=title, short_display_name=title) if often[group.display_name] > 1 else group
+        for group, title in zip(groups, titles, strict=True)
+    ]
 
 
 _OUR_OWN = frozenset({"main_split", "name"})

@@ -59,15 +59,10 @@ def join_run_specs(runs: Sequence[RunFiles], rows: Sequence[int], *, name: str |
             digest = _arguments(spec)["digest"]
             difference = next(_differences(_comparable(specs[0]), _comparable(spec)), None)
         if difference is not None:
-            hint = (
-                "a shard of few rows may imply another main metric than the others: name it in each file "
-                "(scoring.main_metric) or run entry (main_metric=), and run the shards again"
-                if difference.startswith(("arguments.main_metric ", "scoring "))
-                else "name the runs of one model and of the same arguments (of a folder: FOLDER/*MODEL); only the file "
-                "may differ"
-            )
             raise RunEntryError(
-                f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n  hint: {hint}"
+                f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n  hint: name runs of one "
+                "model and of the same arguments (of a folder: FOLDER/*MODEL); only the file may differ. A main metric "
+                "is named in each file or run entry (main_metric=) where it would not be that of all"
             )
         if digest in seen:
             raise RunEntryError(
@@ -77,7 +72,7 @@ def join_run_specs(runs: Sequence[RunFiles], rows: Sequence[int], *, name: str |
         seen[digest] = run
     merged = copy.deepcopy(specs[0])
     names = [spec["name"] for spec in specs]
-    merged["name"] = _require_name(name) if name is not None else _fit(_join_names(names))
+    merged["name"] = _require_name(name) if name is not None else _join_names(names)
     merged["adapter_spec"].pop("max_eval_instances", None)  # no run of so many rows made it
     arguments = _join_arguments(specs)
     scenario_class = get_class_by_name(merged["scenario_spec"]["class_name"])
@@ -124,14 +119,9 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
             "  hint: write demonstrations into the rows' prompts (max_train_instances 0), or run all rows at once"
         )
     for source in filter(None, ((metric.get("args") or {}).get("source") for metric in spec["metric_specs"])):
-        if source.get("scores"):
-            raise RunEntryError(
-                f"{run.folder}: its file is another tool's, with the scores that this reported for it: there are none "
-                "for several files together\n  hint: one run of all rows"
-            )
         raise RunEntryError(
-            f"{run.folder}: its file is a {source.get('tool')} file: what its columns and golds mean is told by all of "
-            "its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
+            f"{run.folder}: its file is a {source.get('tool')} file: what its columns, golds and reported scores mean "
+            "is told by all of its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
         )
     if any(_MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"]):
         raise RunEntryError(f"{run.folder}: is a merged run\n  hint: name the runs that it was made of")
@@ -234,7 +224,7 @@ def _share(values: Sequence[str]) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Return the name of the run: its arguments are what those of the runs share."""
+    """Return the name of the run: its arguments are what those of the runs share; a digest ends what is too long."""
     entries = {name.partition(":")[0] for name in names}
     split = [dict(part.partition("=")[::2] for part in name.partition(":")[2].split(",")) for name in names]
     if len(entries) > 1 or any(one.keys() != split[0].keys() for one in split):
@@ -244,15 +234,11 @@ def _join_names(names: Sequence[str]) -> str:
         values = [one[key] for one in split]
         same = len(set(values)) == 1
         joined[key] = value if same else _digest_of(values) if key == "digest" else _share(values)
-    return f"{entries.pop()}:" + ",".join(f"{key}={value}" if value else key for key, value in joined.items())
-
-
-def _fit(name: str) -> str:
-    """Return a name as HELM makes a folder of it, the end of one that is too long replaced by a digest."""
-    name = name.replace(os.path.sep, "_")
-    if len(name.encode()) <= MAX_FILE_NAME:
-        return name
-    return f"{cut(name, MAX_FILE_NAME - DIGEST_LENGTH - 1)}~{_digest_of([name])}"
+    joined_name = f"{entries.pop()}:" + ",".join(f"{key}={value}" if value else key for key, value in joined.items())
+    made = joined_name.replace(os.path.sep, "_")  # as HELM makes a folder of it
+    if len(made.encode()) <= MAX_FILE_NAME:
+        return made
+    return f"{cut(made, MAX_FILE_NAME - DIGEST_LENGTH - 1)}~{_digest_of([made])}"
 
 
 def _require_name(name: str) -> str:

@@ -76,20 +76,15 @@ def fit_arguments(scenario_class: type[EvalSetScenario], arguments: Mapping[str,
         named = {**short, "name": cut(scenario.dataset_name(), length)}
         for made in ({**named, "display_name": display_name}, named):
             group = scenario_class(**made).name
-            if _fits(group, made):
-                _write(reference, group)
-                return made
+            if not _fits(group, made):
+                continue
+            from helm.benchmark.runner import get_benchmark_output_path  # HELM's clients come with it
+
+            if Path(output := get_benchmark_output_path()).is_dir():  # a run is planned, not merely shown
+                planned.write_arguments(reference, get_scenario_cache_path(output, group))
+            return made
     metric = given["main_metric"]
     raise RunEntryError(f"main_metric={metric}: too long a name: HELM makes file names of it, of {MAX_FILE_NAME} bytes")
-
-
-def _write(reference: str, group: str) -> None:
-    """Write the arguments for HELM's worker processes, where a run is planned (and not merely shown)."""
-    from helm.benchmark.runner import get_benchmark_output_path  # HELM's clients come with it
-
-    output = get_benchmark_output_path()
-    if Path(output).is_dir():
-        planned.write_arguments(reference, get_scenario_cache_path(output, group))
 
 
 class RunArguments(FoldingMetric):
