@@ -26,7 +26,7 @@ from helm_ext.formats.every_eval_ever.samples import (
 )
 from helm_ext.formats.every_eval_ever.schema import KEPT
 from helm_ext.formats.imported.format import choose_part
-from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.imported.gold import GoldColumn
 from helm_ext.formats.imported.row import Opened
 from helm_ext.formats.request_states.loading import KEPT_ROWS
 

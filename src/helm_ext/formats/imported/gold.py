@@ -1,7 +1,24 @@
-"""What one gold means, once it is known how the golds of its column are read (`gold_column` decides that).
+"""What a column of golds means: labels, positions, texts, lists of them, or flags. Decided over the whole column.
 
-A gold is read as a label, a text, a position or a list of flags (`GoldKind.element`). Without options it is an accepted
-text, or a list of them.
+A gold "2" may be a label, the third option, the second one, or the text of an option. One row does not tell; all rows
+together nearly always do. Each way to read a gold is tried on every row:
+
+| kind | a gold is | so it is read if |
+|---|---|---|
+| `label` | the name of an option | every gold is one (case, brackets, a point aside, where that leaves one) |
+| `text` | the text of an option | every gold equals exactly one, white space around it aside |
+| `index` | a position | every gold is a whole number, 0 to n - 1 (`index_base=0`) or 1 to n (`index_base=1`) |
+| `flags` | a list of n times 0 or 1 | every gold is one, with some 1; every 1 is right |
+
+A list (`list`) holds labels, texts or positions, any of which is right. Without options a gold is an accepted text, or
+a list of them; a column of true and false has the options `no` and `yes`.
+
+What only one kind can read is read so. Labels go before positions where golds are texts: labels may be "1" to "4" (ARC;
+lm-eval's arc_easy.yaml reads them so). Kinds that read every row alike are one. Otherwise the column is refused: the
+user says `gold_kind=` or `index_base=`. Empty golds, null, and -1 among positions are the hidden answers of a test
+split: they are refused too, because nothing can be scored.
+
+No rule looks at which label or which text it is, nor at the order of rows or options.
 """
 
 from __future__ import annotations
@@ -9,10 +26,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from helm_ext.errors import show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, RunEntryError, show
 
 Options = Mapping[str, str]
 """Label to text, in the order of the options."""
@@ -27,7 +44,6 @@ NO_YES: Options = {"false": "no", "true": "yes"}
 
 _WHOLE = re.compile(r"\s*(-?(?:0|[1-9][0-9]*))(?:\.0+)?\s*", re.ASCII)
 """A whole number as a cell has it; pandas writes 1.0 where another cell of the column is empty. "007" is not one."""
-
 
 MOST_OPTIONS = 26
 """That have letters."""
@@ -180,3 +196,185 @@ def _text(value: Any) -> str | None:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value) if isinstance(value, int) else None
+
+
+@dataclass(slots=True)
+class _Way:
+    """One way to read the golds, as long as it holds."""
+
+    element: Element
+    base: int = 0
+    failed: tuple[int, Any] | None = None
+    """The first gold that cannot be read so, and its line."""
+    differs: dict[tuple[Element, int], tuple[int, Any, str, str]] = field(default_factory=dict)
+    """Element and base of another way: the first row that it reads differently, its gold, what this and that read."""
+
+    @property
+    def title(self) -> str:
+        return f"index from {self.base}" if self.element == "index" else self.element
+
+    @property
+    def argument(self) -> str:
+        return f"index_base={self.base}" if self.element == "index" else f"gold_kind={self.element}"
+
+
+class GoldColumn:
+    """The golds of a file, seen one by one: `see` each, then `decide`."""
+
+    def __init__(
+        self,
+        *,
+        gold_kind: Kind | None = None,
+        index_base: int | None = None,
+        is_said: bool = True,
+        is_class_label: bool = False,
+        allow_hidden: bool = False,
+        path: str = "",
+        name: str = "gold",
+    ) -> None:
+        """Begin a column. `gold_kind` and `index_base` are what the user said.
+
+        `is_said`: where not, `index_base` is only how the source counts positions, if its golds are any.
+        `is_class_label`: a whole number is a position from 0, as in a ClassLabel column of the Hugging Face library.
+        `allow_hidden`: rows without a gold are counted, not refused; `GoldKind.read` returns () for them.
+        Raises RunEntryError where the two contradict each other.
+        """
+        self._gold_kind = gold_kind
+        self._are_positions = is_said and index_base is not None
+        """Said by the user: golds that can be read as positions are positions."""
+        self._path = path
+        self._name = name
+        self._allow_hidden = allow_hidden
+        self._ways = [_Way("index", 0)] if is_class_label and gold_kind is None else _ways(gold_kind, index_base)
+        self._live = self._ways
+        self._rows = self._free = self._booleans = self._lists = self._hidden = 0
+        self._are_texts = True
+        self._hidden_at: tuple[int, Any] | None = None
+        self._wrong_at: tuple[int, Any] | None = None
+
+    def see(self, value: Any, options: Options | None, line: int) -> None:
+        """Take the gold of one more row, which begins in this line of the file."""
+        self._rows += 1
+        if is_hidden(value, options):
+            self._hidden += 1
+            self._hidden_at = self._hidden_at or (line, value)
+            return
+        is_list = isinstance(value, (list, tuple))
+        self._lists += is_list
+        if options is None:
+            self._free += 1
+            self._booleans += isinstance(value, bool)
+            if self._wrong_at is None and (read_texts(value) is None or self._gold_kind in ("label", "index", "flags")):
+                self._wrong_at = line, value
+            return
+        self._are_texts &= is_text(value)
+        read = []
+        for way in self._live:
+            found = read_labels(way.element, way.base, value, options)
+            # Several options are named by a list, or by a text that the user said is one.
+            if found is None or (len(found) > 1 and not is_list and self._gold_kind != "text"):
+                way.failed = line, value
+            else:
+                read.append((way, found))
+        self._live = [way for way, _ in read]
+        for (way, found), (other, theirs) in itertools.combinations(read, 2):
+            key = other.element, other.base
+            if key not in way.differs and set(found) != set(theirs):
+                way.differs[key] = line, value, " and ".join(found), " and ".join(theirs)
+
+    def decide(self) -> GoldKind:
+        """Return how the golds that were seen are read. Raises DatasetIntegrityError where that cannot be told."""
+        self.require_golds()
+        if self._wrong_at is not None:
+            line, value = self._wrong_at
+            message = f"{show(value)} cannot be read as {self._gold_kind or 'text'}: the row has no options"
+            hint = "name the options: options=COLUMN, or options=A+B+C+D for a column each"
+            if read_texts(value) is None:
+                message, hint = f"{show(value)} is neither a text nor a number", "write the column as texts"
+            raise self._refuse(line, message, hint)
+        chosen = self._of_options() if self._free < self._rows - self._hidden else self._of_texts()
+        if self._free and chosen.options is None and self._booleans:
+            hint = "write all of them as text, or none"
+            raise self._refuse(None, "true and false stand among texts", hint, "gold-mixed")
+        return chosen
+
+    def require_golds(self) -> None:
+        """Raise DatasetIntegrityError for rows without a gold, unless they are allowed."""
+        if self._hidden_at is None or (self._allow_hidden and self._hidden < self._rows):
+            return
+        line, value = self._hidden_at
+        split = "the hidden answers of a test split: use a split whose answers are public"
+        said, hint = "every row has", f"these are {split}"
+        if self._hidden < self._rows:
+            said = f"{self._hidden} of {self._rows} rows have"
+            hint = f"write the gold, or remove the row; where these are {split}"
+        message = f"no gold: {said} none ({show(value)}), so nothing can be scored"
+        raise self._refuse(line, message, hint, "gold-hidden")
+
+    def _of_texts(self) -> GoldKind:
+        if self._booleans and self._booleans == self._free and not self._lists:
+            return self._made("text", "every gold is true or false: the options are no and yes", NO_YES)
+        if self._gold_kind == "list" and not self._lists:
+            raise self._refuse(None, "no gold is a list, as gold_kind=list says", "leave gold_kind= out")
+        reason = "lists of accepted texts" if self._lists else "the rows have no options: accepted texts"
+        return self._made("text", reason)
+
+    def _of_options(self) -> GoldKind:
+        live = self._live
+        if self._are_texts and any(way.element == "label" for way in live):
+            live = [way for way in live if way.element != "index"]
+        if self._are_positions:
+            live = [way for way in live if way.element == "index"] or live
+        if not live:
+            raise self._none_fits()
+        for way, other in itertools.combinations(live, 2):
+            if (example := way.differs.get((other.element, other.base))) is not None:
+                line, value, mine, theirs = example
+                read = f"{show(value)} is {mine} ({way.title}) or {theirs} ({other.title})"
+                hint = f"say which: {' or '.join(each.argument for each in live)}"
+                raise self._refuse(line, f"what the golds are cannot be told: {read}", hint, "gold-ambiguous")
+        return self._made(live[0].element, _REASONS[live[0].title], base=live[0].base)
+
+    def _made(self, element: Element, reason: str, options: Options | None = None, base: int = 0) -> GoldKind:
+        kind: Kind = "list" if self._lists and element != "flags" else element
+        return GoldKind(kind, element, base, options, reason, self._hidden)
+
+    def _none_fits(self) -> DatasetError:
+        """Say of each way where it ends, the one that held longest first."""
+        ends = [(way.title, *way.failed) for way in self._ways if way.failed is not None]
+        ends.sort(key=lambda end: -end[1])
+        said = "; ".join(f"no {title}: line {line}, {show(value)}" for title, line, value in ends[:3])
+        asked = f" as {self._gold_kind}" if self._gold_kind else ""
+        hint = (
+            "each gold must be a label, a text or a position of its row's options, in every row the same; "
+            'several that are right are a list: ["A", "C"]'
+        )
+        line = ends[0][1] if ends else None
+        return self._refuse(line, f"the golds cannot be read{asked} in one way: {said}", hint)
+
+    def _refuse(self, line: int | None, message: str, hint: str, code: str = "gold-unread") -> DatasetError:
+        location = Location(self._path, line, self._name)
+        return DatasetIntegrityError.at(location, message, hint, code=code)
+
+
+_REASONS = {
+    "label": "every gold is the label of an option",
+    "text": "every gold is the text of exactly one option",
+    "index from 0": "every gold is a position, counted from 0",
+    "index from 1": "every gold is a position, counted from 1",
+    "flags": "every gold is a list of 0 and 1, one for each option",
+}
+
+
+def _ways(kind: Kind | None, base: int | None) -> list[_Way]:
+    """Return the ways to be tried, those that are preferred first where they read all rows alike."""
+    ways = [_Way("label"), _Way("text"), _Way("index", 0), _Way("index", 1), _Way("flags")]
+    if kind == "list":
+        ways = [way for way in ways if way.element != "flags"]
+    elif kind is not None:
+        ways = [way for way in ways if way.element == kind]
+    if base is not None:
+        if kind not in (None, "index", "list"):
+            raise RunEntryError(f"index_base={base} is about positions, and gold_kind={kind} says that there are none")
+        ways = [way for way in ways if way.element != "index" or way.base == base]
+    return ways

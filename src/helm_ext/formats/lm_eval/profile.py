@@ -16,8 +16,7 @@ from helm_ext import files
 from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, show
 from helm_ext.evalset import Likelihood
 from helm_ext.files.store import RowStore
-from helm_ext.formats.imported.gold import GoldKind, Kind
-from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
 from helm_ext.formats.imported.row import Answer, Row
 from helm_ext.formats.imported.structs import RowError, without_nan
 from helm_ext.formats.lm_eval.golds import (

@@ -11,8 +11,7 @@ from typing import Any
 from helm_ext.clients.openai_replies import ReplyError
 from helm_ext.errors import DatasetIntegrityError, count
 from helm_ext.evalset import Source
-from helm_ext.formats.imported.gold import GoldKind
-from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.imported.gold import GoldColumn, GoldKind
 from helm_ext.formats.imported.row import Opened, Row
 from helm_ext.formats.openai_batch.files import find_input, find_results
 from helm_ext.formats.openai_batch.golds import Golds, read_golds

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.formats.imported.gold import NO_YES, to_options
-from helm_ext.formats.imported.gold_column import GoldColumn
+from helm_ext.formats.imported.gold import NO_YES, GoldColumn, to_options
 
 METALS = {"A": "iron", "B": "zinc", "C": "tin", "D": "lead"}
 DIGITS = {"1": "iron", "2": "zinc", "3": "tin", "4": "lead"}
