@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,6 @@ from helm_ext.formats.seen import look
 _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Requests and the files of their results."""
-
-    input: Path
-    results: tuple[Path, ...]
-    found: tuple[Path, ...] = ()
-    """Those of `results` that no argument names."""
-
-
 def find_input(path: Path, given: str | None) -> Path:
     """Return the file of requests: `path` itself, or where that holds results, `given` or the one beside it.
 
@@ -33,9 +22,8 @@ def find_input(path: Path, given: str | None) -> Path:
     """
     if not _is_results(path):
         if given is not None and Path(given) != path:
-            raise DatasetIntegrityError.at(
-                path, f"holds requests already, and input={given} names others", code="input"
-            )
+            message = f"holds requests already, and input={given} names others"
+            raise DatasetIntegrityError.at(path, message, code="input")
         return path
     if given is not None:
         return Path(given)
@@ -43,33 +31,27 @@ def find_input(path: Path, given: str | None) -> Path:
     found = [each for each in _beside(path) if look(each).keys >= REQUEST_KEYS and first in _ids(each)]
     if len(found) == 1:
         return found[0]
-    names = f"{len(found)} files beside it hold them: {', '.join(each.name for each in found)}" if found else (
-        "and no file beside it holds the requests"
-    )  # fmt: skip
-    raise DatasetIntegrityError.at(
-        path, f"these are results, {names}", "name the file of requests: input=FILE", code="input"
-    )
+    message = "these are results, and no file beside it holds the requests"
+    if found:
+        names = ", ".join(each.name for each in found)
+        message = f"these are results, {len(found)} files beside it hold them: {names}"
+    raise DatasetIntegrityError.at(path, message, "name the file of requests: input=FILE", code="input")
 
 
-def find_results(path: Path, requests: Path, named: Sequence[str], asked: Container[str]) -> Batch:
-    """Return the files of results. `named` are those of the arguments, `asked` the ids of the requests.
+def find_results(path: Path, requests: Path, asked: Container[str]) -> list[Path]:
+    """Return the results beside the requests that answer one of those `asked`, an id.
 
-    Without them: the results beside the requests that answer one of them. Where `path` holds results itself: it, and
-    files of failures alone. Raises DatasetError where no file holds results.
+    Where `path` holds results itself: files of failures alone. Raises DatasetError where no file holds results.
     """
-    if named:
-        wanted = [*([path] if path != requests else []), *map(Path, named)]
-        return Batch(requests, tuple(dict.fromkeys(wanted)))
     others = [each for each in _beside(requests) if each != path and _answers(each, asked)]
     if path != requests:
-        found = [each for each in others if _holds_failures_alone(each)]
-        return Batch(requests, (path, *found), tuple(found))
+        return [each for each in others if _holds_failures_alone(each)]
     if not others:
-        hint = "name the files of results: output=FILE, errors=FILE"
+        message = "these are requests, and no file beside it holds their results"
         raise DatasetIntegrityError.at(
-            path, "these are requests, and no file beside it holds their results", hint, code="output"
+            path, message, "name the files of results: output=FILE, errors=FILE", code="output"
         )
-    return Batch(requests, tuple(others), tuple(others))
+    return others
 
 
 def without_answers(files: Sequence[Path]) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from helm_ext.formats.imported.gold import GoldColumn, GoldKind
 from helm_ext.formats.imported.row import Opened, Row
 from helm_ext.formats.openai_batch.files import find_input, find_results
 from helm_ext.formats.openai_batch.golds import Golds, read_golds
-from helm_ext.formats.openai_batch.options import Question, find_starts, group, score_option
+from helm_ext.formats.openai_batch.options import Question, find_questions, score_option
 from helm_ext.formats.openai_batch.requests import Request, read_requests
 from helm_ext.formats.openai_batch.results import Result, Results
 
@@ -34,7 +34,8 @@ def open_batch(
     """Open requests and results; the arguments are those of the run entry. Raises DatasetError."""
     requests = find_input(path, input)
     asked, digest = read_requests(requests)
-    batch = find_results(path, requests, [*output, *errors], asked)
+    named = [Path(each) for each in (*output, *errors)]
+    found = [] if named else find_results(path, requests, asked)
     if gold is None:
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'
         raise DatasetIntegrityError.at(requests, "a batch does not say what is right", hint, code="no-gold")
@@ -42,9 +43,13 @@ def open_batch(
     first = next(iter(asked.values()))
     golds.read_lists(gold_kind, has_options=first.is_scored)
     results = Results(asked)
-    for each in batch.results:
+    for each in dict.fromkeys([*([path] if path != requests else []), *named, *found]):
         results.read(each)
-    questions = _find_questions(requests, asked, option_start)
+    try:
+        questions = find_questions(asked, option_start)
+    except ValueError as error:
+        hint = "requests about the options of one question have ids that end in 0, 1, 2, ..."
+        raise DatasetIntegrityError.at(requests, str(error), hint, code="options") from error
     there = [question for question in questions if question.id in golds.values]
     if not there:
         message = f"none of {count(len(questions), 'question')} has a gold here"
@@ -59,7 +64,7 @@ def open_batch(
         task=re.sub(r"(\.jsonl|\.ndjson)?(\.gz|\.zst)?$", "", requests.name),
         settings=_settings(asked, {one.model for one in results.values() if one.model}),
         counts=results.counts,
-        notes=[f"results are read from {', '.join(each.name for each in batch.found)}"] if batch.found else [],
+        notes=[f"results are read from {', '.join(each.name for each in found)}"] if found else [],
     )
     digests = [("requests", digest), *(("results", one) for one in results.digests), ("gold", golds.digest)]
     text = "".join(f"{role}:{sha}\n" for role, sha in digests)
@@ -75,30 +80,10 @@ def open_batch(
 def _settings(asked: dict[str, Request], models: set[str]) -> dict[str, Any]:
     """Return the decoding parameters that all requests share, which ones vary, and the models that answered."""
     every = [one.settings for one in asked.values()]
-    shared = dict(every[0])
-    varying: set[str] = set()
-    for settings in every[1:]:
-        if settings != every[0]:
-            varying |= {key for key in {*settings, *shared} if settings.get(key) != every[0].get(key)}
-    said: dict[str, Any] = {key: value for key, value in shared.items() if key not in varying}
-    if varying:
-        said["varying"] = sorted(varying)
-    if models:
-        said["answered_by"] = sorted(models)
-    return said
-
-
-def _find_questions(path: Path, asked: Mapping[str, Request], option_start: str | None) -> list[Question]:
-    """Return what is asked: by each request, or by those about the options of one question together."""
-    if not next(iter(asked.values())).is_scored:
-        return [Question(one.custom_id, [one.custom_id], [one.question], [one.line]) for one in asked.values()]
-    try:
-        questions = group({custom_id: (str(one.question), one.line) for custom_id, one in asked.items()})
-        find_starts(questions, option_start)
-    except ValueError as error:
-        hint = "requests about the options of one question have ids that end in 0, 1, 2, ..."
-        raise DatasetIntegrityError.at(path, str(error), hint, code="options") from error
-    return questions
+    keys = dict.fromkeys(key for settings in every for key in settings)
+    varying = sorted(key for key in keys if any(one.get(key) != every[0].get(key) for one in every))
+    said = {key: every[0][key] for key in keys if key not in varying}
+    return said | ({"varying": varying} if varying else {}) | ({"answered_by": sorted(models)} if models else {})
 
 
 def _make_rows(questions: Sequence[Question], results: Results, golds: Golds, kind: GoldKind) -> Iterator[Row]:

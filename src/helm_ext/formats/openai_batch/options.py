@@ -15,6 +15,7 @@ from typing import Any
 from helm_ext.clients.openai_replies import ReplyError, ReplyToken
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.row import Likelihood
+from helm_ext.formats.openai_batch.requests import Request
 
 _NUMBERED = re.compile(r"(.+?)[#\-_./: ]?(\d+)")
 
@@ -46,40 +47,42 @@ class Question:
         return str(self.prompts[at][self.start :]).strip()
 
 
-def group(requests: Mapping[str, tuple[str, int]]) -> list[Question]:
-    """Return the questions of requests: id to (prompt, line), in the order of their first ones.
+def find_questions(asked: Mapping[str, Request], option_start: str | None) -> list[Question]:
+    """Return what is asked, in the order of the first requests: by each, or by those about one question together.
 
-    Raises ValueError for an id without a number, a number that is missing, and a question with one option or too many.
+    `option_start`: the last word before an option. Raises ValueError for an id without a number, a number that is
+    missing, a question with one option or too many, and one whose prompts do not share that word.
     """
-    numbered: dict[str, list[tuple[int, str]]] = {}
-    for custom_id in requests:
+    if not next(iter(asked.values())).is_scored:
+        return [Question(one.custom_id, [one.custom_id], [one.question], [one.line]) for one in asked.values()]
+    numbered: dict[str, list[tuple[int, Request]]] = {}
+    for custom_id, request in asked.items():
         match = _NUMBERED.fullmatch(custom_id)
         if match is None:
             raise ValueError(f"{custom_id}: no number at the end says which option it is about")
-        numbered.setdefault(match[1], []).append((int(match[2]), custom_id))
+        numbered.setdefault(match[1], []).append((int(match[2]), request))
     questions = []
     for base, found in numbered.items():
-        found.sort()
-        numbers = [number for number, _ in found]
+        found.sort(key=lambda one: one[0])
+        numbers, requests = [number for number, _ in found], [request for _, request in found]
         if len(found) < 2 or numbers != list(range(numbers[0], numbers[0] + len(found))) or numbers[0] > 1:
             raise ValueError(f"{base}: the options {', '.join(map(str, numbers))} are not all of a question")
         if len(found) > MOST_OPTIONS:
             raise ValueError(f"{base}: {len(found)} options, and there are letters for {MOST_OPTIONS}")
-        ids = [custom_id for _, custom_id in found]
-        prompts, lines = zip(*(requests[custom_id] for custom_id in ids), strict=True)
-        questions.append(Question(base, ids, list(prompts), list(lines)))
+        ids, lines = [one.custom_id for one in requests], [one.line for one in requests]
+        questions.append(Question(base, ids, [str(one.question) for one in requests], lines))
+    _find_starts(questions, option_start)
     return questions
 
 
-def find_starts(questions: Sequence[Question], last_word: str | None = None) -> None:
+def _find_starts(questions: Sequence[Question], last_word: str | None) -> None:
     """Find where the options begin: after what the prompts of a question share, whole words.
 
     Options of one question may begin with the same words, but those of most do not: where a question's shared part goes
-    on after the last word of most others (or `last_word`), it ends there. Raises ValueError where it has no such word.
+    on after the last word of most others (or `last_word`), it ends there.
     """
     shared = [_share(question.prompts) for question in questions]
-    ends = Counter(part.split()[-1] if part.split() else "" for part in shared)
-    word, often = ends.most_common(1)[0]
+    word, often = Counter(part.split()[-1] if part.split() else "" for part in shared).most_common(1)[0]
     if last_word is None and often > len(questions) // 2:  # else each question ends its prompt in another word
         last_word = word
     for question, part in zip(questions, shared, strict=True):

@@ -33,8 +33,6 @@ class Result:
     answers: tuple[Answer, ...] = ()
     tokens: tuple[ReplyToken, ...] = ()
     """Of a request that is scored by log-probabilities: the prompt's."""
-    text: str = ""
-    """There the text that they spell."""
     failed: str = ""
     is_not_run: bool = False
     model: str = ""
@@ -103,7 +101,7 @@ def _parse_result(outcome: Outcome, request: Request) -> Result:
     reply = parse_reply(body, request.endpoint, number=request.number, echo=request.is_scored)
     if request.is_scored:
         choice = reply.choices[0]
-        return Result(tokens=_without_beginning(choice), text=choice.text, model=reply.model)
+        return Result(tokens=_without_beginning(choice), model=reply.model)
     answers = tuple(_to_answer(choice, request) for choice in reply.choices)
     return Result(answers, model=reply.model, calls_tools=any(map(_calls_tools, body["choices"])))
 
