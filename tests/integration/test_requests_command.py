@@ -175,7 +175,7 @@ def test_two_different_results_for_one_request_are_refused(folder, server, capsy
 def test_results_of_requests_that_were_never_written(folder, capsys):
     code, said = refused(capsys, "in", "never", "results.jsonl")
     assert code == 1
-    assert "never: no such file\n  hint: the folder that `helm-ext requests out --out FOLDER` wrote goes first" in said
+    assert "never/manifest.json: no such file\n  hint: the folder of `helm-ext requests out`" in said
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_results_of_requests_that_were_never_written(folder, capsys):
         ),
         (["adapter_spec:path=sums.json", "--endpoint", "chat"], 2, "--model: must be given"),
         (["--model", "here/tiny", "--endpoint", "chat"], 2, "RUN_ENTRY: must be given"),
-        (["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "both"], 2, "expected chat or complet"),
+        (["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "both"], 2, "is not one of 'chat'"),
         (["adapter_spec:path=sums.json", "--model", "tiny", "--endpoint", "chat"], 2, "expected ORGANIZATION/NAME"),
         (["adapter_spec:path=sums.json", "--model", "recorded/x", "--endpoint", "chat"], 2, "a recorded model answers"),
         (["adapter_spec:path=none.json", "--model", "here/tiny", "--endpoint", "chat"], 1, "none.json: no such file"),

@@ -70,10 +70,32 @@ class _WithArguments(TyperCommand):
     """Describes the arguments of all formats where its help is shown: that loads all of them."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from helm_ext.cli.session import describe_arguments
-
-        self.epilog = describe_arguments()
+        self.epilog = _describe_arguments()
         super().format_epilog(ctx, formatter)
+
+
+def _describe_arguments() -> str:
+    import textwrap
+
+    from helm_ext.formats import all_formats
+
+    parts = []
+    for format_ in all_formats():
+        width = max(len(name) for name in format_.argument_names())
+        lines = [
+            textwrap.fill(
+                f"{argument.name:{width}}  {argument.description} ({argument.kind.title})",
+                width=78,
+                initial_indent="  ",
+                subsequent_indent=" " * (width + 4),
+                break_on_hyphens=False,
+            )
+            for argument in format_.arguments
+            if argument.in_run_entry
+        ]
+        # After \b click leaves lines as they are.
+        parts.append("\n".join(["\b", f"--arg of {format_.name} ({format_.title}):", *lines]))
+    return "\n\n".join(parts).replace("`", "")
 
 
 def _load(name: str) -> Any:

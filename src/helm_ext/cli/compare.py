@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +13,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo, status
-from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders, read_folders
-from helm_ext.cli.session import shorten, without_output
-from helm_ext.errors import HelmExtError, RunEntryError, count
+from helm_ext.cli.options import Cluster, JsonLines, Metric, RunFolders, not_written, one_of, read_folders
+from helm_ext.cli.output import echo, shorten, status, without_output
+from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
+    from helm_ext.analysis.drift import Series
     from helm_ext.analysis.pairs import Flip, PairResult
     from helm_ext.analysis.run_scores import RunScores
     from helm_ext.analysis.runs import RunFiles
@@ -30,8 +30,8 @@ _CANNOT_TELL = 3
 def compare(
     runs: RunFolders,
     baseline: Annotated[str | None, typer.Option(help="Compare the other models with this one alone.")] = None,
-    metric: MetricOption = None,
-    cluster: ClusterOption = None,
+    metric: Metric = None,
+    cluster: Cluster = None,
     rows: Annotated[int, typer.Option(min=0, help="How many flipped rows to show of each pair of models.")] = 5,
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")
@@ -65,14 +65,13 @@ def compare(
     over: Annotated[
         str | None,
         typer.Option(
+            parser=one_of("time", "suite"),
             metavar="time|suite",
             help="Follow the runs of one model: by when they were finished, or by the names of their suites.",
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the comparison as one HTML page, too.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a comparison, each on a line.")
-    ] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Compare finished runs row by row, of any HELM scenario: differences, how sure they are, rows that flipped.
 
@@ -93,9 +92,12 @@ def compare(
         raise RunEntryError("--point-estimate: a mean alone is never unsure\n  hint: leave out one of the two")
     if no_slices and slices:
         raise RunEntryError("--no-slices and --slices: leave out one of the two")
-    if over is not None:
-        _require_plain(over, baseline=baseline, by_suite=by_suite, slices=slices, fail_if_unsure=fail_if_unsure,
-                       point_estimate=point_estimate, html=html)  # fmt: skip
+    alone = {"baseline": baseline, "by-suite": by_suite, "slices": slices, "fail-if-unsure": fail_if_unsure,
+             "point-estimate": point_estimate, "html": html}  # fmt: skip
+    if over is not None and (too := [name for name, value in alone.items() if value]):
+        raise RunEntryError(
+            f"--over and --{too[0]}: each run is compared with the first one\n  hint: leave out one of the two"
+        )
     found = read_folders(runs)
     siblings = find_siblings(read_sibling(run.folder) for run in found)
     stale = siblings.find_stale()
@@ -117,17 +119,15 @@ def compare(
         gates = [] if fail_if_worse is None else judge(results, fail_if_worse, by_mean=point_estimate)
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
-    for run in scores:
-        if run.left_out:
-            echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
+    _say_left_out(scores)
     for note in [*(note for run in scores for note in run.notes), *notes]:
         echo(f"note: {note}", err=True)
     if as_json:
         for index, result in enumerate(results):
-            shown = [vars_of(flip) for flip in flips.get(index, [])]
-            judged = [{"gate": gate.to_json()} for gate in gates if gate.result is result]
+            judged = next(({"gate": gate.to_json()} for gate in gates if gate.result is result), {})
+            flipped = [{name: getattr(flip, name) for name in flip.__slots__} for flip in flips.get(index, [])]
             # ASCII: no character in it ends a line
-            echo(json.dumps({**result.to_json(), **(judged[0] if judged else {}), "flipped": shown}))
+            echo(json.dumps({**result.to_json(), **judged, "flipped": flipped}))
     else:
         _print(results, flips)
     if html is not None:
@@ -137,7 +137,7 @@ def compare(
         try:
             write_comparison(results, flips, said, html)
         except OSError as error:
-            raise HelmExtError(f"--html {html}: cannot be written: {error.strerror}") from error
+            raise not_written(html, error) from error
         echo(f"written to {html}", err=True)
     for gate in gates:
         echo(gate.describe(), err=True)
@@ -155,41 +155,65 @@ def compare(
         raise typer.Exit(_CANNOT_TELL)
 
 
-def _require_plain(over: str, **others: object) -> None:
-    """Raise RunEntryError for another order than there are, and for options that make no sense beside `--over`."""
-    if over not in ("time", "suite"):
-        raise RunEntryError(f"--over {over}: expected time or suite")
-    for name, value in others.items():
-        if value:
-            option = name.replace("_", "-")
-            raise RunEntryError(
-                f"--over and --{option}: each run is compared with the first one\n  hint: leave out one"
-            )
+def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: str | None, margin: float | None,
+            *, as_json: bool) -> None:  # fmt: skip
+    """Print the series of each model: a table, and whether it got worse; or one JSON object a run.
 
-
-def _follow(
-    found: Sequence[RunFiles],
-    over: str,
-    metric: str | None,
-    cluster: str | None,
-    margin: float | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Print the series of each model. Exit 1 if a run is worse than the first by more than `margin` for certain."""
+    Exit 1 if a run is worse than the first by more than `margin` for certain.
+    """
     from helm_ext.analysis.drift import find_series
     from helm_ext.analysis.run_scores import read_scores
-    from helm_ext.cli.drift import print_series
 
     with status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
         series = find_series(scores, "suite" if over == "suite" else "time", margin=margin or 0.0)
+    _say_left_out(scores)
+    console = Console()
+    for one in series:
+        if as_json:
+            for point in one.to_json():
+                echo(json.dumps(point))
+        else:
+            console.print(f"\n[bold]{escape(f'{one.model} on {one.title}: {one.metric}')}[/bold]")
+            console.print(_make_series_table(one))
+            console.print(escape(one.describe()))
+    if margin is not None and any(one.first_worse for one in series):
+        raise typer.Exit(1)
+
+
+def _make_series_table(series: Series) -> Table:
+    from helm_ext.analysis.drift import show_minute
+    from helm_ext.analysis.pairs import show_p
+
+    columns = ("mean", "95 % interval", "gain on the first", "p worse", "p (Holm)")
+    table = _begin_table("suite", "finished (UTC)", right=columns)
+    table.add_column("")
+    for point in series.points:
+        interval, gate = point.interval, point.gate
+        ends = f"{interval.low:.3g} to {interval.high:.3g}" if math.isfinite(interval.low) else "not known"
+        compared = ["", "", "", ""]
+        if gate is not None:
+            known = [show_p(p) if p is not None else "not known" for p in (gate.test.p_worse, gate.p_holm)]
+            said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
+            own = "" if gate.result.metric == series.metric else " corrected"  # beside means that are not
+            compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else own}", *known, said]
+        table.add_row(escape(point.run.run.suite), show_minute(point.time), f"{interval.mean:.4g}", ends, *compared)
+    return table
+
+
+def _begin_table(*left: str, right: Iterable[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in left:
+        table.add_column(heading)
+    for heading in right:
+        table.add_column(escape(heading), justify="right")
+    return table
+
+
+def _say_left_out(scores: Iterable[RunScores]) -> None:
     for run in scores:
         if run.left_out:
             echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
-    print_series(series, as_json=as_json)
-    if margin is not None and any(one.first_worse for one in series):
-        raise typer.Exit(1)
 
 
 def _name_by_suite(scores: Sequence[RunScores]) -> None:
@@ -210,11 +234,6 @@ def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse
             raise RunEntryError(f"--fail-if-worse: worse than which model?\n  hint: --baseline {models[0]}")
         return models[0]
     return given
-
-
-def vars_of(flip: Flip) -> dict[str, object]:
-    """Return a flipped row for programs."""
-    return {name: getattr(flip, name) for name in flip.__slots__}
 
 
 def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
@@ -242,11 +261,8 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
 
 def _make_table(results: Sequence[PairResult]) -> Table:
     first = results[0]
-    table = Table(box=None, pad_edge=False)
     headings = (f"a: {first.a.model}", f"b: {first.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
-    table.add_column("rows")
-    for heading in headings:
-        table.add_column(escape(heading), justify="right")
+    table = _begin_table("rows", right=headings)
     for line in (line for one in results for line in one.to_lines()):
         table.add_row(*map(escape, line))
     return table

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from helm_ext.cli.options import AsFormat, Replace, parse_arguments
 from helm_ext.cli.output import echo, status
-from helm_ext.cli.session import FormatOption, choose_format, find_file, parse_arguments, require_unnamed
+from helm_ext.cli.session import choose_format, find_file, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats
 from helm_ext.formats.arguments import MISSING
@@ -22,12 +23,12 @@ def convert(
     arg: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry of SRC, missing aside; repeatable.")
     ] = None,
-    kind: FormatOption = None,
+    kind: AsFormat = None,
     replies: Annotated[
         Path | None, typer.Option(help="To a bundle: write recorded completions to this JSON Lines file.")
     ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Convert even if something is lost.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite DST.")] = False,
+    replace: Replace = False,
 ) -> None:
     """Convert a dataset to adapter_spec JSON Lines or to a bundle, if that loses nothing; else say what it would lose.
 
@@ -40,7 +41,7 @@ def convert(
     format_ = choose_format(kind, source)
     options = WriteOptions(source, replies=replies, lossy=lossy)
     with status(f"converting {source}"):
-        converted = _convert(format_, writer, target, parse_arguments(arg or []), options)
+        converted = _convert(format_, writer, target, parse_arguments(arg), options)
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():
             echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)

@@ -13,13 +13,13 @@ from rich.table import Table
 
 import helm_ext.formats.innodata.hub as hubs
 from helm_ext.cli.console import Console
+from helm_ext.cli.options import Replace, parse_pairs
 from helm_ext.cli.output import echo, status
 from helm_ext.errors import (
     DatasetNotFoundError,
     HelmExtError,
     Location,
     Problems,
-    RunEntryError,
     count,
     raise_for,
     show,
@@ -57,32 +57,20 @@ def pack(
     compress: Annotated[
         bool, typer.Option("--compress", help="Deflate: smaller, but equal bytes only with the same zlib.")
     ] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a NAME.zip with other content.")] = False,
+    replace: Replace = False,
 ) -> None:
     """Check two JSON Lines files and write NAME.zip: same input, same bytes."""
     packed = hubs.pack(
         name=name,
         test=test,
         train=train,
-        attributes={**_read_attributes(attributes), **_parse_attributes(attr or [])},
+        attributes={**_read_attributes(attributes), **parse_pairs("--attr", attr)},
         target=out,
         compress=compress,
         replace=replace,
     )
     sizes = ", ".join(f"{count} {split}" for split, count in packed.sizes.items())
     echo(f"{packed.path}: {sizes}; SHA-256 {packed.digest}")
-
-
-def _parse_attributes(pairs: list[str]) -> dict[str, Any]:
-    parsed: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise RunEntryError(f"--attr {pair}: expected KEY=VALUE")
-        if key in parsed:
-            raise RunEntryError(f"--attr {pair}: {key} is given twice")
-        parsed[key] = value
-    return parsed
 
 
 def _read_attributes(path: Path | None) -> dict[str, Any]:
@@ -188,7 +176,7 @@ def download(
     name: Name,
     version: VersionOption = None,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a NAME.zip with other content.")] = False,
+    replace: Replace = False,
     hub: Hub = None,
 ) -> None:
     """Write NAME.zip, byte for byte as it was uploaded. The newest version, or a frozen one."""

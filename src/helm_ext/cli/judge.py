@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from helm_ext.analysis.row_stats import RowKey
 from helm_ext.cli.judge_check import check
-from helm_ext.cli.judge_sheets import labels, sheet
-from helm_ext.cli.judged_runs import MainMetric, require_run, write_judged
-from helm_ext.cli.output import echo, status
-from helm_ext.cli.request_runs import started
-from helm_ext.cli.requests import (
+from helm_ext.cli.judged_runs import Judged, require_run, write_judged
+from helm_ext.cli.options import (
     MAX_PER_SHARD,
+    OUTPUT,
+    PROD_ENV,
     LocalPath,
+    Omit,
     OutputPath,
-    PricesOption,
+    PerShard,
+    Prices,
+    Results,
+    Seed,
+    SentAs,
     Suite,
     Verbose,
-    find_waiting,
-    print_answers,
-    require_requests_of,
-    write_all,
-    write_missing,
+    choice,
+    not_written,
 )
-from helm_ext.cli.server_options import OmitOption, SeedOption
-from helm_ext.cli.session import Settings, require_suite
-from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count
+from helm_ext.cli.output import echo
+from helm_ext.cli.request_runs import find_waiting, open_requests, read_results, require_new, write_all, write_missing
+from helm_ext.cli.session import Settings, require_suite, started
+from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
+from helm_ext.clients.request_files import Judging, Plan
+from helm_ext.errors import HelmExtError, RunEntryError, count
+from helm_ext.judging.rubrics import Rubric, load_rubric
+from helm_ext.judging.sheets import DESIGNS
 
 if TYPE_CHECKING:
-    from helm_ext.analysis.row_stats import RowKey
-    from helm_ext.cli.judged_runs import Judged
-    from helm_ext.clients.request_files import Judging
+    from helm_ext.analysis.judged import JudgedRow
     from helm_ext.judging.judgement import Judgement
 
 judge_app = typer.Typer(
@@ -44,90 +49,81 @@ judge_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")]
-RubricOption = Annotated[str | None, typer.Option(help="A TOML file, or one of ours: correct, helpful, better.")]
-JudgeOption = Annotated[list[str], typer.Option(help="ORGANIZATION/NAME of a model; several are a jury.")]
-AgainstOption = Annotated[
+RubricFile = Annotated[
+    str | None, typer.Option("--rubric", help="A TOML file, or one of ours: correct, helpful, better.")
+]
+Judges = Annotated[list[str] | None, typer.Option("--judge", help="ORGANIZATION/NAME of a model; several are a jury.")]
+Against = Annotated[
     Path | None, typer.Option(help="The run whose answers these are compared with, for a rubric about two answers.")
 ]
-SwapOption = Annotated[bool, typer.Option("--swap", help="Ask about each pair of answers in both orders.")]
-UnclearOption = Annotated[
+Swap = Annotated[bool, typer.Option("--swap", help="Ask about each pair of answers in both orders.")]
+Unclear = Annotated[
     bool,
     typer.Option("--judge-unclear", help="Ask only about answers that could not be read: what they choose, or refuse."),
 ]
+MainMetric = Annotated[
+    str | None,
+    typer.Option(
+        help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was."
+    ),
+]
+
+_DESIGNS_ELSEWHERE = ("random", "by_verdict", "by_label")
 
 
 @judge_app.command()
 def out(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a finished run.")] = None,
-    rubric: RubricOption = None,
-    judge: Annotated[list[str] | None, typer.Option(help="ORGANIZATION/NAME of a model; several are a jury.")] = None,
-    against: AgainstOption = None,
-    swap: SwapOption = False,
-    judge_unclear: UnclearOption = False,
+    rubric: RubricFile = None,
+    judge: Judges = None,
+    against: Against = None,
+    swap: Swap = False,
+    judge_unclear: Unclear = False,
     folder: Annotated[Path, typer.Option("--out", help="The folder to write to, one in it for each judge.")] = Path(
         "judging"
     ),
     only_missing: Annotated[
         bool, typer.Option("--only-missing", help="Write again what has no answer yet, of the judge's folder --out.")
     ] = False,
-    endpoint: Annotated[str, typer.Option(help="chat, or completions.")] = "chat",
-    sent_as: Annotated[str | None, typer.Option(help="The judge's name for the server.")] = None,
-    omit: OmitOption = None,
-    seed: SeedOption = None,
-    prices: PricesOption = None,
-    per_shard: Annotated[
-        int, typer.Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")
-    ] = MAX_PER_SHARD,
-    output_path: OutputPath = Path("benchmark_output"),
-    local_path: LocalPath = Path("prod_env"),
+    endpoint: Annotated[Endpoint, choice(*ENDPOINTS, about="Where the judge is asked.")] = "chat",
+    sent_as: SentAs = None,
+    omit: Omit = None,
+    seed: Seed = None,
+    prices: Prices = None,
+    per_shard: PerShard = MAX_PER_SHARD,
+    output_path: OutputPath = OUTPUT,
+    local_path: LocalPath = PROD_ENV,
     verbose: Verbose = False,
 ) -> None:
     """Write what judges are asked about a run's answers, as files of OpenAI's Batch API."""
-    from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.openai_requests import ENDPOINTS
-    from helm_ext.clients.request_files import MANIFEST, Plan, read_manifest
-
-    cost = None if prices is None else Prices.parse(prices)
     settings = Settings(output_path, local_path, verbose=verbose)
     if only_missing:
-        manifest = read_manifest(folder / MANIFEST)
-        require_requests_of(manifest, folder, "judge")
-        write_missing(manifest, folder, per_shard, settings, cost)
+        manifest, _ = open_requests(folder, "judge")
+        write_missing(manifest, folder, per_shard, settings, prices)
         return
-    given = {"RUN": run, "--rubric": rubric or judge_unclear, "--judge": judge}
-    if absent := [name for name, value in given.items() if not value]:
-        raise RunEntryError(f"{' and '.join(absent)}: must be given")
-    assert run
-    assert judge
-    if endpoint not in ENDPOINTS:
-        raise RunEntryError(f"--endpoint {endpoint}: expected {' or '.join(ENDPOINTS)}")
     judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
     if judging is None:
         return
-    folders = {model: folder / re.sub(r"[^\w.-]", "_", model) for model in judge}
+    folders = {model: folder / re.sub(r"[^\w.-]", "_", model) for model in judge or ()}
     if len(set(folders.values())) < len(folders):
         raise RunEntryError(
             "--judge: two names that make one folder's name\n  hint: one at a time, each with its own --out"
         )
-    if there := [path for path in folders.values() if (path / MANIFEST).exists()]:
-        hint = "--only-missing writes those again that have no answer; else name another folder"
-        raise RunEntryError(f"--out {folder}: requests are there already, in {there[0]}\n  hint: {hint}")
+    for target in folders.values():
+        require_new(target)
     for model, target in folders.items():
         plan = Plan(
-            run_entries=[], model=model, endpoint=endpoint, sent_as=(sent_as if len(judge) == 1 else None) or "",
+            run_entries=[], model=model, endpoint=endpoint, sent_as=(sent_as if len(folders) == 1 else None) or "",
             omit=omit or [], send_top_k=False, seed=seed, extra_token=False, max_eval_instances=None,
             num_train_trials=None, judging=judging,
         )  # fmt: skip
-        write_all(plan, target, per_shard, settings, cost)
+        write_all(plan, target, per_shard, settings, prices)
 
 
 @judge_app.command("in")
 def in_(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The judge's folder, with manifest.json.")],
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="Results, in any order; also parts of them.")
-    ] = None,
+    files: Results = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -137,74 +133,65 @@ def in_(
     rubric: Annotated[
         str | None, typer.Option(help="Read the replies by this rubric, which may differ in [reading] alone.")
     ] = None,
-    missing: Annotated[str, typer.Option(help="Answers without a reply: error, or skip, which counts them.")] = "error",
-    prices: PricesOption = None,
-    output_path: OutputPath = Path("benchmark_output"),
+    missing: Annotated[str, choice("error", "skip", about="Answers without a reply: skip counts them.")] = "error",
+    prices: Prices = None,
+    output_path: OutputPath = OUTPUT,
     suite: Suite = "judged",
     main_metric: MainMetric = None,
-    local_path: LocalPath = Path("prod_env"),
+    local_path: LocalPath = PROD_ENV,
     verbose: Verbose = False,
 ) -> None:
     """Join a judge's replies with the answers that it was asked about, and score the run with what it said.
 
     Replies are kept whole beside the manifest: reading them again, with another --rubric, asks nobody.
     """
-    from helm_ext.clients.answers import AnsweredExecutor, join
-    from helm_ext.clients.estimate import Prices
-    from helm_ext.clients.request_files import MANIFEST, read_manifest
+    import msgspec
 
-    require_suite("--suite", suite)
-    cost = None if prices is None else Prices.parse(prices)
-    if missing not in ("error", "skip"):
-        raise RunEntryError(f"--missing {missing}: expected error or skip")
-    if not (folder / MANIFEST).exists():
-        inside = sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
-        hint = f"one judge at a time: {', '.join(inside)}" if inside else "the folder that `helm-ext judge out` wrote"
-        raise DatasetNotFoundError(f"{folder / MANIFEST}: no such file\n  hint: {hint}")
-    manifest = read_manifest(folder / MANIFEST)
-    require_requests_of(manifest, folder, "judge")
+    from helm_ext.cli.judge_requests import judge_run
+    from helm_ext.clients.answers import AnsweredExecutor
+    from helm_ext.clients.estimate import Prices
+
+    require_suite(suite)
+    manifest, folder = open_requests(folder, "judge")
     judging = manifest.plan.judging
     assert judging is not None
-    reading = judging if rubric is None else _read_otherwise(judging, rubric)
-    try:
-        with status("reading results"):
-            answers = join(manifest, folder, files or [])
-    except HelmExtError:  # some are OSErrors, too
-        raise
-    except OSError as error:
-        raise HelmExtError(f"{error.filename or folder}: {error.strerror or error}") from error
-    print_answers(answers, cost)
+    if rubric is not None:
+        loaded = load_rubric(rubric)
+        if loaded.sha256 != judging.rubric.sha256:
+            raise RunEntryError(
+                f"--rubric {rubric}: it asks something else than the judge was asked (criterion, prompt or scale)\n"
+                "  hint: only [reading] may differ; `helm-ext judge out` asks anew"
+            )
+        judging = msgspec.structs.replace(judging, rubric=loaded)
+    answers = read_results(manifest, folder, files, prices)
     if missing == "error" and (waiting := find_waiting(answers)):
         echo(f"not made: {count(len(waiting[0]), 'answer')} without a reply", err=True)
         echo(f"to write them again: helm-ext judge out --only-missing --out {folder}", err=True)
         raise typer.Exit(1)
     settings = Settings(output_path, local_path, suite, verbose=verbose)
-
-    from helm_ext.cli.judge_requests import judge_run
-
     with started(settings) as runner:
         spec = runner.executor.execution_spec
         judged = judge_run(
-            reading, manifest.plan.model,
-            lambda run_spec: AnsweredExecutor(spec, run_spec, manifest, answers), cost, stands_in=True,
+            judging, manifest.plan.model, lambda run_spec: AnsweredExecutor(spec, run_spec, manifest, answers),
+            Prices.parse(prices) if prices else None, stands_in=True,
         )  # fmt: skip
     _finish(run or Path(judging.run), [judged], settings, main_metric)
 
 
 @judge_app.command()
 def ask(
-    run: RunArgument,
-    judge: JudgeOption,
-    rubric: RubricOption = None,
-    against: AgainstOption = None,
-    swap: SwapOption = False,
-    judge_unclear: UnclearOption = False,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    judge: Annotated[list[str], typer.Option(help="ORGANIZATION/NAME of a model; several are a jury.")],
+    rubric: RubricFile = None,
+    against: Against = None,
+    swap: Swap = False,
+    judge_unclear: Unclear = False,
     num_threads: Annotated[int, typer.Option("--num-threads", "-n", min=1, help="Requests at a time.")] = 4,
     disable_cache: Annotated[bool, typer.Option("--disable-cache", help="Keep no replies in HELM's cache.")] = False,
-    output_path: OutputPath = Path("benchmark_output"),
+    output_path: OutputPath = OUTPUT,
     suite: Suite = "judged",
     main_metric: MainMetric = None,
-    local_path: LocalPath = Path("prod_env"),
+    local_path: LocalPath = PROD_ENV,
     verbose: Verbose = False,
 ) -> None:
     """Ask live judges about a run's answers, and score the run with what they said.
@@ -214,54 +201,49 @@ def ask(
     """
     from helm_ext.cli.judge_requests import judge_run
 
-    require_suite("--suite", suite)
+    require_suite(suite)
     judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
     if judging is None:
         return
     settings = Settings(
         output_path, local_path, suite, verbose=verbose, num_threads=num_threads, disable_cache=disable_cache
     )
-    found = []
     with started(settings) as runner:
         runner.executor.skips_failed = True
-        for model in judge:
-            prices = (runner.executor.spending.prices if runner.executor.spending else {}).get(model)
-            found.append(judge_run(judging, model, lambda _: runner.executor, prices, stands_in=False))
+        prices = runner.executor.spending.prices if runner.executor.spending else {}
+        found = [
+            judge_run(judging, model, lambda _: runner.executor, prices.get(model), stands_in=False) for model in judge
+        ]
     _finish(run, found, settings, main_metric)
 
 
-judge_app.command()(sheet)
-judge_app.command()(labels)
-judge_app.command()(check)
-
-
 def _make_judging(
-    run: Path, rubric: str | None, judges: Sequence[str], against: Path | None, *, swap: bool, judge_unclear: bool
-) -> Judging | None:
+    run: Path | None, rubric: str | None, judges: Sequence[str] | None, against: Path | None, *, swap: bool,
+    judge_unclear: bool,
+) -> Judging | None:  # fmt: skip
     """Return what judges are asked; None, which is said, where nothing is unclear.
 
-    Raises RunEntryError for options that make no sense together.
+    Raises RunEntryError for what is not given, and for options that make no sense together.
     """
-    from helm_ext.clients.request_files import Judging
-    from helm_ext.judging.rubrics import load_rubric
     from helm_ext.scoring.stat_names import UNCLEAR
 
+    given = {"RUN": run, "--rubric (or --judge-unclear)": rubric or judge_unclear, "--judge": judges}
+    if absent := [name for name, value in given.items() if not value]:
+        raise RunEntryError(f"{' and '.join(absent)}: must be given")
+    assert run
+    assert judges
     if len(set(judges)) < len(judges):
         raise RunEntryError("--judge: the same judge is named twice\n  hint: a jury is of different ones")
     for folder in (run, against):
         if folder is not None:
             require_run(folder)
-    if judge_unclear:
-        from helm_ext.cli.judge_unclear import find_unclear
+    if rubric is None or judge_unclear:
+        from helm_ext.cli.judge_requests import find_unclear
 
         if rubric is not None or against is not None or swap:
             raise RunEntryError("--judge-unclear has a rubric of its own: without --rubric, --against and --swap")
-        loaded = find_unclear(run)
-        return None if loaded is None else Judging(run=str(run), rubric=loaded)
-    if rubric is None:
-        raise RunEntryError(
-            "--rubric: must be given\n  hint: or --judge-unclear, which asks about unclear answers alone"
-        )
+        unclear = find_unclear(run)
+        return None if unclear is None else Judging(run=str(run), rubric=unclear)
     loaded = load_rubric(rubric)
     if loaded.criterion in UNCLEAR:
         raise RunEntryError(f"--rubric {rubric}: {loaded.criterion} is what --judge-unclear asks about")
@@ -272,27 +254,9 @@ def _make_judging(
     return Judging(run=str(run), against=None if against is None else str(against), swap=swap, rubric=loaded)
 
 
-def _read_otherwise(judging: Judging, rubric: str) -> Judging:
-    """Return a judging whose replies are read by another rubric. Raises RunEntryError for one that asks otherwise."""
-    import msgspec
-
-    from helm_ext.judging.rubrics import load_rubric
-
-    loaded = load_rubric(rubric)
-    if loaded.sha256 != judging.rubric.sha256:
-        raise RunEntryError(
-            f"--rubric {rubric}: it asks something else than the judge was asked (criterion, prompt or scale)\n"
-            "  hint: only [reading] may differ; `helm-ext judge out` asks anew"
-        )
-    return msgspec.structs.replace(judging, rubric=loaded)
-
-
 def _finish(run: Path, found: Sequence[Judged], settings: Settings, main_metric: str | None) -> None:
     """Write the run with its judgements, and say what they are."""
-    together: dict[RowKey, list[Judgement]] = {}
-    for one in found:
-        for key, judgements in one.items():
-            together.setdefault(key, []).extend(judgements)
+    together = _join(found)
     counted: dict[tuple[str, str], Counter[str]] = {}
     for judgement in (one for judgements in together.values() for one in judgements):
         counted.setdefault((judgement.criterion, judgement.by), Counter())[judgement.status] += 1
@@ -300,3 +264,122 @@ def _finish(run: Path, found: Sequence[Judged], settings: Settings, main_metric:
         said = ", ".join(f"{number} {status}" for status, number in numbers.most_common())
         echo(f"{criterion} by {by}: {said}")
     write_judged(run, together, settings, main_metric)
+
+
+def _join(found: Iterable[Judged]) -> dict[RowKey, list[Judgement]]:
+    """Return all that was said of each row."""
+    together: dict[RowKey, list[Judgement]] = {}
+    for key, judgements in ((key, said) for one in found for key, said in one.items()):
+        together.setdefault(key, []).extend(judgements)
+    return together
+
+
+@judge_app.command()
+def sheet(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A finished run; for disagreements also two.")],
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many answers people label.")] = 100,
+    design: Annotated[str, choice(*DESIGNS, about="How they are drawn.")] = "by_verdict",
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
+    raters: Annotated[int, typer.Option(min=1, max=10, help="One sheet each; one in five answers is on all.")] = 1,
+    criterion: Annotated[str | None, typer.Option(help="What is judged, of several things.")] = None,
+    rubric: Annotated[str | None, typer.Option(help="What people are asked, where no judge was: a rubric.")] = None,
+    target: Annotated[Path, typer.Option("--out", "-o", help="NAME of NAME.csv, .html, .draw.json.")] = Path("sheet"),
+) -> None:
+    """Draw answers for people to label, with known chances: a CSV file, and a page that works offline.
+
+    Neither says whose an answer is, or what a judge said. NAME.draw.json does, and stays here: `judge labels` needs it.
+    """
+    from helm_ext.analysis.labelling import draw_sheet, find_asked
+    from helm_ext.judging.sheets import DRAW_ENDING, write_sheets
+
+    if len(runs) > (2 if design == "disagreements" else 1):
+        raise RunEntryError(f"--design {design} is of one run\n  hint: disagreements may be of two")
+    if (record := target.with_name(f"{target.name}{DRAW_ENDING}")).exists():
+        raise RunEntryError(f"--out {target}: a sheet is there already, {record}\n  hint: name another one")
+    rows = {name: list(found.values()) for name, found in _read_runs(runs).items()}
+    asked = find_asked([*rows.values()], criterion, _load(rubric))
+    made, cells = draw_sheet(rows, asked, design, number, seed)
+    try:
+        written = write_sheets(made, cells, target, raters)
+    except OSError as error:
+        raise not_written(target, error) from error
+    taken = Counter(row.stratum for row in made.rows)
+    echo(f"{count(len(made.rows), 'answer')} to label: {asked.criterion}, drawn {design.replace('_', ' ')}")
+    for stratum, size in made.strata.items():
+        echo(f"  {stratum}: {taken[stratum]} of {size * len(runs)}")
+    for path in written:
+        echo(f"written to {path}")
+
+
+@judge_app.command()
+def labels(
+    sheets: Annotated[list[Path], typer.Argument(metavar="SHEET.csv... RUN...", help="Labelled sheets, and the runs.")],
+    design: Annotated[
+        str | None, choice(*_DESIGNS_ELSEWHERE, about="Of labels made elsewhere: how their rows were chosen.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Who labelled. Default: the letter of the sheet.")] = None,
+    criterion: Annotated[str | None, typer.Option(help="Of labels made elsewhere: what they judge.")] = None,
+    rubric: Annotated[str | None, typer.Option(help="Of labels made elsewhere: what people were asked.")] = None,
+    output_path: OutputPath = OUTPUT,
+    suite: Suite = "judged",
+    main_metric: MainMetric = None,
+    local_path: LocalPath = PROD_ENV,
+) -> None:
+    """Take labels back onto the rows that they are of, and score the run with them.
+
+    Labels of another tool, in a CSV file with the columns id and label, correct a score only with --design: how the
+    rows were chosen that people labelled.
+    """
+    from helm_ext.analysis.labelling import find_asked, take_elsewhere, take_labels, to_time
+
+    require_suite(suite)
+    folders, files = [path for path in sheets if path.is_dir()], [path for path in sheets if not path.is_dir()]
+    if not folders or not files:
+        raise RunEntryError(
+            f"{'no sheet' if folders else 'no run'} is named\n  hint: helm-ext judge labels SHEET.csv RUN"
+        )
+    found = _read_runs(folders)
+    together: dict[str, list[Judged]] = {}
+    for path in files:
+        at = to_time(path.stat().st_mtime) if path.exists() else ""  # no other time: the same labels, the same digest
+        taken = take_labels(path, by, found, at)
+        if taken is None:
+            asked = find_asked([list(rows.values()) for rows in found.values()], criterion, _load(rubric))
+            taken = take_elsewhere(path, by or "people", found, asked, design, at)
+            if design is None:
+                said = "how their rows were chosen is not known, so they correct no score"
+                echo(f"warning: {path}: {said}\n  hint: --design {', '.join(_DESIGNS_ELSEWHERE)}", err=True)
+        judgements, numbers = taken
+        empty = f", {numbers['empty']} without one" if numbers["empty"] else ""
+        echo(f"{path}: {count(numbers['labels'], 'label')}{empty}")
+        for name, rows in judgements.items():
+            together.setdefault(name, []).append(rows)
+    if not together:
+        raise HelmExtError("no label, so no run is made\n  hint: a row's label stands in the column label")
+    settings = Settings(output_path, local_path, suite)
+    for name, folder in zip(found, folders, strict=True):
+        if name in together:
+            write_judged(folder, _join(together[name]), settings, main_metric)
+
+
+def _load(rubric: str | None) -> Rubric | None:
+    return load_rubric(rubric) if rubric else None
+
+
+def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, JudgedRow]]:
+    """Return the rows of runs, by the runs' names. Raises HelmExtError."""
+    from helm_ext.analysis.judged import read_judged
+    from helm_ext.analysis.labelling import key_of
+    from helm_ext.analysis.runs import RunFiles
+
+    found = {}
+    for folder in folders:
+        require_run(folder)
+        run = RunFiles(folder)
+        found[run.name] = {key_of(row.row): row for row in read_judged(run)}
+    if len(found) < len(folders):
+        raise RunEntryError(f"two runs of one name: {next(iter(found))}")
+    return found
+
+
+judge_app.command()(check)

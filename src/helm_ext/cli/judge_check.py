@@ -12,9 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from helm_ext.cli.console import Console
-from helm_ext.cli.output import echo
-from helm_ext.cli.run_options import read_folders
-from helm_ext.cli.session import without_output
+from helm_ext.cli.options import JsonLines, read_folders
+from helm_ext.cli.output import echo, without_output
 from helm_ext.errors import count
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def check(
         list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, of one model each, or of suites.")
     ],
     criterion: Annotated[str | None, typer.Option(help="Check judges by this criterion alone.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a judge, each on one line.")] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Say whether judges are any good, whom they favour, and how many more labels are needed.
 

@@ -2,13 +2,17 @@
 
 Each answer is a request state of a run that no HELM scenario makes: the same files, executors, caches and limits serve
 it as any other run.
+
+Of rows whose own score could not be read (`--judge-unclear`), the judge says what an answer chooses, or whether it
+refuses; which of that is right it is not told, and we decide. Only where `extract` found nothing in an answer without
+options it compares with the reference, as `correct` does.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +23,19 @@ from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import RowKey
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.cli.judge_unclear import ask_unclear, why_not_unclear
 from helm_ext.cli.output import echo
+from helm_ext.cli.session import find_deployment, stand_in
 from helm_ext.clients.asking import notes_of
-from helm_ext.errors import HelmExtError
+from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.judging.judgement import Judgement, bind
+from helm_ext.judging.rubrics import load_rubric
+from helm_ext.judging.verdicts import Reading
 from helm_ext.parsing import is_cut_off
-from helm_ext.scoring.stat_names import UNCLEAR
+from helm_ext.scoring.reducers import FIRST
+from helm_ext.scoring.scores.refusal import find_expected
+from helm_ext.scoring.stat_names import ANSWER, CHOICE, REFUSAL, UNCLEAR
+from helm_ext.scoring.unclear import find_strict
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -36,9 +45,11 @@ if TYPE_CHECKING:
     from helm_ext.cli.judged_runs import Judged
     from helm_ext.clients.estimate import Prices
     from helm_ext.clients.request_files import Judging, Plan
-    from helm_ext.judging.verdicts import Reading
+    from helm_ext.judging.rubrics import Rubric
 
 GIVEN, SWAPPED = "given", "swapped"
+_NO_OPTION = 0.0
+"""The value of a reply that names no option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +80,13 @@ class Questions:
 
 
 def plan_judging(plan: Plan) -> tuple[Plan, Iterator[tuple[RunSpec, list[RequestState]]]]:
-    """Return what a judge is asked as `request_runs.plan_states` returns a run entry's. Raises HelmExtError."""
-    from helm_ext.cli.request_runs import stand_in
-
+    """Return what a judge is asked as `request_runs` plans a run entry. Raises HelmExtError."""
     assert plan.judging is not None
-    deployment = find_deployment(plan.model)
+    deployment = find_deployment(plan.model, "--judge")
     sent_as = stand_in(deployment)
     questions = make_questions(plan.judging, plan.model, deployment)
-    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), iter(
-        [(questions.run_spec, questions.states)]
-    )
-
-
-def find_deployment(judge: str) -> str:
-    """Return the deployment of a judge; one is made for a model that HELM does not know. Raises RunEntryError."""
-    from helm.benchmark.model_deployment_registry import get_default_model_deployment_for_model
-
-    from helm_ext.cli.request_runs import register_if_unknown
-
-    register_if_unknown(judge, "--judge")
-    found = get_default_model_deployment_for_model(judge)
-    assert found is not None
-    return found
+    planned = iter([(questions.run_spec, questions.states)])
+    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), planned
 
 
 def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
@@ -142,7 +138,7 @@ def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> s
     if judging.against is not None and (against is None or against.left_out or not against.completions):
         return "without an answer in the other run"
     if judging.rubric.criterion in UNCLEAR:
-        return why_not_unclear(row, judging.rubric)
+        return _why_not_unclear(row, judging.rubric)
     if against is not None and question_of(against) != question_of(row):
         return "with another question in the other run"
     return ""
@@ -156,7 +152,7 @@ def _ask(questions: Questions, row: Prediction, judging: Judging, against: Predi
     spec, key = questions.run_spec.adapter_spec, key_of(row)
     question, reading, right = question_of(row), judging.rubric.reading, None
     if judging.rubric.criterion in UNCLEAR:
-        question, reading, right = ask_unclear(row, judging.rubric)
+        question, reading, right = _ask_unclear(row, judging.rubric)
     contents = {"question": question, "reference": "\n".join(row.gold), "answer": answer_of(row)}
     for order in (GIVEN, SWAPPED) if judging.swap else (GIVEN,):
         if against is not None:
@@ -190,9 +186,7 @@ def judge_run(
     """
     from helm.benchmark.adaptation.scenario_state import ScenarioState
 
-    from helm_ext.cli.request_runs import stand_in
-
-    deployment = find_deployment(judge)
+    deployment = find_deployment(judge, "--judge")
     if stands_in:
         stand_in(deployment)
     questions = make_questions(judging, judge, deployment)
@@ -260,3 +254,71 @@ def _read(state: RequestState, asked: Asked, prices: Prices | None) -> dict[str,
 
 _USAGE = {"in": "prompt_tokens", "out": "completion_tokens"}
 """A judgement's names of tokens, and OpenAI's."""
+
+
+# Rows that could not be read
+
+
+def find_unclear(folder: Path) -> Rubric | None:
+    """Return the rubric for a run's unclear rows; None, which is said, where all were read.
+
+    Raises RunEntryError for a run whose unclear rows cannot be judged.
+    """
+    run = RunFiles(folder)
+    arguments = run.metric_arguments
+    metrics = arguments.get("metrics", [])
+    if arguments.get("output_format") == "list" or run.adapter_spec.get("multi_label"):
+        raise RunEntryError("--judge-unclear: rows with several right answers at once are not judged")
+    if arguments.get("completions", FIRST) != FIRST:
+        raise RunEntryError("--judge-unclear: rows that are scored by several completions are not judged")
+    unclear, criterion = 0, REFUSAL if "refusal_match" in metrics else ANSWER
+    for row in run.predictions():
+        if row.options:
+            criterion = CHOICE
+        unclear += any(row.score(flag) for flag in {*UNCLEAR.values()})
+    if find_strict(criterion, metrics, str(arguments.get("main_metric"))) is None:
+        raise RunEntryError(
+            f"{folder}: no score that rows can be unclear for\n  hint: exact_match or quasi_exact_match, of options or "
+            "with extract=; or refusal_match"
+        )
+    if not unclear:
+        echo("nothing is unclear: no judge is asked")
+        return None
+    echo(f"{count(unclear, 'row')} that could not be read: judged by {criterion}")
+    if criterion == ANSWER:
+        return msgspec.structs.replace(load_rubric("correct"), criterion=ANSWER)
+    return load_rubric(criterion)
+
+
+def _why_not_unclear(row: Prediction, rubric: Rubric) -> str:
+    """Return why a row is not asked about; "" for one that is."""
+    if not row.score(UNCLEAR[rubric.criterion]):
+        return "that could be read"
+    if rubric.criterion != ANSWER and not _find_right(row, rubric):
+        return "without a right option" if rubric.criterion == CHOICE else "whose expected text is unclear itself"
+    return ""
+
+
+def _ask_unclear(row: Prediction, rubric: Rubric) -> tuple[str, Reading, frozenset[float]]:
+    """Return the question as the judge sees it, what reads the reply, and the values of replies that are right."""
+    question, reading = question_of(row), rubric.reading
+    if rubric.criterion == CHOICE:
+        shown = (label if label == text else f"{label}. {text}" for label, text in (row.options or {}).items())
+        question = "\n".join([row.question, *shown])
+        none = {word: _NO_OPTION for word, value in (rubric.values or {}).items() if value == _NO_OPTION}
+        reading = Reading(rubric.keys, {**none, **_number_options(row.options or {})})
+    return question, reading, _find_right(row, rubric)
+
+
+def _number_options(options: Mapping[str, str]) -> dict[str, float]:
+    return {label: float(number) for number, label in enumerate(options, 1)}
+
+
+def _find_right(row: Prediction, rubric: Rubric) -> frozenset[float]:
+    if rubric.criterion == ANSWER:
+        return frozenset({1.0})
+    if rubric.criterion == REFUSAL:
+        expected = find_expected(row.data, row.gold)
+        return frozenset() if "unclear" in expected else frozenset(float(one == "refused") for one in expected)
+    numbers, gold = _number_options(row.options or {}), set(row.gold)
+    return frozenset(numbers[label] for label, text in (row.options or {}).items() if text in gold)

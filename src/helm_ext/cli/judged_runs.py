@@ -8,31 +8,23 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-import typer
 
 from helm_ext.analysis.row_stats import RowKey, row_key
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
+from helm_ext.cli.options import not_written
 from helm_ext.cli.output import echo
-from helm_ext.cli.score import score_again
+from helm_ext.cli.score import print_scores, score_files
 from helm_ext.cli.session import Settings
-from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError
+from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement
 from helm_ext.scoring.stat_names import UNCLEAR, judge_stat
-
-MainMetric = Annotated[
-    str | None,
-    typer.Option(
-        "--main-metric",
-        help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was.",
-    ),
-]
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
 """What was said of each row."""
@@ -79,19 +71,23 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
             part.file.write(b"\n]}\n")
             part.replace()
     except OSError as error:
-        raise HelmExtError(f"{target}: cannot be written: {error.strerror}") from error
+        raise not_written(target, error) from error
     before = {path: read_sibling(path) for path in runs.glob("*:*")}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
     is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
     if alone := criteria - by_models:
         echo(f"note: no model judged {', '.join(sorted(alone))}: labels are kept, and are part of no score", err=True)
     main = main_metric or (judge_stat(*criteria) if is_main else None)
-    for made in score_again(target, {} if main is None else {"main_metric": main}, model, settings):
-        identity = _identify(read_sibling(made))
+    for scored in score_files([target], "adapter_spec", {} if main is None else {"main_metric": main}, model, settings):
+        assert scored is not None  # what cannot be scored alone is raised
+        identity = _identify(read_sibling(scored.files.folder))
         for path, one in before.items():
-            if _identify(one) == identity and path != made:
+            if _identify(one) == identity and path != scored.files.folder:
                 (path / _LAST).unlink(missing_ok=True)
                 shutil.rmtree(path)
+        for said in scored.list_warnings():
+            echo(said, err=True)
+        print_scores(scored)
 
 
 def _identify(run: Sibling | None) -> tuple[str, Any] | None:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from helm_ext.cli.output import echo
-from helm_ext.cli.session import require_suite, without_output
-from helm_ext.errors import HelmExtError, RunEntryError, count, show
+from helm_ext.cli.options import OUTPUT, OutputPath, not_written
+from helm_ext.cli.output import echo, without_output
+from helm_ext.cli.session import require_suite
+from helm_ext.errors import RunEntryError, count, show
 
 NOT_RUNS = ("eval_cache", "groups")
 """Folders of a suite that HELM makes beside its runs."""
@@ -25,9 +26,7 @@ def merge(
     ],
     into: Annotated[str, typer.Option(help="The suite that the merged run goes to.")],
     name: Annotated[str | None, typer.Option(help="The run's name. Default: what the names of the runs share.")] = None,
-    output_path: Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")] = Path(
-        "benchmark_output"
-    ),
+    output_path: OutputPath = OUTPUT,
     skip_completed_runs: Annotated[
         bool, typer.Option("--skip-completed-runs", help="Do nothing where the merged run is there already.")
     ] = False,
@@ -45,7 +44,7 @@ def merge(
 
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
-    require_suite("--into", into)
+    require_suite(into, "--into")
     resolved = [path.resolve() for path in runs]
     for number, path in enumerate(runs):
         if resolved.index(resolved[number]) < number:
@@ -85,7 +84,7 @@ def merge(
         with Progress(total, title="merge") as progress, without_output():
             merged = merge_runs(shards, run_spec, folder, progress)
     except OSError as error:
-        raise HelmExtError(f"{folder}: cannot be written: {error.strerror}") from error
+        raise not_written(folder, error) from error
     echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
 
 

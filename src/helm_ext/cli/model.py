@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.markup import escape
-from rich.table import Table
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.model_options import (
-    choose_name,
-    find_tokenizer,
-    is_known_model,
-    list_models,
-    make_client,
-    require_absent,
-    require_free,
-    require_model,
-    require_variable,
-    window_of,
-)
-from helm_ext.cli.output import echo, status
-from helm_ext.cli.server_options import ExtraTokenOption, OmitOption, SeedOption, TopKOption
-from helm_ext.cli.session import helm_output_to_stderr, register_models, start_helm, without_output
+from helm_ext.cli.options import PROD_ENV, ExtraToken, LocalPath, Omit, Seed, TopK
+from helm_ext.cli.output import echo, helm_output_to_stderr, status, without_output
+from helm_ext.cli.session import register_models, start_helm
+from helm_ext.clients import deployments as entries
+from helm_ext.clients.deployments import LocalModels
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
 
 if TYPE_CHECKING:
+    from helm_ext.clients.deployments import Tokenizer
     from helm_ext.clients.probing import Finding
 
 model_app = typer.Typer(
@@ -41,8 +28,6 @@ model_app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="ORGANIZATION/NAME, as in model=NAME of run entries.")]
-LocalPath = Annotated[Path, typer.Option(help="HELM's folder of local configurations.")]
-_PROD_ENV = Path("prod_env")
 
 WITHOUT_TOKENIZER = """\
 without --tokenizer, prompts are not fitted to the model's window (demonstrations that do not fit are sent all the
@@ -74,10 +59,10 @@ def add(
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help="The environment variable that holds the key.")
     ] = None,
-    omit: OmitOption = None,
-    top_k: TopKOption = False,
-    seed: SeedOption = None,
-    extra_token: ExtraTokenOption = False,
+    omit: Omit = None,
+    top_k: TopK = False,
+    seed: Seed = None,
+    extra_token: ExtraToken = False,
     prompt_logprobs: Annotated[
         bool, typer.Option("--prompt-logprobs", help="Scored prompts: ask by vLLM's prompt_logprobs, not by echo.")
     ] = False,
@@ -87,30 +72,29 @@ def add(
     device: Annotated[str | None, typer.Option(help="For --path: cpu, cuda, mps. Default: what there is.")] = None,
     display_name: Annotated[str | None, typer.Option(help="What reports call it.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Write a deployment of this name again.")] = False,
-    local_path: LocalPath = _PROD_ENV,
+    local_path: LocalPath = PROD_ENV,
 ) -> None:
     """Write a model into HELM's files, so that helm-run, preview, requests and PPL know it by its name.
 
     The server is asked for its models, and need not answer. The files are shown as they are written; keys never are.
     """
-    from helm_ext.clients import deployments as entries
-
     entries.require_name(name)
     if (url is None) == (path is None):
         raise RunEntryError("one of --url and --path must be given")
-    models = entries.LocalModels(local_path)
+    if api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", api_key_env):  # not shown: may be a key
+        raise RunEntryError("--api-key-env: expected the name of an environment variable, not the key itself")
+    models = LocalModels(local_path)
     with status("starting HELM"), helm_output_to_stderr():
         start_helm()
         register_models(local_path)
-        require_free(models, name, replace=replace)
-        known_model = require_model(model)
-        is_helms = model is not None or is_known_model(models, name)
+        is_helms = _is_helms(models, name, model, replace=replace)
+    listed: list[dict[str, Any]] = []
     if url is not None:
         args: dict[str, Any] = {
             "base_url": url.rstrip("/"),
             "endpoint": "chat" if is_chat else "completions",
             "openai_model_name": model_name,
-            "api_key_env": require_variable(api_key_env),
+            "api_key_env": api_key_env,
             "omit": omit or [],
             "send_top_k": top_k,
             "seed": seed,
@@ -118,40 +102,39 @@ def add(
             "prompt_logprobs": prompt_logprobs,
             "timeout": timeout,
         }
-        client = make_client(args)
-        listed = list_models(client, api_key_env, local_path, name)
-        args["openai_model_name"] = choose_name(name, model_name, listed)
-        has_logprobs = not is_chat
+        listed = _list_models(args, local_path, name)
+        args["openai_model_name"] = _choose_name(name, model_name, listed)
     else:
-        given = {"--model-name": model_name, "--api-key-env": api_key_env, "--omit": omit, "--seed": seed}
-        require_absent(given | {"--timeout": timeout, "--top-k": top_k}, "a server (--url)")
+        given = {"--model-name": model_name, "--api-key-env": api_key_env, "--omit": omit, "--seed": seed,
+                 "--timeout": timeout, "--top-k": top_k or None}  # fmt: skip
+        if of_servers := [option for option, value in given.items() if value is not None]:
+            raise RunEntryError(f"{of_servers[0]}: is for a server (--url)")
         args = {"pretrained_model_name_or_path": path, "device": device}
-        listed, has_logprobs = [], True
         tokenizer = tokenizer or path
-    found, length = find_tokenizer(tokenizer, max_length, window_of(listed, args.get("openai_model_name")))
+    served = next((one.get("max_model_len") for one in listed if one["id"] == args["openai_model_name"]), None)
+    found, length = _find_tokenizer(tokenizer, max_length, served if type(served) is int and served > 0 else None)
     own = found.to_entry(name) if found is not None else None
     made: dict[str, dict[str, Any]] = {} if own is None else {entries.TOKENIZERS: own}
     if not is_helms:
+        has_logprobs = url is None or not is_chat
         made[entries.METADATA] = entries.make_metadata(name, display_name=display_name, has_logprobs=has_logprobs)
     made[entries.DEPLOYMENTS] = entries.make_deployment(
         name,
         class_name=entries.OURS if url is not None else entries.LOCAL,
         args=args,
-        model_name=known_model,
+        model_name=model,
         tokenizer_name=name if own is not None else tokenizer,
         max_length=length,
     )
     _show(models.add(made, replace=replace))
     if url is not None:
         _say_what_follows(name, args, has_tokenizer=tokenizer is not None, listed=listed)
-    echo(f"next: helm-ext model test {name}{_say_folder(local_path)}")
+    echo(f"next: helm-ext model test {name}{'' if local_path == PROD_ENV else f' --local-path {local_path}'}")
 
 
 @model_app.command("list")
-def list_(local_path: LocalPath = _PROD_ENV) -> None:
+def list_(local_path: LocalPath = PROD_ENV) -> None:
     """Show the models of HELM's folder of local configurations."""
-    from helm_ext.clients.deployments import LocalModels
-
     models = LocalModels(local_path)
     if not models.deployments:
         echo(f"no models in {local_path}")
@@ -173,10 +156,8 @@ def list_(local_path: LocalPath = _PROD_ENV) -> None:
 
 
 @model_app.command()
-def remove(name: Name, local_path: LocalPath = _PROD_ENV) -> None:
+def remove(name: Name, local_path: LocalPath = PROD_ENV) -> None:
     """Take a model out of HELM's files again, with what no other one needs."""
-    from helm_ext.clients.deployments import LocalModels
-
     _show(LocalModels(local_path).remove(name), verb="removed from")
 
 
@@ -184,41 +165,112 @@ def remove(name: Name, local_path: LocalPath = _PROD_ENV) -> None:
 def try_(
     name: Name,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for a whole reply.")] = 60.0,
-    local_path: LocalPath = _PROD_ENV,
+    local_path: LocalPath = PROD_ENV,
 ) -> None:
     """Ask a model for one answer of each kind, and show what it refuses or ignores.
 
     Some twenty short requests. The exit code is 1 if the deployment as it is written gets no answer.
     """
+    from dataclasses import replace
+
     from helm_ext.clients.probing import Outcome, probe
-    from helm_ext.clients.server import run
+    from helm_ext.clients.server import Server, run
 
     with status(f"asking {name}"), helm_output_to_stderr():
         start_helm()
         register_models(local_path)
         client = _get_client(name, local_path)
         if hasattr(client, "server") and hasattr(client, "dialect"):
-            from dataclasses import replace
-
-            from helm_ext.clients.server import Server
-
-            model = client.openai_model_name or name.split("/")[1]
-            server = Server(
-                client.server.url, client.server.api_key, reply_seconds=timeout, attempts=client.server.attempts
-            )
-            findings = run(probe(server, replace(client.dialect, model=model)))
+            there = client.server
+            server = Server(there.url, there.api_key, reply_seconds=timeout, attempts=there.attempts)
+            asked_as = client.openai_model_name or name.split("/")[1]
+            findings = run(probe(server, replace(client.dialect, model=asked_as)))
         else:
             findings = _try_client(client, name)
     _print_findings(findings)
     if findings[0].outcome is not Outcome.WORKS:
-        working = [
-            finding for finding in findings if finding.outcome is Outcome.WORKS and finding.what.startswith("/v1")
-        ]
         hint = ""
-        if working:
-            endpoint = "chat" if "chat" in working[0].what else "completions"
-            hint = f"\n  hint: {working[0].what} answers; helm-ext model add ... --{endpoint} --replace"
+        for other in findings:
+            if other.outcome is Outcome.WORKS and other.what.startswith("/v1"):
+                endpoint = "chat" if "chat" in other.what else "completions"
+                hint = f"\n  hint: {other.what} answers; helm-ext model add ... --{endpoint} --replace"
+                break
         raise DeploymentError(f"{name}: {findings[0].said}{hint}")
+
+
+# What is checked and completed before a model is written
+
+
+def _is_helms(models: LocalModels, name: str, model: str | None, *, replace: bool) -> bool:
+    """Whether HELM, or another of its plugins, says what this model is. Its tags may change what is sent.
+
+    Raises RunEntryError for a name that a deployment has already, and for a model that HELM does not know.
+    """
+    from helm.benchmark.model_deployment_registry import DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT
+    from helm.benchmark.model_metadata_registry import MODEL_NAME_TO_MODEL_METADATA
+
+    ours = {entry["name"] for entry in models.deployments}
+    is_deployed = name in DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT
+    if name in ours and not replace:
+        models.require_absent(name)
+    if is_deployed and name not in ours:
+        raise RunEntryError(f"{name}: HELM has a deployment of this name\n  hint: another NAME, with --model {name}")
+    if model is not None:
+        if model not in MODEL_NAME_TO_MODEL_METADATA:
+            hint = "leave it out, and results stand under NAME"
+            raise RunEntryError(f"--model {model}: HELM knows no such model\n  hint: {hint}")
+        return True
+    ours |= {entry["name"] for entry in models.lists["models"].entries}
+    return name in MODEL_NAME_TO_MODEL_METADATA and name not in ours and not is_deployed
+
+
+def _list_models(args: Mapping[str, Any], local_path: Path, name: str) -> list[dict[str, Any]]:
+    """Return what the server lists; [] where it does not answer. Raises RunEntryError for wrong arguments."""
+    from helm.common.cache import BlackHoleCacheConfig
+    from helm.common.credentials_utils import provide_api_key
+    from helm.common.general import get_credentials
+
+    from helm_ext.clients import OpenAICompatibleClient
+    from helm_ext.clients.server import Server, run
+
+    kept = {key: value for key, value in args.items() if key != "api_key_env" and value is not None}
+    client = OpenAICompatibleClient(BlackHoleCacheConfig(), **kept)
+    if args["api_key_env"] is not None:
+        key = os.environ.get(args["api_key_env"])
+    else:
+        with without_output():
+            key = provide_api_key(get_credentials(str(local_path)), name.split("/", maxsplit=1)[0], name)
+    server = Server(client.server.url, key, reply_seconds=5, attempts=client.server.attempts)
+    return run(server.list_models())
+
+
+def _choose_name(name: str, given: str | None, listed: list[dict[str, Any]]) -> str:
+    """Return the model's name for the server. Raises RunEntryError for one that the server does not list."""
+    names = [str(model["id"]) for model in listed]
+    if given is None:
+        given = names[0] if len(names) == 1 else name.split("/", 1)[1]
+    if names and given not in names:
+        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise RunEntryError(f"{given}: the server has no such model\n  hint: --model-name, one of: {shown}")
+    return given
+
+
+def _find_tokenizer(
+    tokenizer: str | None, max_length: int | None, served: int | None
+) -> tuple[Tokenizer | None, int | None]:
+    """Return a tokenizer to be written, None for one that HELM knows; and the window. Raises HelmExtError."""
+    from helm.benchmark.tokenizer_config_registry import TOKENIZER_NAME_TO_CONFIG
+
+    if tokenizer is None:
+        if max_length is not None:
+            raise RunEntryError("--max-length: prompts are fitted to it by a tokenizer\n  hint: --tokenizer")
+        return None, None
+    if tokenizer in TOKENIZER_NAME_TO_CONFIG and not Path(tokenizer).exists():
+        return None, max_length or served
+    with status("reading the tokenizer"), helm_output_to_stderr():
+        found = entries.read_tokenizer(tokenizer)
+    said = [length for length in (served, found.max_length) if length is not None]
+    return found, max_length or min(said, default=None)
 
 
 # What is asked for
@@ -231,8 +283,6 @@ def _get_client(name: str, local_path: Path) -> Any:
     from helm.clients.auto_client import AutoClient
     from helm.common.cache_backend_config import BlackHoleCacheBackendConfig
     from helm.common.general import get_credentials
-
-    from helm_ext.clients.deployments import LocalModels
 
     LocalModels(local_path).get(name)
     with without_output():
@@ -317,16 +367,15 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _say_folder(local_path: Path) -> str:
-    return "" if local_path == _PROD_ENV else f" --local-path {local_path}"
-
-
 def _print_findings(findings: Iterable[Finding]) -> None:
-    table = Table(box=box.SIMPLE)
-    for column in ("asked for", "", "answer"):
-        table.add_column(column, overflow="fold")
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from helm_ext.cli.console import Console
+
+    table = Table("asked for", "", "answer", box=box.SIMPLE)
     for finding in findings:
         said = finding.said.splitlines()[0] if finding.said else ""
         table.add_row(escape(finding.what), finding.outcome.value, escape(said))
-    with contextlib.suppress(BrokenPipeError):
-        Console().print(table)
+    Console().print(table)

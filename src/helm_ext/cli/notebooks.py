@@ -38,18 +38,20 @@ def score(
     error is a UserWarning. Raises HelmExtError where the command would end with an error, and RunEntryError where there
     is more than one run to be made.
     """
+    from helm_ext.cli.options import parse_arguments
     from helm_ext.cli.score import score_one
-    from helm_ext.cli.session import parse_arguments
+    from helm_ext.cli.session import Settings
 
     folder = Path(output_path) if output_path is not None else _make_temporary()
     file = Path(data) if isinstance(data, str | Path) else _write_table(data)
     given = parse_arguments([f"{name}={_to_text(value)}" for name, value in arguments.items()])
     local_path = Path("prod_env") if Path("prod_env").is_dir() else folder / "prod_env"
     with _log_as_it_was():
-        run, said = score_one(file, format, given, model, folder, suite, local_path)
+        made = score_one(file, format, given, model, Settings(folder, local_path, suite))
+        said = made.list_warnings()
     for one in said:
         warnings.warn(one.removeprefix("warning: "), stacklevel=2)
-    return read_run(run)
+    return read_run(made.files.folder)
 
 
 def compare(run_a: FinishedRun, run_b: FinishedRun, **options: Any) -> pd.DataFrame:

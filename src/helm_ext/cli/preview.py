@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.output import echo, status
+from helm_ext.cli.options import PROD_ENV, Arguments, AsFormat, LocalPath, parse_arguments
+from helm_ext.cli.output import echo, helm_output_to_stderr, status, without_output
 from helm_ext.cli.session import (
-    FormatOption,
     choose_format,
-    describe_file,
-    helm_output_to_stderr,
+    find_file,
+    load_arguments,
     make_run_spec,
-    parse_arguments,
     register_models,
     start_helm,
-    without_output,
 )
 from helm_ext.errors import HelmExtError
 
@@ -41,9 +39,9 @@ def preview(
     model: Annotated[
         str, typer.Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
     ] = PREVIEW_DEPLOYMENT,
-    arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
-    kind: FormatOption = None,
-    local_path: Annotated[Path, typer.Option(help="HELM's folder of local configurations.")] = Path("prod_env"),
+    arg: Arguments = None,
+    kind: AsFormat = None,
+    local_path: LocalPath = PROD_ENV,
 ) -> None:
     """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer.
 
@@ -51,19 +49,17 @@ def preview(
     """
     with status("starting HELM"), helm_output_to_stderr():
         start_helm()
-        arguments = parse_arguments(arg or [])
+        arguments = parse_arguments(arg)
         if model != PREVIEW_DEPLOYMENT or "model_deployment" in arguments:
             register_models(local_path)
         _register_preview_deployment()
         format_ = choose_format(kind, file)
-        said = describe_file(format_, file, arguments)
+        is_named = find_file(file) != file
+        said = [] if is_named else format_.describe(load_arguments(format_, file, arguments))
         run_spec = make_run_spec(format_, file, {"model": model}, arguments)
         states = adapt(run_spec, count)
-    for line in said:
+    for line in (*said, run_spec.name, f"method: {run_spec.adapter_spec.method}", *map(render, states)):
         echo(line)
-    echo(f"{run_spec.name}\nmethod: {run_spec.adapter_spec.method}")
-    for state in states:
-        echo(render(state))
 
 
 def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
@@ -127,17 +123,11 @@ def render(state: RequestState) -> str:
     lines.append("──── end of prompt")
     if state.prompt_truncated:
         lines.append("warning: the prompt was truncated to fit the window")
-    sampled = {
-        "temperature": request.temperature,
-        "max_tokens": request.max_tokens,
-        "num_completions": request.num_completions,
-        "stop_sequences": request.stop_sequences,
-        "top_p": request.top_p,
-        "top_k_per_token": request.top_k_per_token,
-        "frequency_penalty": request.frequency_penalty,
-        "presence_penalty": request.presence_penalty,
-        "random": request.random,
-    }
+    names = (
+        "temperature", "max_tokens", "num_completions", "stop_sequences", "top_p", "top_k_per_token",
+        "frequency_penalty", "presence_penalty", "random",
+    )  # fmt: skip
+    sampled = {name: getattr(request, name) for name in names}
     lines.append("request: " + ", ".join(f"{key}={value!r}" for key, value in sampled.items() if value is not None))
     lines.append(f"demonstrations: {state.num_train_instances}")
     golds = [reference.output.text for reference in state.instance.references if reference.is_correct]

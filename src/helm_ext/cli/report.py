@@ -7,18 +7,17 @@ from typing import Annotated
 
 import typer
 
-from helm_ext.cli.output import echo, status
-from helm_ext.cli.run_options import ClusterOption, MetricOption, RunFolders
-from helm_ext.cli.session import without_output
-from helm_ext.errors import HelmExtError, RunEntryError, count
+from helm_ext.cli.options import Cluster, Metric, RunFolders, not_written
+from helm_ext.cli.output import echo, status, without_output
+from helm_ext.errors import RunEntryError, count
 
 
 def report(
     runs: RunFolders,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Default: the name of the suite.")] = None,
-    metric: MetricOption = None,
-    cluster: ClusterOption = None,
+    metric: Metric = None,
+    cluster: Cluster = None,
     rows: Annotated[int, typer.Option(min=0, help="How many rows of each dataset to show, drawn by their ids.")] = 500,
 ) -> None:
     """Write one self-contained HTML page about finished runs of any HELM scenario: to open from disk, mail or print.
@@ -43,6 +42,6 @@ def report(
     try:
         size = write_report(datasets, notes, out, title or f"Evaluation: {', '.join(suites)}")
     except OSError as error:
-        raise HelmExtError(f"{out}: cannot be written: {error.strerror}") from error
+        raise not_written(out, error) from error
     shown = sum(len(dataset.runs) for dataset in datasets)
     echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e6:.1f} MB")

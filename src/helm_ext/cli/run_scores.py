@@ -1,19 +1,19 @@
-"""What a finished run says of its scores: as a table, and as one JSON object."""
+"""What `helm-ext score` says of a finished run: a table, one JSON object, warnings, and whether it is good enough."""
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from helm_ext.analysis.judged import count_lost
-from helm_ext.cli.session import shorten
+from helm_ext.analysis.runs import RunFiles
+from helm_ext.cli.output import shorten
+from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
 from helm_ext.scoring.stat_names import (
@@ -32,133 +32,20 @@ from helm_ext.scoring.stat_names import (
 )
 
 if TYPE_CHECKING:
-    from helm.benchmark.run_spec import RunSpec
+    from rich.table import Table
 
     from helm_ext.analysis.run_scores import WrongRow
 
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
 
+_COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT), NUM_CAPPED)
+
 _SHOWN_SCORES = 6
 """Other scores of a source that a note names."""
 
-_COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT), NUM_CAPPED)
-
-
-def read_stats(run_spec: RunSpec, folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the run's stats by name, `{name: {mean, count, ...}}`: those of the split that the leaderboard shows."""
-    split = run_spec.scenario_spec.args.get("main_split", "test")
-    return {stat["name"]["name"]: stat for stat in _plain_stats(folder) if stat["name"].get("split") == split}
-
-
-def _plain_stats(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the stats of unperturbed rows, those of all sub-splits together."""
-    for stat in json.loads((folder / "stats.json").read_bytes()):
-        name = stat["name"]
-        if stat.get("count") and "perturbation" not in name and "sub_split" not in name:
-            yield stat
-
-
-def find_judged(run_spec: RunSpec) -> Mapping[str, Any]:
-    """Return `EvalSet.judged`: by criterion, who judged the answers."""
-    return next((spec.args["judged"] for spec in run_spec.metric_specs if spec.args.get("judged")), {})
-
-
-def _judge_stats(run_spec: RunSpec, stats: Iterable[str]) -> list[str]:
-    """Return the scores of judges: corrected, raw, and the numbers of what is part of which."""
-    found = []
-    for score in list_judge_stats(find_judged(run_spec)):
-        corrected = f"{score}{CORRECTED}"
-        slices = sorted(name for name in stats if name.startswith(f"{corrected}@") and not name.endswith(BESIDE))
-        beside = (LABELS, UNDESIGNED, *(f"_{what}" for what in (*NOT_OK, "unscored")))
-        found += [corrected, *slices, score, *(f"{score}{ending}" for ending in beside)]
-    return found + sorted(name for name in stats if name.endswith((JUDGED, f"{JUDGED}{UNSCORED}")))
-
-
-def find_source(run_spec: RunSpec) -> Mapping[str, Any] | None:
-    """Return `Source.to_args()` of a file that another tool wrote; None for any other file."""
-    return next((spec.args["source"] for spec in run_spec.metric_specs if spec.args.get("source")), None)
-
-
-def find_headline(run_spec: RunSpec, stats: Mapping[str, Any]) -> str:
-    """Return the stat that heads a run: its main metric, of a judge's score that labels correct the corrected one."""
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    return f"{main}{CORRECTED}" if f"{main}{CORRECTED}" in stats else main
-
-
-def make_table(run_spec: RunSpec, folder: Path, *, show_all: bool) -> Table:
-    """Return the table of a run: its main metric, the others that were asked for, the source's own, what was left
-    out.
-    """
-    stats = read_stats(run_spec, folder)
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    source = find_source(run_spec)
-    scores = source["scores"].values() if source else ()
-    theirs = [name for score in _means(scores) for name in _source_stats(score)]
-    reported = {score["stat"] for score in scores if score.get("no_mean")}
-    judged, every = _judge_stats(run_spec, stats), sorted(stats) if show_all else []
-    shown = [*_asked(run_spec, stats), *judged, *theirs, *_COUNTS, *every]
-    marks = {main: "main"}
-    headline = find_headline(run_spec, stats)
-    if headline != main:
-        marks = {headline: "main", main: "raw"}
-        shown.insert(0, headline)
-    means = {name: stat["mean"] for name, stat in stats.items()}
-    cap = describe_cap(means)
-    title = f"{run_spec.adapter_spec.model} on {run_spec.groups[0]}" + (f" ({cap})" if cap else "")
-    table = Table(title=title, title_justify="left")
-    table.add_column("metric")
-    table.add_column("value", justify="right")
-    is_repeated = _is_repeated(stats, main)
-    table.add_column("95 %, rows like these" if is_repeated else "95 % interval")
-    if is_repeated:
-        table.add_column("95 %, these rows")
-    judges = list_judge_stats(find_judged(run_spec))
-    twice = {f"{score}{UNSCORED}" for score in judges if "unscored" not in count_lost(score, means)}
-    for name in dict.fromkeys(shown):
-        if name in stats and not name.endswith(BESIDE) and (show_all or name not in twice):
-            interval = "as the file reports it" if name in reported else _show_interval(stats, name, ENDS)
-            these = _show_interval(stats, name, THESE_ROWS) or ("not known" if name == main else "")
-            value = show_value(stats[name]["mean"])
-            table.add_row(
-                f"{name} ({marks[name]})" if name in marks else name, value, interval, *[these][: int(is_repeated)]
-            )
-    return table
-
-
-def _show_interval(stats: Mapping[str, Any], name: str, ends: tuple[str, str]) -> str:
-    low, high = (stats.get(f"{name}{end}") for end in ends)
-    return f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
-
-
-def _is_repeated(stats: Mapping[str, Any], main: str) -> bool:
-    """Whether rows were answered several times, by completions or trials: there are two intervals then."""
-    return f"{main}{ANSWERS}" in stats or f"{main}{THESE_ROWS[0]}" in stats
-
-
-def show_value(value: float) -> str:
-    """Return a mean with four digits; a whole number, a count of rows mostly, with all of them."""
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
-
-
-def make_wrong_list(rows: Sequence[WrongRow], total: int) -> str:
-    """Return rows that were answered wrongly as text: question, answer, gold and reading of each."""
-    lines = [
-        f"wrong: {total}" + (f", the first {len(rows)}; --show wrong={total} shows all" if len(rows) < total else "")
-    ]
-    for row in rows:
-        options = "".join(
-            f" | {text if label == text else f'{label}: {text}'}" for label, text in (row.options or {}).items()
-        )
-        read = "nothing" if row.read is None else row.read
-        lines += [
-            f"{row.instance_id}  {row.score:.4g}",
-            f"  question: {shorten(row.question + options)}",
-            f"  gold: {shorten(' | '.join(row.gold))}",
-            f"  answer: {'(none)' if row.answer is None else shorten(row.answer)}",
-            *([] if row.read == row.answer else [f"  read as: {shorten(read)}"]),
-        ]
-    return "\n".join(lines)
+_MAIN = re.compile(r"main(@.*)?")
+"""Each run's main metric, or another stat of it: `main@ci_low`."""
 
 
 @dataclass(frozen=True)
@@ -172,139 +59,313 @@ class FileFacts:
     """What was counted while the file was read."""
 
 
-def to_json(run_spec: RunSpec, folder: Path, file: FileFacts) -> dict[str, Any]:
-    """Return what a run scored, for programs.
+class ScoredRun:
+    """A finished run, and the file that it was planned with."""
 
-    `counts.read` rows were read, which is the sum of those scored and of those left out for each reason. `lines` is
-    what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
-    what that says, `differs` counts the rows that our own reading scores otherwise (null where none is comparable),
-    `unscored` those that the source could not score; `no_mean` says why what is reported is no mean of rows, where it
-    is none. `own_metric` is our reading, null where nothing is measured here. A mean that is infinite or NaN is null.
-    Of rows that were answered several times, `low` and `high` are of rows like these, `these_rows` of exactly these;
-    null where that is not known.
-    """
-    stats = read_stats(run_spec, folder)
-    numbers: Counter[str] = Counter()
-    unmapped: dict[str, float] = {}
-    by_split: dict[str, int] = {}
-    for stat in _plain_stats(folder):
-        name, split = stat["name"]["name"], stat["name"].get("split")
-        if split in ("test", "valid"):
-            numbers[name] += round(stat["mean"])
-            if name == "unmapped":
-                unmapped[split] = stat["mean"]
-            elif name == "num_instances":
-                by_split[split] = round(stat["mean"])
-    rows = {"scored": numbers["num_instances"], **{reason: numbers[f"num_{reason}"] for reason in _LEFT_OUT}}
-    if not rows["too_long"]:
-        del rows["too_long"]
-    read = sum(rows.values())
-    # Rows of all splits are counted, those of the main one are what the means are of.
-    in_main = round(stats["num_instances"]["mean"]) if "num_instances" in stats else 0
-    others = {name: number for name, number in file.counts.items() if name not in ("rows", "train", "eval", "recorded")}
-    if unmapped:
-        others["unmapped"] = sum(round(share * by_split.get(split, 0)) for split, share in unmapped.items())
-    capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
-    source = find_source(run_spec)
-    asked = [
-        name for name in dict.fromkeys([*_asked(run_spec, stats), *_judge_stats(run_spec, stats)]) if name in stats
-    ]
-    theirs = source["scores"] if source else {}
-    # The source scored what it scored, also rows that ours leave out.
-    rows_of = {one["stat"]: stats[one["stat"]]["count"] for one in _means(theirs.values()) if one["stat"] in stats}
-    for name in list_judge_stats(find_judged(run_spec)):  # a judge has no verdict on some rows
-        if name in stats:
-            rows_of |= dict.fromkeys((name, f"{name}{CORRECTED}"), stats[name]["count"])
-    by_slice = any("=" in name.partition("@")[2] for name in asked)
-    rows_of |= _count_slices(run_spec, folder, asked) if by_slice else {}
-    return {
-        "run": run_spec.name,
-        "format": run_spec.name.partition(":")[0],
-        "dataset": file.name,
-        "model": run_spec.adapter_spec.model.removeprefix("recorded/"),
-        "main_metric": find_headline(run_spec, stats),
-        "own_metric": _find_own(run_spec) or None,
-        "counts": {
-            "lines": file.counts.get("lines", file.counts.get("rows", read)),
-            **others,
-            "read": read,
-            **rows,
-            **capped,
-        },
-        "metrics": {
-            name: {
-                "mean": _finite(stats[name]["mean"]),
-                "count": rows_of.get(name, in_main),
-                **{word: stats[end]["mean"] for word, end in _ends(name, ENDS) if end in stats},
-                **({"these_rows": _these_rows(stats, name)} if _is_repeated(stats, name) else {}),
-            }
-            for name in asked
-        },
-        "source_scores": {name: _compared(stats, score) for name, score in theirs.items()},
-        "folder": str(folder),
-    }
+    def __init__(self, folder: Path, file: FileFacts) -> None:
+        self.files = RunFiles(folder)
+        self.file = file
+        spec, scenario = self.files.run_spec, self.files.run_spec["scenario_spec"]["args"]
+        arguments: list[Mapping[str, Any]] = [one.get("args") or {} for one in spec["metric_specs"]]
+        self.name = str(spec["name"])
+        self.split = str(scenario.get("main_split", "test"))
+        """The one that the leaderboard shows."""
+        self.main = str(scenario["main_metric"])
+        self.metrics = [name for one in arguments for name in one.get("metrics", ())]
+        self.judged: Mapping[str, Any] = next((one["judged"] for one in arguments if one.get("judged")), {})
+        """`EvalSet.judged`: by criterion, who judged the answers."""
+        self.source: Mapping[str, Any] | None = next((one["source"] for one in arguments if one.get("source")), None)
+        """`Source.to_args()` of a file that another tool wrote."""
+        self.source_scores: Mapping[str, Mapping[str, Any]] = self.source["scores"] if self.source else {}
+        self.own = next((one["own_metric"] for one in arguments if "own_metric" in one), self.main)
+        """Our stat that a source's scores are compared with; None where nothing is measured here."""
+        self.plain = [
+            stat
+            for stat in self.files.stats
+            if stat.get("count") and not {"perturbation", "sub_split"} & stat["name"].keys()
+        ]
+        self.stats = {stat["name"]["name"]: stat for stat in self.plain if stat["name"].get("split") == self.split}
+        corrected = f"{self.main}{CORRECTED}"
+        self.headline = corrected if corrected in self.stats else self.main
+        """The stat that heads the run: the main metric, of a judge's score that labels correct the corrected one."""
+        self.is_repeated = f"{self.main}{ANSWERS}" in self.stats or f"{self.main}{THESE_ROWS[0]}" in self.stats
+        """Whether rows were answered several times, by completions or trials: there are two intervals then."""
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a stat."""
+        return float(self.stats[name]["mean"])
+
+    def make_table(self, *, show_all: bool = False) -> Table:
+        """Return the table: the main metric, the others that were asked for, the source's own, what was left out."""
+        from rich.table import Table
+
+        theirs = [name for score in self._source_means() for name in _source_stats(score)]
+        reported = {score["stat"] for score in self.source_scores.values() if score.get("no_mean")}
+        shown = [self.headline, *self._list_asked(), *theirs, *_COUNTS, *(sorted(self.stats) if show_all else ())]
+        marks = {self.main: "raw", self.headline: "main"}
+        means = {name: stat["mean"] for name, stat in self.stats.items()}
+        cap = describe_cap(means)
+        title = f"{self.files.adapter_spec['model']} on {self.files.run_spec['groups'][0]}"
+        table = Table(title=title + (f" ({cap})" if cap else ""), title_justify="left")
+        table.add_column("metric")
+        table.add_column("value", justify="right")
+        table.add_column("95 %, rows like these" if self.is_repeated else "95 % interval")
+        if self.is_repeated:
+            table.add_column("95 %, these rows")
+        judges = list_judge_stats(self.judged)
+        twice = {f"{score}{UNSCORED}" for score in judges if "unscored" not in count_lost(score, means)}
+        for name in dict.fromkeys(shown):
+            if name not in self.stats or name.endswith(BESIDE) or (name in twice and not show_all):
+                continue
+            cells = [f"{name} ({marks[name]})" if name in marks else name, show_value(self.mean(name))]
+            cells.append("as the file reports it" if name in reported else self._show_interval(name, ENDS))
+            if self.is_repeated:
+                cells.append(self._show_interval(name, THESE_ROWS) or ("not known" if name == self.main else ""))
+            table.add_row(*cells)
+        return table
+
+    def _show_interval(self, name: str, ends: tuple[str, str]) -> str:
+        low, high = (self.stats.get(f"{name}{end}") for end in ends)
+        return f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the run scored, for programs.
+
+        `counts.read` rows were read, which is the sum of those scored and of those left out for each reason. `lines` is
+        what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
+        what that says, `differs` counts the rows that our own reading scores otherwise (null where none is comparable),
+        `unscored` those that the source could not score; `no_mean` says why what is reported is no mean of rows, where
+        it is none. `own_metric` is our reading, null where nothing is measured here. A mean that is infinite or NaN is
+        null. Of rows that were answered several times, `low` and `high` are of rows like these, `these_rows` of exactly
+        these; null where that is not known.
+        """
+        asked = [name for name in self._list_asked() if name in self.stats]
+        rows_of = self._count_rows(asked)
+        metrics: dict[str, dict[str, Any]] = {}
+        for name in asked:
+            metrics[name] = {"mean": _finite(self.mean(name)), "count": rows_of[name], **self._ends(name, ENDS)}
+            if self.is_repeated:
+                metrics[name]["these_rows"] = self._ends(name, THESE_ROWS) or None
+        return {
+            "run": self.name,
+            "format": self.name.partition(":")[0],
+            "dataset": self.file.name,
+            "model": self.files.adapter_spec["model"].removeprefix("recorded/"),
+            "main_metric": self.headline,
+            "own_metric": self.own or None,
+            "counts": self._count(),
+            "metrics": metrics,
+            "source_scores": {name: self._compare(score) for name, score in self.source_scores.items()},
+            "folder": str(self.files.folder),
+        }
+
+    def _count(self) -> dict[str, int]:
+        """Return the counts of rows, those of all splits together."""
+        numbers: Counter[str] = Counter()
+        in_split: dict[tuple[str, str], float] = {}
+        for stat in self.plain:
+            name, split = stat["name"]["name"], stat["name"].get("split")
+            if split in ("test", "valid"):
+                numbers[name] += round(stat["mean"])
+                in_split[name, split] = stat["mean"]
+        rows = {"scored": numbers["num_instances"], **{reason: numbers[f"num_{reason}"] for reason in _LEFT_OUT}}
+        if not rows["too_long"]:
+            del rows["too_long"]
+        read, counted = sum(rows.values()), self.file.counts
+        others = {name: number for name, number in counted.items() if name not in ("rows", "train", "eval", "recorded")}
+        if "unmapped" in numbers:
+            others["unmapped"] = sum(
+                round(share * round(in_split.get(("num_instances", split), 0)))
+                for (name, split), share in in_split.items()
+                if name == "unmapped"
+            )
+        capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
+        return {"lines": counted.get("lines", counted.get("rows", read)), **others, "read": read, **rows, **capped}
+
+    def _count_rows(self, names: Sequence[str]) -> dict[str, int]:
+        """Return by stat how many rows of the main split it is a mean of."""
+        whole = round(self.mean("num_instances")) if "num_instances" in self.stats else 0
+        found = dict.fromkeys(names, whole)
+        # The source scored what it scored, also rows that ours leave out; a judge has no verdict on some rows.
+        own = {score["stat"]: score["stat"] for score in self._source_means()}
+        own |= {f"{name}{end}": name for name in list_judge_stats(self.judged) for end in ("", CORRECTED)}
+        found |= {name: self.stats[of]["count"] for name, of in own.items() if of in self.stats}
+        slices = {name: name.partition("@")[2] for name in names if "=" in name.partition("@")[2]}
+        if slices:
+            sizes: Counter[str] = Counter()
+            for row in self.files.predictions():
+                if row.split == self.split and not row.trial and not row.perturbation and not row.left_out:
+                    sizes.update(f"{name}={value}" for name, value in row.groups.items())
+            found |= {name: sizes[slice_] for name, slice_ in slices.items() if slice_ in sizes}
+        return found
+
+    def _ends(self, name: str, ends: tuple[str, str]) -> dict[str, float]:
+        pairs = zip(("low", "high"), ends, strict=True)
+        return {word: self.mean(f"{name}{end}") for word, end in pairs if f"{name}{end}" in self.stats}
+
+    def _compare(self, score: Mapping[str, Any]) -> dict[str, Any]:
+        mine, differs, unscored = (self.stats.get(name) for name in _source_stats(score))
+        no_mean = score.get("no_mean")
+        return {
+            "mean": _finite(mine["mean"]) if mine else None,
+            "count": mine["count"] if mine and not no_mean else 0,
+            "differs": round(differs["sum"]) if differs else None,
+            "unscored": round(unscored["mean"]) if unscored else 0,
+            "reported": _finite(score["mean"]),
+            **({"no_mean": no_mean} if no_mean else {}),
+        }
+
+    def _source_means(self) -> list[Mapping[str, Any]]:
+        """Return those of a source's scores that are means of rows."""
+        return [score for score in self.source_scores.values() if not score.get("no_mean")]
+
+    def _list_asked(self) -> list[str]:
+        """Return the stats that were asked for, the main metric and its attributes first, then those of judges."""
+        asked = [self.main, *self._slices_of(self.main)]
+        asked += [stat for metric in self.metrics for stat in name_stats(metric)]
+        for score in list_judge_stats(self.judged):  # corrected, raw, and the numbers of what is part of which
+            corrected = f"{score}{CORRECTED}"
+            beside = (LABELS, UNDESIGNED, *(f"_{what}" for what in (*NOT_OK, "unscored")))
+            asked += [corrected, *self._slices_of(corrected), score, *(f"{score}{ending}" for ending in beside)]
+        asked += sorted(name for name in self.stats if name.endswith((JUDGED, f"{JUDGED}{UNSCORED}")))
+        return list(dict.fromkeys(asked))
+
+    def _slices_of(self, name: str) -> list[str]:
+        return sorted(stat for stat in self.stats if stat.startswith(f"{name}@") and not stat.endswith(BESIDE))
+
+    def list_warnings(self) -> list[str]:
+        """Return what a reader of the scores must know: of the file, of the scores, and of the runs beside it."""
+        from helm_ext.analysis.siblings import list_beside
+
+        said = [*self.file.warnings]
+        if self.main not in self.stats:
+            said.append(f"warning: no row has a value for the main metric {self.main}")
+        said += [*self._list_of_source(), *self._list_uncorrected()]
+        return said + [f"warning: {one}" for one in list_beside(self.files.folder)]
+
+    def _list_of_source(self) -> list[str]:
+        source = self.source or {"tool": ""}
+        said, differing = [], []
+        if source.get("main") == self.main:
+            others = [score["stat"] for score in self.source_scores.values() if score["stat"] != self.main]
+            more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
+            shown = ", ".join([*others[:_SHOWN_SCORES], *more])
+            said.append(
+                f"note: the main metric is {self.main}, {source['main_reason']}; main_metric= also takes {shown}"
+            )
+        for criterion in self.judged:
+            score = self.source_scores.get(criterion)
+            if score is not None and score["stat"] in self.stats:
+                said.append(
+                    f"note: {judge_stat(criterion)} is the mean of the judgements themselves, raw; {score['stat']}, "
+                    "what the log says of them, may count one that cannot be read as wrong"
+                )
+        for name, score in self.source_scores.items():
+            stat, differs, unscored = _source_stats(score)
+            if score.get("no_mean"):
+                if stat == self.main:
+                    said.append(
+                        f"note: the main metric {stat} is as the file reports it, for it is no mean of rows "
+                        f"({score['no_mean']}): no interval, no slices, no comparison; main_metric=NAME chooses another"
+                    )
+                continue
+            if differs in self.stats and self.stats[differs]["sum"]:
+                rows = f"{round(self.stats[differs]['sum'])} of {self.stats[differs]['count']} rows"
+                # See `SourceMeasure`: what the score is compared with
+                ours = self.own if source.get("main", stat) == stat else f"our own {name.partition(',')[0]}"
+                differing.append(f"{name}, as the file has it, and {ours} differ on {rows}")
+            if unscored in self.stats:
+                without = round(self.mean(unscored))
+                total = without + (self.stats[stat]["count"] if stat in self.stats else 0)
+                said.append(
+                    f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a "
+                    "judgement cannot be read: they are no part of its mean"
+                )
+        return [*said, *([f"note: {'; '.join(differing)}"] if differing else [])]
+
+    def _list_uncorrected(self) -> list[str]:
+        """Return which judges' scores no labels correct, and why: the verdicts' mean is another number than theirs."""
+        names = {criterion: judge_stat(criterion) for criterion in self.judged}
+        lacking = [
+            criterion
+            for criterion, name in names.items()
+            if name in self.stats and f"{name}{CORRECTED}" not in self.stats
+        ]
+        if not lacking:
+            return []
+        from helm_ext.analysis.judge_check import find_refusals
+
+        return [
+            f"note: {names[criterion]} is the judge's own number, not corrected by people's labels: {reason}; "
+            f"helm-ext judge sheet {self.files.folder} draws answers to label"
+            for criterion, reason in find_refusals(self.files, lacking).items()
+        ]
+
+    def find_below(self, least: Mapping[str, float]) -> list[str]:
+        """Return in words which metrics are below their least value, each line beginning with "below".
+
+        A metric that no row has is below any, and so is one of which a lower value is better: a least value says
+        nothing. A judge's own number that is not below is named too: nobody shall take it for a corrected one.
+        """
+        from helm_ext.analysis.scores import is_lower_better
+
+        raw = list_judge_stats(self.judged)
+        found = []
+        for given, value in least.items():
+            name = self.headline + given.removeprefix("main") if _MAIN.fullmatch(given) else given
+            is_raw = name.partition("@")[0] in raw
+            said = f"{self.name}: {name}" + (", the judge's own number, uncorrected," if is_raw else "")
+            if name not in self.stats:
+                near = did_you_mean(name, self.stats)
+                found.append(f"below: {self.name}: no row has a value for {name}" + (f": {near}" if near else ""))
+            elif is_lower_better(self.files.run_spec, name):
+                found.append(
+                    f"below: {self.name}: a lower {name} is better, so --fail-under {given} says nothing of it"
+                )
+            elif not self.mean(name) >= value:
+                found.append(f"below: {said} is {self.mean(name):.4g}, less than {value:g}")
+            elif is_raw:
+                found.append(f"note: {said} is {self.mean(name):.4g}, not below {value:g}")
+        return found
 
 
-def _count_slices(run_spec: RunSpec, folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Return by the name of a slice's score, `exact_match@subject=law`, how many rows of the main split are in it."""
-    from helm_ext.analysis.runs import RunFiles
-
-    split = run_spec.scenario_spec.args.get("main_split", "test")
-    numbers: Counter[str] = Counter()
-    for row in RunFiles(folder).predictions():
-        if row.split == split and not row.trial and not row.perturbation and not row.left_out:
-            numbers.update(f"{name}={value}" for name, value in row.groups.items())
-    return {name: numbers[name.partition("@")[2]] for name in names if name.partition("@")[2] in numbers}
-
-
-def _finite(value: float | None) -> float | None:
-    """Return a number that JSON has: None for one that is infinite or NaN."""
-    return value if value is not None and math.isfinite(value) else None
+def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
+    """Return METRIC to the least value that is accepted, of `--fail-under METRIC=X`. Raises RunEntryError."""
+    least: dict[str, float] = {}
+    for one in given:
+        name, _, value = one.rpartition("=")
+        try:
+            least[name] = float(value)
+        except ValueError:
+            name = ""
+        if not name or math.isnan(least[name]):
+            raise RunEntryError(f"--fail-under {one}: expected METRIC=NUMBER, for example main=0.8")
+    return least
 
 
-def _ends(name: str, ends: tuple[str, str]) -> list[tuple[str, str]]:
-    return [(word, f"{name}{end}") for word, end in zip(("low", "high"), ends, strict=True)]
+def show_value(value: float) -> str:
+    """Return a mean with four digits; a whole number, a count of rows mostly, with all of them."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
-def _these_rows(stats: Mapping[str, Any], name: str) -> dict[str, float] | None:
-    return {word: stats[end]["mean"] for word, end in _ends(name, THESE_ROWS) if end in stats} or None
-
-
-def _compared(stats: Mapping[str, Mapping[str, Any]], score: Mapping[str, Any]) -> dict[str, Any]:
-    mine, differs, unscored = (stats.get(name) for name in _source_stats(score))
-    of_rows = not score.get("no_mean")
-    return {
-        "mean": _finite(mine["mean"]) if mine else None,
-        "count": mine["count"] if mine and of_rows else 0,
-        "differs": round(differs["sum"]) if differs else None,
-        "unscored": round(unscored["mean"]) if unscored else 0,
-        "reported": _finite(score["mean"]),
-        **({} if of_rows else {"no_mean": score["no_mean"]}),
-    }
-
-
-def _source_stats(score: Mapping[str, Any]) -> tuple[str, str, str]:
-    return score["stat"], f"{score['stat']}{DIFFERS}", f"{score['stat']}{UNSCORED}"
-
-
-def _find_own(run_spec: RunSpec) -> str:
-    """Return our stat that a source's scores are compared with, the main metric where that is ours; "" for none."""
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    return next((spec.args["own_metric"] for spec in run_spec.metric_specs if "own_metric" in spec.args), main)
-
-
-def _means(scores: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return those of a source's scores that are means of rows."""
-    return [score for score in scores if not score.get("no_mean")]
-
-
-def _asked(run_spec: RunSpec, stats: Mapping[str, Any]) -> list[str]:
-    """Return the stats that were asked for, the main metric and its attributes first."""
-    main = str(run_spec.scenario_spec.args["main_metric"])
-    metrics = [name for spec in run_spec.metric_specs for name in spec.args.get("metrics", [])]
-    by_attribute = sorted(name for name in stats if name.startswith(f"{main}@") and not name.endswith(BESIDE))
-    asked = [stat for name in metrics for stat in name_stats(name)]
-    return list(dict.fromkeys([main, *by_attribute, *asked]))
+def make_wrong_list(rows: Iterable[WrongRow], total: int) -> str:
+    """Return rows that were answered wrongly as text: question, answer, gold and reading of each."""
+    rows = list(rows)
+    more = f", the first {len(rows)}; --show wrong={total} shows all" if len(rows) < total else ""
+    lines = [f"wrong: {total}{more}"]
+    for row in rows:
+        options = "".join(
+            f" | {text if label == text else f'{label}: {text}'}" for label, text in (row.options or {}).items()
+        )
+        lines += [
+            f"{row.instance_id}  {row.score:.4g}",
+            f"  question: {shorten(row.question + options)}",
+            f"  gold: {shorten(' | '.join(row.gold))}",
+            f"  answer: {'(none)' if row.answer is None else shorten(row.answer)}",
+        ]
+        if row.read != row.answer:
+            lines.append(f"  read as: {shorten('nothing' if row.read is None else row.read)}")
+    return "\n".join(lines)
 
 
 def name_stats(metric: str) -> list[str]:
@@ -315,65 +376,10 @@ def name_stats(metric: str) -> list[str]:
     return [stat.name for stat in (*score.over_all, *score.stats)] if score else [metric]
 
 
-def list_warnings(run_spec: RunSpec, folder: Path) -> list[str]:
-    """Return what a reader of the scores must know."""
-    stats = read_stats(run_spec, folder)
-    main = run_spec.scenario_spec.args["main_metric"]
-    warnings = [] if main in stats else [f"warning: no row has a value for the main metric {main}"]
-    source = find_source(run_spec) or {"tool": "", "scores": {}}
-    own = _find_own(run_spec)
-    if source.get("main") == main:
-        others = [score["stat"] for score in source["scores"].values() if score["stat"] != main]
-        more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
-        shown = ", ".join([*others[:_SHOWN_SCORES], *more])
-        warnings.append(f"note: the main metric is {main}, {source['main_reason']}; main_metric= also takes {shown}")
-    for criterion in find_judged(run_spec):
-        score = source["scores"].get(criterion)
-        if score is not None and score["stat"] in stats:
-            warnings.append(
-                f"note: {judge_stat(criterion)} is the mean of the judgements themselves, raw; {score['stat']}, what "
-                "the log says of them, may count one that cannot be read as wrong"
-            )
-    differing = []
-    for name, score in source["scores"].items():
-        stat, differs, unscored = _source_stats(score)
-        if score.get("no_mean"):
-            if stat == main:
-                warnings.append(
-                    f"note: the main metric {stat} is as the file reports it, for it is no mean of rows "
-                    f"({score['no_mean']}): no interval, no slices, no comparison; main_metric=NAME chooses another"
-                )
-            continue
-        if differs in stats and stats[differs]["sum"]:
-            rows = f"{round(stats[differs]['sum'])} of {stats[differs]['count']} rows"
-            differing.append(f"{name}, as the file has it, and {_ours(name, stat, source, own)} differ on {rows}")
-        if unscored in stats:
-            without = round(stats[unscored]["mean"])
-            total = without + (stats[stat]["count"] if stat in stats else 0)
-            warnings.append(
-                f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a judgement "
-                "cannot be read: they are no part of its mean"
-            )
-    return [*warnings, *([f"note: {'; '.join(differing)}"] if differing else []), *_list_uncorrected(run_spec, folder)]
+def _source_stats(score: Mapping[str, Any]) -> tuple[str, str, str]:
+    return score["stat"], f"{score['stat']}{DIFFERS}", f"{score['stat']}{UNSCORED}"
 
 
-def _list_uncorrected(run_spec: RunSpec, folder: Path) -> list[str]:
-    """Return which judges' scores no labels correct, and why: the verdicts' mean is another number than the score."""
-    stats = read_stats(run_spec, folder)
-    names = {judge_stat(criterion): criterion for criterion in find_judged(run_spec)}
-    lacking = [criterion for name, criterion in names.items() if name in stats and f"{name}{CORRECTED}" not in stats]
-    if not lacking:
-        return []
-    from helm_ext.analysis.judge_check import find_refusals
-    from helm_ext.analysis.runs import RunFiles
-
-    return [
-        f"note: {judge_stat(criterion)} is the judge's own number, not corrected by people's labels: {reason}; "
-        f"helm-ext judge sheet {folder} draws answers to label"
-        for criterion, reason in find_refusals(RunFiles(folder), lacking).items()
-    ]
-
-
-def _ours(name: str, stat: str, source: Mapping[str, Any], own: str) -> str:
-    """Return in words what a source's score is compared with: see `SourceMeasure`."""
-    return own if source.get("main", stat) == stat else f"our own {name.partition(',')[0]}"
+def _finite(value: float | None) -> float | None:
+    """Return a number that JSON has: None for one that is infinite or NaN."""
+    return value if value is not None and math.isfinite(value) else None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from helm_ext.cli.options import OUTPUT, OutputPath, one_of
 from helm_ext.cli.output import echo
-from helm_ext.cli.session import read_format_name
 from helm_ext.errors import HelmExtError
 from helm_ext.formats import format_names, get_format
 
@@ -19,7 +18,7 @@ SUITE_SCHEMA = "helm_ext_schema.json"
 
 def schema(
     kind: Annotated[
-        str, typer.Argument(metavar="FORMAT", parser=read_format_name, help=f"{' or '.join(format_names())}.")
+        str, typer.Argument(metavar="FORMAT", parser=one_of(*format_names()), help=f"{' or '.join(format_names())}.")
     ] = "adapter_spec",
 ) -> None:
     """Print the JSON Schema of a format, for editors: "$schema": "adapter_spec.schema.json" in a file."""
@@ -28,9 +27,7 @@ def schema(
 
 def schema_path(
     suite: Annotated[str | None, typer.Option(help="Group this suite's runs by their datasets.")] = None,
-    output_path: Annotated[Path, typer.Option("--output-path", "-o", help="HELM's output folder.")] = (
-        Path("benchmark_output")
-    ),
+    output_path: OutputPath = OUTPUT,
 ) -> None:
     """Print the path of our report schema: helm-summarize --schema-path "$(helm-ext schema-path)".
 

@@ -1,32 +1,31 @@
-"""The steps of `helm-run` that `preview` and `score` take in this process."""
+"""The steps of `helm-run` that commands take in this process."""
 
 from __future__ import annotations
 
 import contextlib
-import io
+import dataclasses
 import logging
 import os
-import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from helm_ext.cli.output import helm_output_to_stderr, status, without_output
 from helm_ext.errors import HelmExtError, RunEntryError
-from helm_ext.formats import Format, all_formats, detect, format_names, get_format
-from helm_ext.formats.arguments import as_helm_reads
+from helm_ext.formats import Format, all_formats, detect, get_format
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
     from helm_ext.running import StreamingRunner
 
+CLIENT = "helm_ext.clients.OpenAICompatibleClient"
+NAME_ARGUMENT = "openai_model_name"
+"""The argument of this client, and of HELM's, that is the model's name for the server."""
 
-@dataclass(frozen=True)
+
+@dataclasses.dataclass(frozen=True)
 class Settings:
     """What helm-run is told: where things are, and how a model is asked."""
 
@@ -39,6 +38,9 @@ class Settings:
     """Requests at a time, of a live model."""
     disable_cache: bool = True
     """Whether the answers of a live model are kept nowhere; files of answers need no cache."""
+
+
+# Starting HELM
 
 
 def start_helm(*, verbose: bool = False) -> None:
@@ -54,13 +56,43 @@ def start_helm(*, verbose: bool = False) -> None:
         logging.disable(logging.WARNING)
 
 
+@contextlib.contextmanager
+def started(settings: Settings) -> Iterator[StreamingRunner]:
+    """Start HELM as helm-run does, with its models, and keep what it prints out of our output; yields a runner.
+
+    Raises RunEntryError for a plugin that cannot be imported, HelmExtError for a folder that cannot be made.
+    """
+    with status("planning"), helm_output_to_stderr():
+        start_helm(verbose=settings.verbose)
+        register_models(settings.local_path)
+        from helm.benchmark.run import import_user_plugins, load_entry_point_plugins
+
+        load_entry_point_plugins()
+        for plugin in settings.plugins:
+            try:
+                import_user_plugins([plugin])
+            except Exception as error:
+                raise RunEntryError(f"--plugins {plugin}: {type(error).__name__}: {error}") from error
+        yield make_runner(settings)
+
+
 def register_models(local_path: Path) -> None:
-    """Register HELM's models and the user's, as `helm-run` does."""
+    """Register HELM's models and the user's, as `helm-run` does.
+
+    HELM reads its 600 kB of YAML with libyaml meanwhile, where there is one: a tenth of the time, and the same values.
+    """
+    import yaml
     from helm.benchmark import config_registry
 
-    with without_output(), _fast_yaml():
-        config_registry.register_builtin_configs_from_helm_package()
-        config_registry.register_configs_from_directory(str(local_path))
+    plain = yaml.safe_load
+    if hasattr(yaml, "CSafeLoader"):
+        yaml.safe_load = lambda stream: yaml.load(stream, Loader=yaml.CSafeLoader)
+    try:
+        with without_output():
+            config_registry.register_builtin_configs_from_helm_package()
+            config_registry.register_configs_from_directory(str(local_path))
+    finally:
+        yaml.safe_load = plain
 
 
 def is_described(model: str, local_path: Path) -> bool:
@@ -76,32 +108,6 @@ def is_described(model: str, local_path: Path) -> bool:
         return True
     folder = resources.files(config_registry.CONFIG_PACKAGE)
     return any(model.encode() in (folder / file).read_bytes() for file in files)
-
-
-@contextlib.contextmanager
-def _fast_yaml() -> Iterator[None]:
-    """Let HELM read its 600 kB of YAML with libyaml, where there is one: a tenth of the time, and the same values."""
-    import yaml
-
-    plain = yaml.safe_load
-    if hasattr(yaml, "CSafeLoader"):
-        yaml.safe_load = lambda stream: yaml.load(stream, Loader=yaml.CSafeLoader)
-    try:
-        yield
-    finally:
-        yaml.safe_load = plain
-
-
-@contextlib.contextmanager
-def without_output() -> Iterator[None]:
-    """Drop what HELM prints where that is about itself: the folders it looks into, downloads that it could not make."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        yield
-
-
-def helm_output_to_stderr() -> contextlib.AbstractContextManager[Any]:
-    """Keep what HELM prints out of our output, which may be piped into another program."""
-    return contextlib.redirect_stdout(sys.stderr)
 
 
 def make_runner(settings: Settings) -> StreamingRunner:
@@ -139,31 +145,7 @@ def set_output_path(path: Path) -> None:
         raise HelmExtError(f"--output-path {path}: cannot be made: {error.strerror}") from error
 
 
-def parse_arguments(pairs: list[str]) -> dict[str, Any]:
-    """Turn `KEY=VALUE` options into run entry arguments; unlike in a run entry, values may hold commas.
-
-    Raises RunEntryError for one without `=`, and for a key that is given twice.
-    """
-    arguments: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise RunEntryError(f"--arg {pair}: expected KEY=VALUE")
-        if key in arguments:
-            raise RunEntryError(f"--arg {pair}: {key} is given twice")
-        arguments[key] = as_helm_reads(value)
-    return arguments
-
-
-def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Raise RunEntryError for an argument that would name the file, which the command was given already."""
-    for name, value in arguments.items():
-        if name in named or {name, *named} <= {"dataset", "path"}:
-            given = next(iter(named.values()))
-            raise RunEntryError(f"--arg {name}={value}: the dataset is named already, {given}")
-
-
-def require_suite(option: str, name: str) -> None:
+def require_suite(name: str, option: str = "--suite") -> None:
     """Raise RunEntryError for a suite that cannot be a folder."""
     from helm_ext.planning.names import MAX_FILE_NAME
 
@@ -174,46 +156,7 @@ def require_suite(option: str, name: str) -> None:
         raise RunEntryError(f"{option}: a folder's name has {MAX_FILE_NAME} bytes at most, and this one {longest}")
 
 
-def read_format_name(name: str) -> str:
-    """Return the name of a format. Raises typer.BadParameter for the name of none."""
-    if name not in format_names():
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, format_names()))}.")
-    return name
-
-
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--as", parser=read_format_name, metavar=f"[{'|'.join(format_names())}]", help="Read the file as this format."
-    ),
-]
-"""Which format it is, where the file does not say so."""
-
-
-def describe_arguments() -> str:
-    """Return the arguments of all formats, as `--help` shows them."""
-    parts = []
-    for format_ in all_formats():
-        width = max(len(name) for name in format_.argument_names())
-        lines = [
-            textwrap.fill(
-                f"{argument.name:{width}}  {argument.description} ({argument.kind.title})",
-                width=78,
-                initial_indent="  ",
-                subsequent_indent=" " * (width + 4),
-                break_on_hyphens=False,
-            )
-            for argument in format_.arguments
-            if argument.in_run_entry
-        ]
-        # After \b click leaves lines as they are.
-        parts.append("\n".join(["\b", f"--arg of {format_.name} ({format_.title}):", *lines]))
-    return "\n\n".join(parts).replace("`", "")
-
-
-def choose_format(kind: str | None, file: Path) -> Format:
-    """Return the format that `--as` names, else the file's. Raises DatasetError where it cannot be told."""
-    return get_format(kind) if kind else detect(find_file(file))
+# A file and its arguments
 
 
 def find_file(file: Path) -> Path:
@@ -224,19 +167,27 @@ def find_file(file: Path) -> Path:
     return next((path for path in found if path is not None), file)
 
 
-def find_tasks(format_: Format, file: Path, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the arguments that choose each task of a file: [{}] where it holds one, or one is chosen already.
-
-    Raises HelmExtError for arguments, and for files whose tasks cannot be listed.
-    """
-    if find_file(file) != file:
-        return [{}]
-    return format_.tasks(load_arguments(format_, file, arguments))
+def choose_format(kind: str | None, file: Path) -> Format:
+    """Return the format that `--as` names, else the file's. Raises DatasetError where it cannot be told."""
+    return get_format(kind) if kind else detect(find_file(file))
 
 
-def describe_file(format_: Format, file: Path, arguments: Mapping[str, Any]) -> list[str]:
-    """Return what a format infers from a file, and why; [] for a dataset that is named. Raises HelmExtError."""
-    return [] if find_file(file) != file else format_.describe(load_arguments(format_, file, arguments))
+def require_unnamed(named: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Raise RunEntryError for an argument that would name the file, which the command was given already."""
+    for name, value in arguments.items():
+        if name in named or {name, *named} <= {"dataset", "path"}:
+            given = next(iter(named.values()))
+            raise RunEntryError(f"--arg {name}={value}: the dataset is named already, {given}")
+
+
+def require_known(format_: Format, arguments: Mapping[str, Any]) -> None:
+    """Raise RunEntryError for an argument that other formats have and this one has not: the file may be of those."""
+    known = {argument.name for argument in format_.arguments}
+    for name in arguments:
+        owners = [] if name in known else [other.name for other in all_formats() if name in other.argument_names()]
+        if owners:
+            said = f"{format_.name}: unknown argument {name!r}: it is one of {' and '.join(owners)}"
+            raise RunEntryError(f"{said}\n  hint: --as {owners[0]} reads the file so")
 
 
 def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,14 +203,7 @@ def load_arguments(format_: Format, file: Path, arguments: Mapping[str, Any]) ->
     return {**format_.name_file(file), **format_.parse(own)}
 
 
-def require_known(format_: Format, arguments: Mapping[str, Any]) -> None:
-    """Raise RunEntryError for an argument that other formats have and this one has not: the file may be of those."""
-    known = {argument.name for argument in format_.arguments}
-    for name in arguments:
-        owners = [] if name in known else [other.name for other in all_formats() if name in other.argument_names()]
-        if owners:
-            said = f"{format_.name}: unknown argument {name!r}: it is one of {' and '.join(owners)}"
-            raise RunEntryError(f"{said}\n  hint: --as {owners[0]} reads the file so")
+# Planning
 
 
 def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], arguments: Mapping[str, Any]) -> RunSpec:
@@ -276,12 +220,23 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
     for name in ("model", *model):
         if name in arguments:
             raise RunEntryError(f"--arg {name}={arguments[name]}: the model is no such argument\n  hint: --model NAME")
-    entry = ObjectSpec(format_.name, {**named, **arguments, **model})
     # What HELM takes off the arguments and applies to the run that we make: its refusals are about these.
     helms = [*model.values(), *(f"{name}={value}" for name, value in arguments.items() if name in RUN_EXPANDERS)]
+    with only_registered_entries(), blaming(" ".join(helms)):
+        run_specs = construct_run_specs(ObjectSpec(format_.name, {**named, **arguments, **model}))
+    for run_spec in run_specs:
+        _require_numbers(run_spec)
+    if len(run_specs) != 1:
+        names = ", ".join(run_spec.name for run_spec in run_specs)
+        raise RunEntryError(f"{file} holds {len(run_specs)} runs ({names})\n  hint: choose one, --arg task=NAME")
+    return run_specs[0]
+
+
+@contextlib.contextmanager
+def blaming(entry: str) -> Iterator[None]:
+    """Raise RunEntryError about this entry for what HELM says of it."""
     try:
-        with only_registered_entries():
-            run_specs = construct_run_specs(entry)
+        yield
     except (HelmExtError, ModuleNotFoundError):
         raise
     except Exception as error:
@@ -289,13 +244,7 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
         kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
         said = str(error).replace(": {self.value}", "")  # HELM forgot the f of an f-string
         hint = "\n  hint: helm-ext model list shows your own models" if said.startswith("Unknown model") else ""
-        raise RunEntryError(f"{' '.join(helms)}: {kind}{said}{hint}") from error
-    for run_spec in run_specs:
-        _require_numbers(run_spec)
-    if len(run_specs) != 1:
-        names = ", ".join(run_spec.name for run_spec in run_specs)
-        raise RunEntryError(f"{file} holds {len(run_specs)} runs ({names})\n  hint: choose one, --arg task=NAME")
-    return run_specs[0]
+        raise RunEntryError(f"{entry}: {kind}{said}{hint}") from error
 
 
 @contextlib.contextmanager
@@ -314,8 +263,46 @@ def only_registered_entries() -> Iterator[None]:
         run_spec.discover_run_spec_functions = discover
 
 
+def find_deployment(model: str, option: str = "--model") -> str:
+    """Return the deployment of a model; one is made for a model that HELM does not know. Raises RunEntryError."""
+    from helm.benchmark.model_deployment_registry import (
+        ClientSpec,
+        ModelDeployment,
+        get_default_model_deployment_for_model,
+        register_model_deployment,
+    )
+
+    known = get_default_model_deployment_for_model(model)
+    if known is not None:
+        return known
+    if model.count("/") != 1 or not all(model.split("/")):
+        raise RunEntryError(f"{option} {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
+    register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT, {NAME_ARGUMENT: model})))
+    return model
+
+
+def stand_in(name: str) -> str:
+    """Put our client in place of a deployment's; returns the name by which the server knows the model.
+
+    What the client's class says of it (chat, log-probabilities of the prompt) is then said of ours, which writes the
+    requests. The name is the one that the deployment's own client would send.
+    """
+    from helm.benchmark.model_deployment_registry import ClientSpec, get_model_deployment, register_model_deployment
+
+    from helm_ext.adaptation import recorded
+
+    if recorded.is_recorded(name):
+        raise RunEntryError(f"{name}: a recorded model answers nothing\n  hint: --model with the name of a live one")
+    deployment = get_model_deployment(name)
+    args = deployment.client_spec.args or {}
+    sent_as = args.get(NAME_ARGUMENT) or args.get("vllm_model_name") or str(deployment.model_name).split("/", 1)[1]
+    client_spec = ClientSpec(CLIENT, {NAME_ARGUMENT: sent_as})
+    register_model_deployment(dataclasses.replace(deployment, client_spec=client_spec))
+    return str(sent_as)
+
+
 _NUMBERS = ("temperature", "max_train_instances", "max_eval_instances", "num_outputs", "num_trials", "num_train_trials")
-_LOWEST = {"max_eval_instances": 1, "num_outputs": 1, "num_trials": 1, "num_train_trials": 1}
+_COUNTED = ("max_eval_instances", "num_outputs", "num_trials", "num_train_trials")
 """The whole numbers among them that HELM counts with: others end in a traceback of its runner."""
 
 
@@ -325,16 +312,6 @@ def _require_numbers(run_spec: RunSpec) -> None:
         value = getattr(run_spec.adapter_spec, name)
         if isinstance(value, str):
             raise RunEntryError(f"{name}={value}: expected a number")
-        lowest = _LOWEST.get(name)
         is_absent = value is None and name == "max_eval_instances"
-        if lowest is not None and not is_absent and (type(value) is not int or value < lowest):
-            raise RunEntryError(f"{name}={value}: expected a whole number from {lowest} on")
-
-
-def shorten(text: str) -> str:
-    """Return a question or an answer on one line, and no more of it than a list of rows has place for."""
-    shown = " ".join(text.split())
-    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
-
-
-_SHOWN = 300
+        if name in _COUNTED and not is_absent and (type(value) is not int or value < 1):
+            raise RunEntryError(f"{name}={value}: expected a whole number from 1 on")

@@ -8,14 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from helm_ext.cli.options import Arguments, AsFormat, choice, parse_arguments
 from helm_ext.cli.output import echo
-from helm_ext.cli.session import FormatOption, find_file, parse_arguments, require_known, require_unnamed
+from helm_ext.cli.session import find_file, require_known, require_unnamed
 from helm_ext.engines.progress import read_mode
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.formats import Format, detect, files_in, get_format
@@ -25,24 +25,16 @@ LINTED_ROWS = 5_000
 NOT_CHECKED = "not checked: whether prompts fit a model's context window, and whether the answers are true"
 
 
-class Output(str, Enum):
-    """How problems are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    GITHUB = "github"
-
-
 def validate(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILE...", help="Files of any format, folders of them, or names."),
     ],
-    output: Annotated[Output, typer.Option("--format", help="text, json, or github (workflow annotations).")] = (
-        Output.TEXT
-    ),
-    kind: FormatOption = None,
-    arg: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry; repeatable.")] = None,
+    output: Annotated[
+        str, choice("text", "json", "github", name="--format", about="text, json, or github (workflow annotations).")
+    ] = "text",
+    kind: AsFormat = None,
+    arg: Arguments = None,
     no_exec: Annotated[bool, typer.Option("--no-exec", help="Check scripts without running them.")] = False,
     lint: Annotated[
         bool | None,
@@ -58,7 +50,7 @@ def validate(
 
     Exit code 0: no errors (there may be warnings). 1: errors. 2: wrong usage.
     """
-    arguments = parse_arguments(arg or [])
+    arguments = parse_arguments(arg)
     read_mode()
     if lint and no_exec:
         raise RunEntryError("--lint: what is asked is known once scripts have run\n  hint: leave --no-exec out")
@@ -67,9 +59,21 @@ def validate(
         check_file(file, format_, arguments, no_exec=no_exec, lint=lint)
         for file in itertools.chain.from_iterable(map(files_in, files))
     ]
-    print_reports(reports, output)
-    if any(problem.severity == "error" for report in reports for problem in report["problems"]):
+    if output == "json":
+        echo(json.dumps([{**one, "problems": list(map(_to_json, one["problems"]))} for one in reports], indent=2))
+    elif output == "github":
+        for problem in itertools.chain.from_iterable(report["problems"] for report in reports):
+            echo(_to_github(problem))
+    else:
+        for report in reports:
+            _print_text(report)
+        echo(NOT_CHECKED)
+    if any(_has_errors(report["problems"]) for report in reports):
         raise typer.Exit(1)
+
+
+def _has_errors(problems: Sequence[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
 
 
 def check_file(
@@ -85,54 +89,48 @@ def check_file(
     `lint`: whether the rows are linted. None: in small files, and where that runs no code of the user's. Raises
     RunEntryError for unknown arguments.
     """
-    problems: list[Problem] = []
-    counts: dict[str, int] = {}
-    inferred: list[str] = []
-    linted = False
     file = find_file(file)
+    problems: list[Problem] = []
+    report = {"file": str(file), "format": "", "problems": problems, "counts": {}, "linted": False}
     try:
         format_ = format_ or detect(file)
     except DatasetError as error:
-        return {"file": str(file), "format": "", "problems": list(error.problems), "counts": {}, "linted": False}
+        problems += error.problems
+        return report
+    report["format"] = format_.name
     named = format_.name_file(file)
     require_unnamed(named, arguments)
     if not file.exists():
         try:
             format_.parse(named)
         except RunEntryError as error:  # it says which dataset has that file name
-            problem = to_problem(error, str(file))
-            return {"file": str(file), "format": format_.name, "problems": [problem], "counts": {}, "linted": False}
+            problems.append(to_problem(error, str(file)))
+            return report
     require_known(format_, arguments)
     named |= format_.parse_for_load(arguments)
+    counts: Counter[str] = Counter()
     try:
         for task in format_.tasks(named):
             found, counted = format_.check(execute=not no_exec, **{**named, **task})
-            problems = list(dict.fromkeys([*problems, *found]))
-            counts = {key: counts.get(key, 0) + counted.get(key, 0) for key in {**counts, **counted}}
-            if _is_linted(found, counted, no_exec=no_exec, lint=lint):
-                linted, odd = lint_rows(format_, {**named, **task}, str(file))
-                problems = _with_lint(problems, odd if linted or lint else ())
-        if not any(problem.severity == "error" for problem in problems):
-            inferred = format_.describe(named)
+            problems[:] = dict.fromkeys([*problems, *found])
+            counts.update(counted)
+            report["counts"] = dict(counts)
+            rows = counted.get("rows", 0) + counted.get("train", 0)
+            if not no_exec and not _has_errors(found) and (rows <= LINTED_ROWS if lint is None else lint):
+                report["linted"], odd = lint_rows(format_, {**named, **task}, str(file))
+                problems[:] = _with_lint(problems, odd if report["linted"] or lint else ())
+        if not _has_errors(problems) and (inferred := format_.describe(named)):
+            report["inferred"] = inferred
     except DatasetError as error:
         problems += error.problems or [to_problem(error, str(file))]
     except (HelmExtError, OSError) as error:
         problems.append(to_problem(error, str(file)))
-    if lint and not linted and any(problem.severity == "error" for problem in problems):
+    if lint and not report["linted"] and _has_errors(problems):
         message = "not linted while there are errors"
         problems.append(Problem(message, Location(str(file)), severity="warning", code="not-linted"))
     if named.get("missing") == "skip":  # what these warnings propose
-        problems = [problem for problem in problems if problem.code not in ("not-run", "failed")]
-    report = {"file": str(file), "format": format_.name, "problems": problems, "counts": counts, "linted": linted}
-    return report | ({"inferred": inferred} if inferred else {})
-
-
-def _is_linted(found: Sequence[Problem], counted: Mapping[str, int], *, no_exec: bool, lint: bool | None) -> bool:
-    """Whether the rows are linted: as asked, else in small files. Never those of a file with errors."""
-    if no_exec or any(problem.severity == "error" for problem in found):
-        return False
-    rows = sum(counted.get(key, 0) for key in ("rows", "train"))
-    return rows <= LINTED_ROWS if lint is None else lint
+        problems[:] = [problem for problem in problems if problem.code not in ("not-run", "failed")]
+    return report
 
 
 def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple[bool, list[Problem]]:
@@ -154,21 +152,6 @@ def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[P
         return list(problems)
     leaks = any(problem.code == "leak" for problem in linted)
     return [problem for problem in problems if not (leaks and problem.code == "overlap")] + list(linted)
-
-
-def print_reports(reports: Sequence[dict[str, Any]], output: Output) -> None:
-    """Write all reports to standard output."""
-    if output is Output.JSON:
-        echo(json.dumps([{**r, "problems": [_to_json(p) for p in r["problems"]]} for r in reports], indent=2))
-        return
-    for report in reports:
-        if output is Output.GITHUB:
-            for problem in report["problems"]:
-                echo(_to_github(problem))
-        else:
-            _print_text(report)
-    if output is Output.TEXT:
-        echo(NOT_CHECKED)
 
 
 SHOWN_PROBLEMS = 20

@@ -28,6 +28,7 @@ from helm_ext import plugin  # noqa: F401 - registers the run entries
 from helm_ext.cli import convert as converting
 from helm_ext.cli import request_runs, session
 from helm_ext.cli import score as scoring
+from helm_ext.cli.options import parse_arguments
 from helm_ext.cli.validate import check_file
 from helm_ext.clients.request_files import Plan
 from helm_ext.errors import HelmExtError, RunEntryError
@@ -467,7 +468,7 @@ ARGUMENTS = [
 
 def given(arguments: dict[str, str]) -> dict[str, Any]:
     """Return arguments as a command reads them of `--arg`."""
-    return session.parse_arguments([f"{key}={value}" for key, value in arguments.items()])
+    return parse_arguments([f"{key}={value}" for key, value in arguments.items()])
 
 
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
@@ -509,16 +510,14 @@ class TestArgument:
         format_, file, arguments, _ = case
         expected = without_model(plan(format_, file, arguments))
         planned_by: dict[str, Any] = {}
-        monkeypatch.setattr(scoring, "run", lambda run_spec, *_: planned_by.update({name: run_spec}))
-        for name, model in (("score", "m"), ("score without a model", None)):
-            of_file = scoring.Scoring(format_.name, given(arguments), model, session.Settings(tmp_path, tmp_path, "s"))
-            if model is None and (
-                file.stem == "live" or not format_.name_model(session.load_arguments(format_, file, given(arguments)))
-            ):
-                continue
-            list(of_file.score_all([file]))
+        own = session.load_arguments(format_, file, given(arguments))
+        for model in ("m", None):
+            if model or (file.stem != "live" and format_.name_model(own)):
+                [planned_by[f"score {model}"]] = plan_by_score(
+                    monkeypatch, tmp_path, format_.name, arguments, file, model
+                )
         run_spec = session.make_run_spec(format_, file, {"model": "recorded/m"}, given(arguments))
-        session.describe_file(format_, file, given(arguments))
+        format_.describe(own)
         planned_by["preview"] = run_spec
         entry = ",".join(f"{key}={value}" for key, value in {**format_.name_file(file), **arguments}.items())
         requests = Plan(run_entries=[f"{format_.name}:{entry}"], model="acme/model-1", endpoint="chat", sent_as="m", omit=[], send_top_k=False, seed=None, extra_token=False, max_eval_instances=None, num_train_trials=None)  # fmt: skip
@@ -544,6 +543,15 @@ class TestArgument:
         assert again.scoring == loaded.scoring
 
 
+def plan_by_score(monkeypatch, tmp_path, kind, arguments, file, model=None) -> list[RunSpec]:
+    """Return the runs that `helm-ext score` would make."""
+    scored: list[RunSpec] = []
+    monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))
+    monkeypatch.setattr(scoring, "ScoredRun", lambda *_: None)
+    list(scoring.score_files([file], kind, given(arguments), model, session.Settings(tmp_path, tmp_path, "s")))
+    return scored
+
+
 @pytest.mark.parametrize("argument", [name for name, case in TABLE.items() if "output=" in case.beside])
 def test_score_of_several_outputs_plans_the_run_of_each(argument, files, monkeypatch, tmp_path):
     folder, made = files["table"]
@@ -556,12 +564,7 @@ def test_score_of_several_outputs_plans_the_run_of_each(argument, files, monkeyp
             format_.tasks({"path": str(file), "output": outputs, argument: [case.value]})
         return
     expected = [without_model(plan(format_, file, {**one, "output": output})) for output in outputs]
-    scored: list[RunSpec] = []
-    monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))
-    of_file = scoring.Scoring(
-        "table", given({**one, "output": "+".join(outputs)}), None, session.Settings(tmp_path, tmp_path, "s")
-    )
-    list(of_file.score_all([file]))
+    scored = plan_by_score(monkeypatch, tmp_path, "table", {**one, "output": "+".join(outputs)}, file)
     assert list(map(without_model, scored)) == expected
 
 
@@ -571,10 +574,7 @@ def test_score_of_a_folder_plans_the_run_of_each_log(argument, files, monkeypatc
     case, format_ = SHARED[argument], get_format("inspect")
     arguments = {**read_arguments(case.beside, folder), argument: case.value}
     expected = [without_model(plan(format_, made["folder"], {**arguments, "log": log})) for log in ("a.eval", "b.eval")]
-    scored: list[RunSpec] = []
-    monkeypatch.setattr(scoring, "run", lambda run_spec, *_: scored.append(run_spec))
-    of_file = scoring.Scoring("inspect", given(arguments), None, session.Settings(tmp_path, tmp_path, "s"))
-    list(of_file.score_all([made["folder"]]))
+    scored = plan_by_score(monkeypatch, tmp_path, "inspect", arguments, made["folder"])
     assert [without_model(run_spec).scenario_spec for run_spec in scored] == [one.scenario_spec for one in expected]
     assert [run_spec.metric_specs for run_spec in scored] == [one.metric_specs for one in expected]
 

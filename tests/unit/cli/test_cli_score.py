@@ -2,9 +2,10 @@ import pytest
 from helm.common.object_spec import parse_object_spec
 
 from helm_ext.analysis.run_scores import WrongRow
+from helm_ext.cli.options import parse_arguments
 from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
 from helm_ext.cli.score import deployment_of
-from helm_ext.cli.session import load_arguments, make_run_spec, parse_arguments, require_unnamed
+from helm_ext.cli.session import load_arguments, make_run_spec, require_unnamed
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.formats import detect, get_format
 

@@ -77,13 +77,10 @@ def test_names_of_suites_order_too(output):
     assert [one["suite"] for one in points if one["first_worse"]] == ["thu"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [(["--over", "date"], "expected time or suite"), (["--over", "time", "--by-suite"], "--over and --by-suite")],
-)
-def test_what_makes_no_sense_is_refused(output, arguments, said):
-    with pytest.raises(RunEntryError, match=said):
-        run("compare", output, *arguments)
+def test_what_makes_no_sense_is_refused(output):
+    assert "'date' is not one of 'time', 'suite'" in run("compare", output, "--over", "date").stderr
+    with pytest.raises(RunEntryError, match="--over and --by-suite"):
+        run("compare", output, "--over", "time", "--by-suite")
 
 
 def test_one_run_is_no_series(output):

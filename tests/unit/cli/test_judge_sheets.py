@@ -292,7 +292,7 @@ def test_labels_made_elsewhere_correct_nothing_without_their_design(folder):
     labels = read_labels(find_run("known"))
     assert labels["r2"][0]["drawn"] == {"design": "by_verdict", "stratum": "0", "p": 10 / 12}
     assert labels["r20"][0]["drawn"] == {"design": "by_verdict", "stratum": "1", "p": 20 / 48}
-    assert "did you mean 'random'" in run("judge", "labels", "mine.csv", find_run(), "--design", "randm", code=1)
+    assert "'randm' is not one of" in run("judge", "labels", "mine.csv", find_run(), "--design", "randm", code=2)
     rows[3]["answer"] = "something else"
     write_back([*rows, {"id": "nobody", "label": "1", "answer": ""}], "mine.csv")
     said = run("judge", "labels", "mine.csv", find_run(), "--design", "random", code=1)

@@ -18,7 +18,7 @@ from helm_ext import plugin  # noqa: F401 - registers the run entries
 from helm_ext.analysis import read_run
 from helm_ext.analysis.report.gathering import gather
 from helm_ext.cli import score
-from helm_ext.cli.run_scores import FileFacts, make_table, to_json
+from helm_ext.cli.run_scores import FileFacts, ScoredRun
 from helm_ext.cli.session import Settings
 from helm_ext.running import StreamingRunner, StreamingSummarizer
 
@@ -68,9 +68,10 @@ def test_a_cap_is_counted_where_it_bites(tmp_path, file, caplog, runner, most, e
 
 @pytest.mark.long
 def test_a_cap_stands_in_the_titles_of_score_report_and_leaderboard(tmp_path, file):
-    run_spec, folder = run(tmp_path, file, 5)
-    assert make_table(run_spec, folder, show_all=False).title.endswith("(5 of 12 rows)")
-    assert to_json(run_spec, folder, FileFacts("numbers", (), {}))["counts"]["capped"] == 7
+    _, folder = run(tmp_path, file, 5)
+    scored = ScoredRun(folder, FileFacts("numbers", (), {}))
+    assert scored.make_table().title.endswith("(5 of 12 rows)")
+    assert scored.to_json()["counts"]["capped"] == 7
     (dataset,), _ = gather([read_run(folder)])
     assert dataset.title.endswith("(5 of 12 rows)")
     title, rows = titles_and_rows(tmp_path)
