@@ -114,82 +114,90 @@ class TestJoining:
         assert len(digests) == 4
 
 
-class TestAnswers:
-    def answer(self, tmp_path, body, asked=None):
-        return load(tmp_path, [result("a", body=body)], [asked or request("a", "1+1?")], {"a": "2"})
+def responses(*items, status="completed", **more):
+    return {"object": "response", "model": "acme-1-x", "status": status, "output": list(items), **more}
 
-    def test_choices_are_in_the_order_of_their_index(self, tmp_path):
-        first, second = result("a", "2", "3")["response"]["body"]["choices"]
-        evalset = self.answer(tmp_path, {"choices": [second, first]}, request("a", "1+1?", n=2))
-        assert recorded(evalset)["a"] == ("ok", "2", "3")
 
-    def test_a_refusal_is_an_answer_and_counted(self, tmp_path):
-        message = {"role": "assistant", "content": None, "refusal": "I can't."}
-        evalset = self.answer(tmp_path, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-        assert recorded(evalset)["a"] == ("ok", "I can't.")
-        assert evalset.counts["refused"] == 1
+def choice(index, text, **more):
+    return {"index": index, "message": {"role": "assistant", "content": text, **more}, "finish_reason": "stop"}
 
-    def test_a_row_with_several_answers_counts_once(self, tmp_path):
-        answers = [result("a", "2", "3", finish="length")]
-        evalset = load(tmp_path, answers, [request("a", "1+1?", n=2)])
-        assert (evalset.counts["read"], evalset.counts["cut"]) == (1, 1)
 
-    def test_a_cut_answer_a_filtered_one_and_a_call_of_a_tool_are_counted(self, tmp_path):
-        call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
-        answers = [
-            result("a", "2", finish="length"),
-            result("b", "", finish="content_filter"),
-            result("c", None, finish="tool_calls", tool_calls=call),
-        ]
-        evalset = load(tmp_path, answers)
-        assert [evalset.counts[key] for key in ("cut", "filtered", "tool_calls")] == [1, 1, 1]
-        assert recorded(evalset) == {"a": ("ok", "2"), "b": ("ok", ""), "c": ("ok", "")}
+def echoed(text, tokens, values, offsets):
+    logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
+    return {"choices": [{"index": 0, "text": text, "logprobs": logprobs, "finish_reason": "stop"}]}
 
-    def test_the_dated_model_is_kept_beside_the_one_that_was_asked(self, tmp_path):
-        evalset = load(tmp_path, [result("a", "2")])
-        assert evalset.source.model == "acme-1"
-        assert evalset.source.settings == {"answered_by": ["acme-1-2025-01-01"]}
 
-    def test_parts_of_a_content_are_one_text(self, tmp_path):
-        parts = [{"type": "text", "text": "1+"}, {"type": "text", "text": "1?"}]
-        asked = request("a", messages=[{"role": "user", "content": parts}])
-        evalset = load(tmp_path, [result("a", "2")], [asked], {"a": "2"})
-        assert evalset.instances[0].input.messages == [{"role": "user", "content": "1+1?"}]
+PARTS = [{"type": "output_text", "text": "Tw"}, {"type": "output_text", "text": "o"}]
+REASONING = {"type": "reasoning", "summary": []}
+ECHO = {"url": "/v1/completions", "echo": True, "logprobs": 1, "max_tokens": 5}
+RESPONSES = {"url": "/v1/responses", "input": "1+1?"}
 
-    def test_responses_join_the_texts_of_messages_and_leave_out_reasoning(self, tmp_path):
-        parts = [{"type": "output_text", "text": "Tw"}, {"type": "output_text", "text": "o"}]
-        body = {
-            "object": "response", "model": "acme-1-x", "status": "completed",
-            "output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": parts}],
-        }  # fmt: skip
-        asked = request("a", url="/v1/responses", instructions="Be terse.", input="1+1?")
-        evalset = self.answer(tmp_path, body, asked)
-        assert recorded(evalset)["a"] == ("ok", "Two")
-        assert [message["role"] for message in evalset.instances[0].input.messages] == ["system", "user"]
 
-    def test_an_incomplete_response_is_cut(self, tmp_path):
-        details = {"reason": "max_output_tokens"}
-        body = {"status": "incomplete", "incomplete_details": details, "output": [{"type": "reasoning", "summary": []}]}
-        evalset = self.answer(tmp_path, body, request("a", url="/v1/responses", input="1+1?"))
-        assert recorded(evalset)["a"] == ("ok", "")
-        assert evalset.counts["cut"] == 1
+@pytest.mark.parametrize(
+    ("asked", "body", "found", "counts"),
+    [
+        ({"n": 2}, {"choices": [choice(1, "3"), choice(0, "2")]}, ("ok", "2", "3"), {"read": 1}),
+        ({}, {"choices": [choice(0, None, refusal="I can't.")]}, ("ok", "I can't."), {"refused": 1}),
+        (RESPONSES, responses(REASONING, {"type": "message", "content": PARTS}), ("ok", "Two"), {}),
+        (RESPONSES, responses(REASONING, status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+         ("ok", ""), {"cut": 1}),
+        (RESPONSES, responses({"type": "message", "content": "2"}), ("failed",), {}),
+        (RESPONSES, responses({"type": "message", "content": ["2"]}), ("failed",), {}),
+        # The server writes the prompt's tab as a space: the texts differ, the offsets do not.
+        ({**ECHO, "prompt": "1+1\t="}, echoed("1+1 = 2", ["1+1", " =", " 2"], [None, -1, -0.5], [0, 3, 5]), ("ok", " 2"), {}),
+        # vLLM counts the token that begins a prompt into the offsets, and leaves it out of the text.
+        ({**ECHO, "prompt": "1+1 ="}, echoed("1+1 = two", ["<s>", "1+1", " =", " two"], [None, -2, -1, -0.5], [0, 3, 6, 8]),
+         ("ok", " two"), {}),
+    ],
+)  # fmt: skip
+def test_what_is_the_answer_of_a_reply(tmp_path, asked, body, found, counts):
+    texts = () if "url" in asked else ("1+1?",)
+    sound = {"choices": [choice(0, "4"), choice(1, "5")][: asked.get("n", 1)]}
+    if asked.get("url") == "/v1/responses":
+        sound = responses({"type": "message", "content": PARTS})
+    elif asked.get("echo"):
+        sound = echoed(f"{asked['prompt']} x", [asked["prompt"], " x"], [None, -1], [0, len(asked["prompt"])])
+    requests = [request(each, *texts, **asked) for each in "ab"]
+    evalset = load(tmp_path, [result("a", body=body), result("b", body=sound)], requests, {"a": "2", "b": "4"})
+    assert recorded(evalset)["a"] == found
+    assert {key: evalset.counts[key] for key in counts} == ({**counts, "read": 2} if "read" in counts else counts)
 
-    def test_the_older_form_of_vllm_has_the_body_for_its_response(self, tmp_path):
-        older = {**result("a", "2"), "response": result("a", "2")["response"]["body"]}
-        failed = {"custom_id": "b", "response": {"status_code": 400, "body": None}, "error": "no stream mode"}
-        too_long = {**failed, "custom_id": "c", "error": {"error": {"message": "too long", "code": 400}}}
-        evalset = load(tmp_path, [older, failed, too_long])
-        assert [status for status, *_ in recorded(evalset).values()] == ["ok", "failed", "failed"]
 
-    def test_a_repeated_prompt_is_cut_where_its_tokens_end(self, tmp_path):
-        # the server writes the prompt's tab as a space: the texts differ, the offsets do not
-        logprobs = {
-            "tokens": ["1+1", " =", " 2"], "token_logprobs": [None, -1.0, -0.5], "text_offset": [0, 3, 5],
-        }  # fmt: skip
-        body = {"choices": [{"index": 0, "text": "1+1 = 2", "logprobs": logprobs, "finish_reason": "stop"}]}
-        asked = request("a", url="/v1/completions", prompt="1+1\t=", echo=True, logprobs=1, max_tokens=5)
-        evalset = self.answer(tmp_path, body, asked)
-        assert recorded(evalset)["a"] == ("ok", " 2")
+def test_cut_answers_filtered_ones_and_calls_of_tools_are_counted_by_row(tmp_path):
+    call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    answers = [
+        result("a", "2", "3", finish="length"),
+        result("b", "", finish="content_filter"),
+        result("c", None, finish="tool_calls", tool_calls=call),
+        result("d", "4", tool_calls=call),  # beside an answer
+        result("e", None, function_call={"name": "f", "arguments": "{}"}),
+    ]
+    requests = [request("a", "1+1?", n=2), *(request(each, "?") for each in "bcde")]
+    evalset = load(tmp_path, answers, requests)
+    assert [evalset.counts[key] for key in ("read", "cut", "filtered", "tool_calls")] == [5, 1, 1, 2]
+    assert list(recorded(evalset).values()) == [("ok", "2", "3"), ("ok", ""), ("ok", ""), *[("unscored",)] * 2]
+
+
+def test_what_was_asked_and_of_whom(tmp_path):
+    parts = [{"type": "text", "text": "1+"}, {"type": "text", "text": "1?"}]
+    evalset = load(
+        tmp_path, [result("a", "2")], [request("a", messages=[{"role": "user", "content": parts}])], {"a": "2"}
+    )
+    assert evalset.instances[0].input.messages == [{"role": "user", "content": "1+1?"}]
+    assert evalset.source.model == "acme-1"
+    assert evalset.source.settings == {"answered_by": ["acme-1-2025-01-01"]}  # the dated model
+    asked = request("a", **RESPONSES, instructions="Be terse.")
+    answer = result("a", body=responses({"type": "message", "content": PARTS}))
+    evalset = load(tmp_path, [answer], [asked], {"a": "2"})
+    assert [message["role"] for message in evalset.instances[0].input.messages] == ["system", "user"]
+
+
+def test_the_older_form_of_vllm_has_the_body_for_its_response(tmp_path):
+    older = {**result("a", "2"), "response": result("a", "2")["response"]["body"]}
+    failed = {"custom_id": "b", "response": {"status_code": 400, "body": None}, "error": "no stream mode"}
+    too_long = {**failed, "custom_id": "c", "error": {"error": {"message": "too long", "code": 400}}}
+    evalset = load(tmp_path, [older, failed, too_long])
+    assert [status for status, *_ in recorded(evalset).values()] == ["ok", "failed", "failed"]
 
 
 class TestGolds:
@@ -323,16 +331,6 @@ def test_json_of_requests_alone_is_refused(tmp_path):
 class TestWhatServersAdd:
     """vLLM counts the token that begins a prompt into `text_offset`, and leaves it out of the text."""
 
-    def test_the_token_that_begins_a_prompt_is_no_part_of_an_answer(self, tmp_path):
-        logprobs = {
-            "tokens": ["<s>", "1+1", " =", " two"], "token_logprobs": [None, -2.0, -1.0, -0.5],
-            "text_offset": [0, 3, 6, 8],
-        }  # fmt: skip
-        body = {"choices": [{"index": 0, "text": "1+1 = two", "logprobs": logprobs, "finish_reason": "stop"}]}
-        asked = request("a", url="/v1/completions", prompt="1+1 =", echo=True, logprobs=1, max_tokens=5)
-        evalset = load(tmp_path, [result("a", body=body)], [asked], {"a": "two"})
-        assert recorded(evalset)["a"] == ("ok", " two")
-
     def test_nor_does_it_move_where_an_option_begins(self, tmp_path):
         asked, answers = [], []
         for at, word in enumerate(("Oslo", "Rome")):
@@ -357,22 +355,6 @@ def test_a_request_without_a_gold_that_has_no_answer_either_is_not_run_or_failed
     failed = {"custom_id": "c", "response": {"status_code": 400, "body": None}, "error": "bad"}
     evalset = load(tmp_path, [result("a", "2"), failed], golds={"a": "2"})
     assert [status for status, *_ in recorded(evalset).values()] == ["ok", "not_run", "failed"]
-
-
-def test_a_tool_that_is_called_beside_an_answer_takes_no_answer_away(tmp_path):
-    call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
-    old = result("b", None, function_call={"name": "f", "arguments": "{}"})
-    evalset = load(tmp_path, [result("a", "2", tool_calls=call), old], ASKED[:2])
-    assert evalset.counts["tool_calls"] == 1
-
-
-@pytest.mark.parametrize("content", ["2", ["2"]])
-def test_a_response_whose_parts_are_no_objects_has_failed(tmp_path, content):
-    body = {"status": "completed", "model": "m", "output": [{"type": "message", "content": content}]}
-    sound = {**body, "output": [{"type": "message", "content": [{"type": "output_text", "text": "4"}]}]}
-    asked = [request(each, url="/v1/responses", input="1+1?") for each in "ab"]
-    evalset = load(tmp_path, [result("a", body=body), result("b", body=sound)], asked, {"a": "2", "b": "4"})
-    assert recorded(evalset) == {"a": ("failed",), "b": ("ok", "4")}
 
 
 class TestListsInCells:
