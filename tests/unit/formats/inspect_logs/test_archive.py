@@ -76,19 +76,12 @@ def lengthen(data: bytearray) -> None:
     data[at : at + 4] = (10_000_000).to_bytes(4, "little")
 
 
-def encrypt(data: bytearray) -> None:
-    data[data.rindex(b"PK\x01\x02") + 8] |= 1
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (damage, "its size or checksum is not"),
         (move, "it is not where"),
         (lengthen, "its size or checksum is not|decompresses to"),
-        (encrypt, "encrypted"),
-        (lambda data: data.extend(b"more"), "trailing data"),
-        (lambda data: data.__delitem__(slice(-30, None)), "truncated"),
     ],
 )
 def test_what_is_damaged_is_refused(tmp_path: Path, change, said: str) -> None:
@@ -101,16 +94,15 @@ def test_what_is_damaged_is_refused(tmp_path: Path, change, said: str) -> None:
     refuse(path, said)
 
 
-@pytest.mark.parametrize("name", ["/etc/header.json", "../header.json", "C:header.json"])
-def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
-    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
-        archive.writestr(name, b"{}")
-    refuse(tmp_path / "log.eval", "absolute name|path traversal")
-
-
-def test_a_bomb_is_refused_before_it_is_decompressed(tmp_path: Path) -> None:
-    write_zstandard(tmp_path / "log.eval", {"samples/1_epoch_1.json": bytes(50_000_000)})
-    refuse(tmp_path / "log.eval", "decompresses to [0-9]+ times its size")
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("../header.json", b"{}", "path traversal"),
+        ("samples/1_epoch_1.json", bytes(50_000_000), "decompresses to [0-9]+ times its size"),
+    ],
+)
+def test_what_bundles_must_not_hold_is_refused_here_too(tmp_path: Path, name: str, data: bytes, said: str) -> None:
+    refuse(write_zstandard(tmp_path / "log.eval", {name: data}), said)
 
 
 def refuse(path: Path, said: str) -> None:
