@@ -66,9 +66,9 @@ def export(
     csv, jsonl, parquet: one file of all runs. hf: a folder for datasets.load_from_disk. every_eval_ever (EEE): a record
     for each run, https://evalevalai.com. Columns and rules: docs/how-to/export.md.
     """
-    from helm_ext.analysis.export import tables
+    from helm_ext.analysis.export.columns import predictions_table, scores_table
     from helm_ext.analysis.export.every_eval_ever import Publisher
-    from helm_ext.analysis.export.scores import scores_table
+    from helm_ext.analysis.export.tables import write_table
 
     publisher = Publisher(organization, relationship, deployment_type, model_availability)
     if not organization.strip():
@@ -86,9 +86,8 @@ def export(
             if to == _RECORDS:
                 lines, notes = _write_records(found, path, publisher, replace=replace)
             else:
-                more = {"for_spreadsheets": True} if for_spreadsheets else {}
-                chosen = scores_table if table == _SCORES else tables.predictions_table
-                rows = getattr(tables, f"write_{to}")(found, path, replace=replace, table=chosen, **more)
+                chosen = scores_table if table == _SCORES else predictions_table
+                rows = write_table(to, found, path, replace=replace, table=chosen, for_spreadsheets=for_spreadsheets)
                 what = count(rows, table.removesuffix("s"))
                 lines, notes = [f"{path}: {what} of {count(len(found), 'run')}"], []
     except OSError as error:

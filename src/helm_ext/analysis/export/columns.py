@@ -1,19 +1,22 @@
-"""The columns of an exported table: one row a prediction, the same in every kind of file.
+"""What is exported of finished runs, in every kind of file: a row for each prediction, or for each score and slice.
 
-The table in docs/how-to/export.md is made of `COLUMNS` (`to_table`); a test holds both equal.
+The tables in docs/how-to/export.md are made of `COLUMNS` and `SCORE_COLUMNS` (`to_markdown`); a test holds both equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
-from helm_ext.analysis.export.lines import to_json
-from helm_ext.analysis.judged import to_portable
+from helm_ext.analysis.judged import list_judged, to_portable
 from helm_ext.analysis.predictions import Prediction
+from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, open_scores
 from helm_ext.analysis.runs import RunFiles
+from helm_ext.analysis.scores import find_scores
+from helm_ext.errors import RunEntryError
+from helm_ext.scoring.stat_names import CORRECTED
 
 Kind = Literal[
     "text",
@@ -30,92 +33,93 @@ Kind = Literal[
 ]
 """`texts` is a list of text, the others in the plural are lists of objects; `JSON` is an object of any keys."""
 
-Getter = Callable[[RunFiles, Prediction], Any]
+Row = list[Any]
+
+Table = Callable[[Sequence[RunFiles]], tuple[Sequence["Column"], Iterator[Row]]]
+"""What is written about runs: the columns, and the values of each row in their order."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One column."""
 
     name: str
     kind: Kind
     description: str
-    get: Getter
+    get: Callable[[RunFiles, Prediction], Any] | None = None
+    """Its value, where a row is a prediction."""
 
 
-def _of_run(get: Callable[[RunFiles], Any]) -> Getter:
-    return lambda run, _: get(run)
-
-
-def _of_row(get: Callable[[Prediction], Any]) -> Getter:
-    return lambda _, row: get(row)
-
-
-def _of_first_completion(name: str) -> Getter:
+def _first(name: str) -> Callable[[RunFiles, Prediction], Any]:
     return lambda _, row: row.completions[0][name] if row.completions else None
 
 
+def _attribute(name: str) -> Callable[[RunFiles, Prediction], Any]:
+    return lambda _, row: row.attributes.get(name)
+
+
+def _stat(name: str) -> Callable[[RunFiles, Prediction], Any]:
+    return lambda _, row: row.score(name)
+
+
 COLUMNS: tuple[Column, ...] = (
-    Column("run", "text", "name of the run", _of_run(lambda run: run.name)),
-    Column("suite", "text", "the folder that the run is in", _of_run(lambda run: run.suite)),
-    Column("model", "text", "as HELM's tables name it", _of_run(lambda run: run.adapter_spec["model"])),
-    Column("model_deployment", "text", "where it was asked", _of_run(lambda run: run.adapter_spec["model_deployment"])),
-    Column("scenario", "text", "name of the scenario, or of the dataset", _of_run(lambda run: run.scenario_name)),
+    Column("run", "text", "name of the run", lambda run, _: run.name),
+    Column("suite", "text", "the folder that the run is in", lambda run, _: run.suite),
+    Column("model", "text", "as HELM's tables name it", lambda run, _: run.adapter_spec["model"]),
+    Column("model_deployment", "text", "where it was asked", lambda run, _: run.adapter_spec["model_deployment"]),
+    Column("scenario", "text", "name of the scenario, or of the dataset", lambda run, _: run.scenario_name),
     Column("data_digest", "text", "of a dataset read by helm-ext: first digits of the SHA-256 of its files",
-           _of_run(lambda run: run.run_spec["scenario_spec"].get("args", {}).get("digest"))),
-    Column("method", "text", "HELM's adaptation method", _of_run(lambda run: run.adapter_spec["method"])),
-    Column("instance_id", "text", "id of the row in its dataset", _of_row(lambda row: row.instance_id)),
-    Column("trial", "integer", "which draw of demonstrations, from 0", _of_row(lambda row: row.trial)),
-    Column("split", "text", "`train`, `valid`, `test`, or another of the scenario", _of_row(lambda row: row.split)),
-    Column("sub_split", "text", "part of the split, where the scenario has some", _of_row(lambda row: row.sub_split)),
+           lambda run, _: run.scenario_arguments.get("digest")),
+    Column("method", "text", "HELM's adaptation method", lambda run, _: run.adapter_spec["method"]),
+    Column("instance_id", "text", "id of the row in its dataset", lambda _, row: row.instance_id),
+    Column("trial", "integer", "which draw of demonstrations, from 0", lambda _, row: row.trial),
+    Column("split", "text", "`train`, `valid`, `test`, or another of the scenario", lambda _, row: row.split),
+    Column("sub_split", "text", "part of the split, where the scenario has some", lambda _, row: row.sub_split),
     Column("perturbation", "text", "name of what changed the question; null for the original",
-           _of_row(lambda row: row.perturbation["name"] if row.perturbation else None)),
-    Column("perturbation_details", "JSON", "its settings", _of_row(lambda row: row.perturbation)),
-    Column("input", "text", 'the bare question; "" where it is a conversation', _of_row(lambda row: row.input)),
+           lambda _, row: row.perturbation["name"] if row.perturbation else None),
+    Column("perturbation_details", "JSON", "its settings", lambda _, row: row.perturbation),
+    Column("input", "text", 'the bare question; "" where it is a conversation', lambda _, row: row.input),
     Column("messages", "messages", "the conversation that was sent: `role`, `content`",
-           _of_row(lambda row: _plain_messages(row.messages))),
+           lambda _, row: _plain_messages(row.messages)),
     Column("prompt", "text", 'the text that was sent, shots included; "" where a recording does not say it. Where each '
-           "option was asked about by itself, the first request's", _of_row(lambda row: row.prompt)),
-    Column("references", "references", "`text` and `correct` of each", _of_row(lambda row: row.references)),
-    Column("gold", "texts", "the correct references", _of_row(lambda row: row.gold)),
+           "option was asked about by itself, the first request's", lambda _, row: row.prompt),
+    Column("references", "references", "`text` and `correct` of each", lambda _, row: row.references),
+    Column("gold", "texts", "the correct references", lambda _, row: row.gold),
     Column("options", "options", "`label` and `text`, where completions are read as labels",
-           _of_row(lambda row: [{"label": key, "text": text} for key, text in (row.options or {}).items()] or None)),
-    Column("completion", "text", "the first completion; null where there is none", _of_first_completion("text")),
+           lambda _, row: [{"label": key, "text": text} for key, text in (row.options or {}).items()] or None),
+    Column("completion", "text", "the first completion; null where there is none", _first("text")),
     Column("completions", "completions", "all of them: `text`, `logprob`, `finish_reason`, `thinking`; where each "
            "option was asked about by itself, its `reference_index` (from 0) and `request_mode`",
-           _of_row(lambda row: row.completions)),
+           lambda _, row: row.completions),
     Column("likelihoods", "likelihoods", "`text`, `logprob`, `greedy`, `alone` of each option, where the row was "
-           "recorded by log-probabilities", _of_row(lambda row: row.likelihoods or None)),
+           "recorded by log-probabilities", lambda _, row: row.likelihoods or None),
     Column("answer", "text", "what the completion was scored as: the option it was read as, or the extracted text; "
-           "null where nothing was read in it", _of_row(lambda row: row.read.text)),
-    Column("answer_label", "text", "the label of that option", _of_row(lambda row: row.read.label)),
+           "null where nothing was read in it", lambda _, row: row.read.text),
+    Column("answer_label", "text", "the label of that option", lambda _, row: row.read.label),
     Column("left_out", "text", "why the row is in no score: `not_run`, `failed`, `too_long`, `unscored`; null for "
-           "scored rows", _of_row(lambda row: row.left_out)),
-    Column("error", "text", "what a client said of a request that failed", _of_row(lambda row: row.error)),
-    Column("finish_reason", "text", "why the first completion ended", _of_first_completion("finish_reason")),
+           "scored rows", lambda _, row: row.left_out),
+    Column("error", "text", "what a client said of a request that failed", lambda _, row: row.error),
+    Column("finish_reason", "text", "why the first completion ended", _first("finish_reason")),
     Column("logprob", "number", "log-probability of the first completion, in nats; null where it was not measured",
-           _of_first_completion("logprob")),
-    Column("request_time", "number", "seconds that the row's requests took", _of_row(lambda row: row.request_time)),
+           _first("logprob")),
+    Column("request_time", "number", "seconds that the row's requests took", lambda _, row: row.request_time),
     Column("request_datetime", "integer", "when the first was made, in seconds since 1970",
-           _of_row(lambda row: None if row.request_datetime is None else int(row.request_datetime))),
-    Column("cached", "boolean", "whether a request was answered from HELM's cache", _of_row(lambda row: row.cached)),
+           lambda _, row: None if row.request_datetime is None else int(row.request_datetime)),
+    Column("cached", "boolean", "whether a request was answered from HELM's cache", lambda _, row: row.cached),
     Column("num_train_instances", "integer", "demonstrations in the prompt",
-           _of_row(lambda row: row.num_train_instances)),
+           lambda _, row: row.num_train_instances),
     Column("prompt_truncated", "boolean", "whether the prompt was cut to fit the model's window",
-           _of_row(lambda row: row.prompt_truncated)),
-    Column("data", "JSON", "what else the dataset says of the row", _of_row(lambda row: dict(row.data) or None)),
+           lambda _, row: row.prompt_truncated),
+    Column("data", "JSON", "what else the dataset says of the row", lambda _, row: dict(row.data) or None),
 )  # fmt: skip
 
-ATTRIBUTE = "attribute."
-STAT = "stat."
-JUDGEMENTS = Column(
+_JUDGEMENTS = Column(
     "judgements", "JSON", "where answers of a run were judged: what was said of the row's, as in format 1. Those that "
-    "are not stale have no `judged_sha256`", _of_row(lambda row: to_portable(row) or None),
+    "are not stale have no `judged_sha256`", lambda _, row: to_portable(row) or None,
 )  # fmt: skip
 MORE = (
-    (JUDGEMENTS.name, JUDGEMENTS.kind, JUDGEMENTS.description),
-    ("attribute.NAME", "text", "the row's value of each attribute that the report groups by"),
-    (
+    _JUDGEMENTS,
+    Column("attribute.NAME", "text", "the row's value of each attribute that the report groups by"),
+    Column(
         "stat.NAME",
         "number",
         "each of the row's stats: scores, token counts, ... (mean, where a stat has several values)",
@@ -123,42 +127,109 @@ MORE = (
 )
 """Columns whose names the runs decide."""
 
+SCORE_COLUMNS = (
+    Column("run", "text", "name of the run"),
+    Column("suite", "text", "the folder that the run is in"),
+    Column("model", "text", "as `helm-ext compare` names it"),
+    Column("dataset", "text", "title of the dataset"),
+    Column("metric", "text", "a score of the rows"),
+    Column("main", "boolean", "whether it is the run's main metric; null where a run of HELM's own names none"),
+    Column("slice", "text", "`ATTRIBUTE=VALUE`; null for all rows"),
+    Column("mean", "number", "over the rows, each with the mean over its trials"),
+    Column("low", "number", "lower end of the 95 % interval; null where the rows do not tell it"),
+    Column("high", "number", "upper end"),
+    Column(
+        "interval", "text", "how it was made: `wilson`, `t`, `clusters`, `few clusters`, `none`, `corrected` by labels"
+    ),
+    Column("rows", "integer", "rows with a score"),
+    Column("clusters", "integer", "groups of rows that are not independent, where the run has them (`cluster=`)"),
+    Column("left_out", "integer", "rows without a score; null for slices"),
+)  # fmt: skip
 
-def find_columns(runs: Sequence[RunFiles]) -> list[Column]:
-    """Return the columns of a table of these runs. A stat that a run does not have is null in its rows."""
+
+def predictions_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Iterator[Row]]:
+    """Return the columns, and a row for each prediction. A stat that a run does not have is null in its rows."""
     attributes = dict.fromkeys(name for run in runs for name in run.metric_arguments.get("attributes", {}))
     stats = dict.fromkeys(name for run in runs for name in run.row_stats.names)
-    return [
+    columns = [
         *COLUMNS,
-        *([JUDGEMENTS] if any(run.metric_arguments.get("judged") for run in runs) else ()),
-        *(
-            Column(ATTRIBUTE + name, "text", "", partial(_attribute, name))
-            for name in attributes
-            if name != "sub_split"
-        ),
-        *(Column(STAT + name, "number", "", partial(_stat, name)) for name in stats),
+        *([_JUDGEMENTS] if any(run.metric_arguments.get("judged") for run in runs) else ()),
+        *(Column(f"attribute.{name}", "text", "", _attribute(name)) for name in attributes if name != "sub_split"),
+        *(Column(f"stat.{name}", "number", "", _stat(name)) for name in stats),
     ]
+    return columns, (row for run in runs for row in _to_rows(columns, run))
 
 
-def to_row(columns: Sequence[Column], run: RunFiles, row: Prediction) -> list[Any]:
-    """Return the values of a row, in the order of the columns: JSON's types."""
-    return [column.get(run, row) for column in columns]
+def _to_rows(columns: Sequence[Column], run: RunFiles) -> Iterator[Row]:
+    """Yield the rows of a run. Half of a surrogate pair, which no file can hold, becomes a question mark."""
+    for prediction in run.predictions():
+        with run.blaming("scenario_state.json"):
+            row = [column.get(run, prediction) for column in columns if column.get is not None]
+        try:
+            to_json(row).encode()
+        except UnicodeEncodeError:
+            row = json.loads(to_json(row).encode("utf-8", "replace"))
+        yield row
 
 
-def to_table() -> str:
-    """Return the columns as a Markdown table."""
-    every = [*((column.name, column.kind, column.description) for column in COLUMNS), *MORE]
-    return "\n".join(
-        ["| column | type | |", "|---|---|---|", *(f"| `{n}` | {kind} | {said} |" for n, kind, said in every)]
-    )
+def scores_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Iterator[Row]]:
+    """Return the columns, and a row for each score and slice of each run. Each run's files are read once.
+
+    Perturbed copies, and rows of other splits than leaderboards show, are no part of it.
+    """
+    return SCORE_COLUMNS, (line for run in runs for line in _measure(run))
 
 
-def _attribute(name: str, _run: RunFiles, row: Prediction) -> str | None:
-    return row.attributes.get(name)
+def find_main(run: RunFiles) -> str | None:
+    """Return the main metric of a run; None for one of HELM's own that has no usual one."""
+    try:
+        return find_main_metric(run)
+    except RunEntryError:
+        return None
 
 
-def _stat(name: str, _run: RunFiles, row: Prediction) -> float | None:
-    return row.scores.get(name)
+def _measure(run: RunFiles) -> Iterator[list[Any]]:
+    main = find_main(run)
+    every = [open_scores(run, name) for name in find_scores(run.row_stats.names)]
+    for row in run.predictions():
+        for scores in every:
+            scores.see(row)
+    for scores in every:
+        if scores.rows:
+            is_main = None if main is None else scores.metric == main
+            yield _to_line(scores, is_main, None, None)
+            for name, rows in _name_slices(scores):
+                yield _to_line(scores, is_main, name, rows)
+    judged = {one.score: one for one in list_judged(run, every[0].split)} if every else {}
+    for scores in every:
+        for name, (mean, low, high) in judged[scores.metric].corrected.items() if scores.metric in judged else ():
+            held = len(dict(_name_slices(scores))[name] if name else scores.rows)
+            yield [
+                run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}", False, name or None,
+                mean, low, high, "corrected", held, None, None if name else scores.left_out,
+            ]  # fmt: skip
+
+
+def _name_slices(scores: RunScores) -> Iterator[tuple[str, Sequence[tuple[str, ScoredRow]]]]:
+    return ((f"{name}={value}", rows) for (name, value), rows in scores.slices().items())
+
+
+def _to_line(
+    scores: RunScores, is_main: bool | None, name: str | None, rows: Sequence[tuple[str, ScoredRow]] | None
+) -> list[Any]:
+    interval = scores.measure(rows)
+    known = interval.method != "none"
+    return [
+        scores.run.name, scores.run.suite, scores.model, scores.title, scores.metric, is_main, name, interval.mean,
+        interval.low if known else None, interval.high if known else None, interval.method, interval.count,
+        interval.clusters, scores.left_out if rows is None else None,
+    ]  # fmt: skip
+
+
+def to_markdown(columns: Sequence[Column]) -> str:
+    """Return columns as a Markdown table."""
+    lines = (f"| `{column.name}` | {column.kind} | {column.description} |" for column in columns)
+    return "\n".join(["| column | type | |", "|---|---|---|", *lines])
 
 
 def _plain_messages(messages: Sequence[dict[str, Any]] | None) -> list[dict[str, str]] | None:
@@ -170,3 +241,28 @@ def _plain_messages(messages: Sequence[dict[str, Any]] | None) -> list[dict[str,
 
 def _plain(content: Any) -> str:
     return content if isinstance(content, str) else to_json(content)
+
+
+_LINE_ENDS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+"""Python's `str.splitlines`, as Every Eval Ever's validator uses it, ends a line at these; JSON leaves them raw."""
+
+
+def to_json(value: Any) -> str:
+    """Return a value as JSON on one line. NaN and infinities, which JSON has no numbers for, are written as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_name_nonfinite(value), ensure_ascii=False, allow_nan=False)
+
+
+def to_line(value: Any) -> bytes:
+    """Return a line of JSON Lines. Half of a surrogate pair, which no file can hold, becomes a question mark."""
+    return to_json(value).translate(_LINE_ENDS).encode("utf-8", "replace") + b"\n"
+
+
+def _name_nonfinite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _name_nonfinite(item) for key, item in value.items()}
+    return [_name_nonfinite(item) for item in value] if isinstance(value, list) else value

@@ -21,9 +21,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from helm_ext.analysis.export.columns import find_main, to_line
 from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWriter
-from helm_ext.analysis.export.lines import to_line
-from helm_ext.analysis.export.scores import find_main
 from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores

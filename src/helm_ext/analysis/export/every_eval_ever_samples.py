@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from helm_ext.analysis.export.lines import to_json
+from helm_ext.analysis.export.columns import to_json
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.row_stats import stat_key

@@ -12,7 +12,7 @@ import pytest
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, state, write
 
-from helm_ext.analysis.export import columns, scores, tables
+from helm_ext.analysis.export import columns, tables
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "export.md"
@@ -36,13 +36,13 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def lines(runs, tmp_path_factory):
     path = tmp_path_factory.mktemp("lines") / "rows.jsonl"
-    assert tables.write_jsonl(runs, path) == 5
+    assert tables.write_table("jsonl", runs, path) == 5
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.long
 def test_every_line_has_all_columns(runs, lines):
-    names = [column.name for column in columns.find_columns(runs)]
+    names = [column.name for column in columns.predictions_table(runs)[0]]
     assert [list(line) for line in lines] == [names] * 5
     assert names[-len(names) + len(columns.COLUMNS)] == "attribute.level"
     assert {"stat.exact_match", "stat.unmapped", "stat.num_prompt_tokens"} <= {*names}
@@ -66,7 +66,7 @@ def test_csv_for_spreadsheets_holds_no_formula(tmp_path):
     texts = ["=1+1", "+1", "-1", "@x", "\t=1", "a=1", ""]
     shown = [columns.Column("=name", "text", "", None), columns.Column("number", "number", "", None)]
     table = lambda runs: (shown, iter([[text, -0.5] for text in texts]))  # noqa: E731
-    tables.write_csv([], tmp_path / "rows.csv", table=table, for_spreadsheets=True)
+    tables.write_table("csv", [], tmp_path / "rows.csv", table=table, for_spreadsheets=True)
     with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["'=name", "number"]
@@ -75,7 +75,7 @@ def test_csv_for_spreadsheets_holds_no_formula(tmp_path):
 
 
 def test_csv_says_the_same(runs, lines, tmp_path):
-    assert tables.write_csv(runs, tmp_path / "rows.csv") == 5
+    assert tables.write_table("csv", runs, tmp_path / "rows.csv") == 5
     with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row, line in zip(rows, lines, strict=True):
@@ -88,8 +88,8 @@ def test_csv_says_the_same(runs, lines, tmp_path):
 
 
 def test_parquet_and_saved_datasets_say_the_same(runs, lines, tmp_path):
-    assert tables.write_parquet(runs, tmp_path / "rows.parquet") == 5
-    assert tables.write_hf(runs, tmp_path / "rows") == 5
+    assert tables.write_table("parquet", runs, tmp_path / "rows.parquet") == 5
+    assert tables.write_table("hf", runs, tmp_path / "rows") == 5
     from_parquet = pq.read_table(tmp_path / "rows.parquet").to_pylist()
     expected = [{**line, "data": line["data"] and json.dumps(line["data"])} for line in lines]
     for found, line in zip(from_parquet, expected, strict=True):
@@ -108,24 +108,24 @@ def test_pandas_says_the_same(runs, lines):
     assert runs[1].to_pandas().shape[0] == 3
 
 
-@pytest.mark.parametrize("write_table", [tables.write_csv, tables.write_jsonl, tables.write_parquet, tables.write_hf])
-def test_what_is_there_is_only_overwritten_on_request(runs, tmp_path, write_table):
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_what_is_there_is_only_overwritten_on_request(runs, tmp_path, kind):
     target = tmp_path / "target"
-    write_table(runs, target)
+    tables.write_table(kind, runs, target)
     with pytest.raises(DatasetIntegrityError, match=r"target: exists"):
-        write_table(runs, target)
-    assert write_table(runs[1:], target, replace=True) == 3
+        tables.write_table(kind, runs, target)
+    assert tables.write_table(kind, runs[1:], target, replace=True) == 3
     with pytest.raises(DatasetNotFoundError, match=r"nowhere: no such folder"):
-        write_table(runs, tmp_path / "nowhere" / "target")
+        tables.write_table(kind, runs, tmp_path / "nowhere" / "target")
 
 
 def test_nothing_is_left_of_a_table_that_could_not_be_written(tmp_path):
     run = run_sums(tmp_path)
     path = run.folder / "scenario_state.json"
     path.write_bytes(path.read_bytes()[:-400])
-    for name in ("write_csv", "write_jsonl", "write_parquet", "write_hf"):
+    for kind in tables.KINDS:
         with pytest.raises(Exception, match=r"scenario_state"):
-            getattr(tables, name)([run], tmp_path / "target")
+            tables.write_table(kind, [run], tmp_path / "target")
     assert {path.name for path in tmp_path.iterdir()} <= {"out", "cache"}
 
 
@@ -133,9 +133,9 @@ def test_half_a_character_becomes_a_question_mark(tmp_path):
     run = run_sums(tmp_path)
     path = run.folder / "scenario_state.json"
     path.write_text(path.read_text().replace('" 2"', '" 2\\ud800"'))
-    for name in ("write_csv", "write_jsonl", "write_parquet", "write_hf"):
-        assert getattr(tables, name)([run], tmp_path / name) == 3
-    assert pq.read_table(tmp_path / "write_parquet")["completion"].to_pylist() == [" 2?"] * 3
+    for kind in tables.KINDS:
+        assert tables.write_table(kind, [run], tmp_path / kind) == 3
+    assert pq.read_table(tmp_path / "parquet")["completion"].to_pylist() == [" 2?"] * 3
 
 
 def test_a_run_without_rows_is_a_table_without_rows(tmp_path):
@@ -143,16 +143,16 @@ def test_a_run_without_rows_is_a_table_without_rows(tmp_path):
     states = json.loads((run.folder / "scenario_state.json").read_bytes())
     (run.folder / "scenario_state.json").write_text(json.dumps({**states, "request_states": []}, indent=2))
     (run.folder / "per_instance_stats.json").write_text("[]")
-    for name in ("write_csv", "write_jsonl", "write_parquet", "write_hf"):
-        assert getattr(tables, name)([run], tmp_path / name) == 0
+    for kind in tables.KINDS:
+        assert tables.write_table(kind, [run], tmp_path / kind) == 0
     assert run.to_pandas().shape[0] == 0
 
 
 def test_the_page_has_the_columns():
     table = PAGE.read_text(encoding="utf-8").split("<!-- columns -->\n")[1].split("<!-- end of columns -->")[0]
-    assert table.strip() == columns.to_table()
+    assert table.strip() == columns.to_markdown([*columns.COLUMNS, *columns.MORE])
     table = PAGE.read_text(encoding="utf-8").split("<!-- columns of scores -->\n")[1].split("<!-- end")[0]
-    assert table.strip() == scores.to_score_table()
+    assert table.strip() == columns.to_markdown(columns.SCORE_COLUMNS)
 
 
 def test_conversations_are_lists_of_messages(tmp_path):
