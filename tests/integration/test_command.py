@@ -1,11 +1,10 @@
 """helm-ext as a user starts it, on the README's first dataset and on files that are wrong."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-from processes import command, helm_run, load, only_run, stat_means
+from processes import command, load
 
 pytestmark = pytest.mark.slow
 
@@ -46,58 +45,3 @@ def test_the_readmes_commands_in_order(folder):
     (main,) = [table for table in tables if table["title"] == "Main Metric"]
     values = {row[0]["value"]: [cell.get("value") for cell in row[1:]] for row in main["rows"]}
     assert 0.5 in values["recorded/my-model"]
-
-
-def test_a_bad_file_stops_helm_run_with_the_place_and_the_hint(folder):
-    path = folder / "adapter_specs" / "capitals.json"
-    path.write_text(path.read_text().replace('"max_tokens": 5', '"max_tokns": 5'))
-    done = helm_run(folder, "adapter_spec:dataset=capitals,model=recorded/x", check=False)
-    assert done.returncode != 0
-    assert "adapter_specs/capitals.json:7: adapter_spec.max_tokns: unknown key" in done.stderr
-    assert "hint: did you mean 'max_tokens'" in done.stderr
-
-
-def test_missing_completions_and_how_to_go_on(folder):
-    path = folder / "adapter_specs" / "capitals.json"
-    content = json.loads(path.read_text())
-    content["request_states"][1]["request"] = {}
-    path.write_text(json.dumps(content))
-    done = command(folder, "helm-ext", "score", str(path), "--model", "x", check=False)
-    assert done.returncode == 1
-    assert "1 of 2 rows cannot be scored: 1 not run, 0 failed" in done.stderr
-    assert "hint: missing=skip" in done.stderr
-    assert "Traceback" not in done.stderr
-    done = command(folder, "helm-ext", "score", str(path), "--model", "x", "--missing", "skip")
-    run = only_run(folder, "score")
-    stats = stat_means(run)
-    assert (stats["num_instances"], stats["num_left_out"], stats["num_not_run"]) == (1, 1, 1)
-    # The row that was left out stays visible, without a score.
-    assert len(load(run / "scenario_state.json")["request_states"]) == 2
-    assert len(load(run / "per_instance_stats.json")) == 1
-
-
-def test_a_dataset_without_completions_needs_a_model(folder):
-    path = folder / "adapter_specs" / "capitals.json"
-    content = json.loads(path.read_text())
-    for state in content["request_states"]:
-        del state["request"]
-    path.write_text(json.dumps(content))
-    done = command(folder, "helm-ext", "score", str(path), "--model", "x", check=False)
-    assert done.returncode == 1
-    assert "none of the 2 rows holds a recorded completion" in done.stderr
-
-
-def test_the_smaller_of_the_files_cap_and_m_wins(folder):
-    path = folder / "adapter_specs" / "capitals.json"
-    content = json.loads(path.read_text())
-    state = content["request_states"][0]
-    del state["request"]
-    content["request_states"] = [
-        {"instance": {**state["instance"], "id": f"r{i}", "input": {"text": f"Question {i}?"}}} for i in range(30)
-    ]
-    content["adapter_spec"]["max_eval_instances"] = 20
-    path.write_text(json.dumps(content))
-    entry = "adapter_spec:dataset=capitals,model=simple/model1"
-    for suite, limit, expected in (("more", "25", 20), ("less", "10", 10)):
-        helm_run(folder, entry, suite=suite, options=("-m", limit))
-        assert stat_means(only_run(folder, suite))["num_instances"] == expected

@@ -1,4 +1,4 @@
-"""preview and score in this process, on three formats; tests/integration/test_command.py starts the real command."""
+"""preview and score in this process, on three formats."""
 
 import shutil
 from pathlib import Path

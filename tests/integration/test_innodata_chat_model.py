@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -210,23 +209,3 @@ def test_a_client_that_ignores_messages_is_refused(folder):
     runs = processes.run_folders(folder)
     assert len(runs) == 4
     assert not any("simple_model1" in name for name in runs)
-
-
-def test_what_was_run_is_in_the_name_and_the_spec(folder):
-    digests = {
-        2: hashlib.sha256((folder / "front-desk.zip").read_bytes()).hexdigest()[:12],
-        1: hashlib.sha256((folder / "small" / "front-desk.zip").read_bytes()).hexdigest()[:12],
-    }
-    for name, run in processes.run_folders(folder).items():
-        version = 1 if "version=1" in name else 2
-        spec = processes.load(run / "run_spec.json")
-        assert spec["name"] == name
-        assert f"digest={digests[version]}" in name
-        assert spec["scenario_spec"]["args"]["digest"] == digests[version]
-        assert spec["adapter_spec"]["method"] == ("generation" if "render=text" in name else "chat")
-        assert spec["groups"][0].startswith(f"front-desk_v{version}-" if "dataset=" in name else "front-desk-")
-    newest, frozen = (run_with(folder, "dataset=front-desk", f"version={number},") for number in (2, 1))
-    assert processes.load(newest / "run_spec.json")["scenario_spec"]["args"]["version"] == 2  # asked for the newest
-    assert [state["instance"]["id"] for state in states(frozen)] == list(OWN)[:2]
-    log = (folder / "log.txt").read_text(encoding="utf-8")
-    assert "front-desk@1" in log

@@ -101,48 +101,6 @@ def test_no_column_is_empty_and_none_is_there_twice(pages):
                 assert any(row[place].get("value") is not None for row in table["rows"]), (table["title"], heading)
 
 
-def test_rows_of_a_cluster_make_it_less_sure(suite, tmp_path):
-    arguments = ("score", suite / "one.json", "--model", "m", "--json")
-    plain = json.loads(command(tmp_path, "helm-ext", *arguments).stdout)
-    clustered = json.loads(command(tmp_path, "helm-ext", *arguments, "--arg", "cluster=passage").stdout)
-    one, other = (found["metrics"]["normalized_exact_match"] for found in (plain, clustered))
-    assert one["mean"] == other["mean"]
-    assert other["high"] - other["low"] > 1.5 * (one["high"] - one["low"])
-
-
-def test_runs_of_helms_own_have_intervals_too(tmp_path):
-    from helm.benchmark.metrics.statistic import Stat
-    from helm.benchmark.presentation.summarize import Run
-    from helm.benchmark.run_spec import RunSpec
-    from helm.common.codec import from_json
-
-    from helm_ext.running.leaderboard import add_intervals
-    from helm_ext.scoring.statistics import mean_interval
-
-    command(
-        tmp_path, "helm-run", "--run-entries", "simple_mcqa:model=simple/model1", "--suite", "score", "-m", "5",
-        "--disable-cache",
-    )  # fmt: skip
-    (folder,) = (tmp_path / "benchmark_output/runs/score").glob("simple_mcqa*")
-    run = Run(
-        str(folder),
-        from_json((folder / "run_spec.json").read_text(), RunSpec),
-        from_json((folder / "stats.json").read_text(), list[Stat]),
-    )
-    added = add_intervals(run, "exact_match").stats[len(run.stats) :]
-    values = [
-        stat["mean"]
-        for row in json.loads((folder / "per_instance_stats.json").read_text())
-        for stat in row["stats"]
-        if stat["name"]["name"] == "exact_match"
-    ]
-    expected = mean_interval(values)
-    assert [(stat.name.name, stat.mean) for stat in added] == [
-        ("exact_match@ci_low", expected.low),
-        ("exact_match@ci_high", expected.high),
-    ]
-
-
 def test_intervals_are_of_rows_not_of_trials_or_perturbed_copies(tmp_path):
     from types import SimpleNamespace
 

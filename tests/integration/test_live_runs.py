@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from openai_server import Odd, serve
+from openai_server import serve
 from processes import command, load, only_run, run_folders, start, stat_means
 from served_runs import ENTRY, RUNNER, SECRET, make_folder
 
@@ -149,35 +149,6 @@ def test_a_second_run_is_the_first_also_where_rows_are_equal_and_answers_sampled
     assert len(server.asked) == 2
 
 
-def test_what_the_file_sets_reaches_the_server(server, tmp_path):
-    folder = make_folder(tmp_path, server, rows=2, send_top_k=True)
-    decoding = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": 42, "presence_penalty": 0.25}
-    head = {"adapter_spec": {
-        "max_tokens": 9, "stop_sequences": ["#"], "max_train_instances": 0, "decoding_parameters": decoding,
-    }}  # fmt: skip
-    lines = (folder / "questions.jsonl").read_text().splitlines()
-    (folder / "questions.jsonl").write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
-    run(folder)
-    for _, body in server.asked:
-        sent = {key: body[key] for key in body if key not in ("messages", "model", "n", "frequency_penalty")}
-        assert sent == {
-            "temperature": 0.5, "top_p": 0.9, "top_k": 7, "seed": 42, "presence_penalty": 0.25,
-            "max_completion_tokens": 9, "stop": ["#"],
-        }  # fmt: skip
-
-
-def test_annotations_stand_beside_the_notes(server, tmp_path):
-    """Metrics see the annotations alone: some of HELM's refuse more than their own."""
-    folder = make_folder(tmp_path, server)
-    head = {"adapter_spec": {"method": "multiple_choice_joint", "max_tokens": 5, "max_train_instances": 0}}
-    options = [{"output": {"text": "Paris"}, "tags": ["correct"]}, {"output": {"text": "Rome"}}]
-    row = {"instance": {"id": "r0", "split": "test", "input": {"text": "Question 0?"}, "references": options}}
-    (folder / "questions.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(row)}\n")
-    run(folder)
-    [state] = load(only_run(folder) / "scenario_state.json")["request_states"]
-    assert set(state["annotations"]) == {"answer", "helm_ext"}
-
-
 def test_one_request_an_option_and_what_a_prompt_is_worth(server, tmp_path):
     """A row of PPL against vLLM's prompt_logprobs and against echo: the same numbers."""
     server.is_vllm = True
@@ -201,46 +172,6 @@ def test_one_request_an_option_and_what_a_prompt_is_worth(server, tmp_path):
     assert means[0] == means[1]
     assert len(server.asked) == 48
     assert {body.get("prompt_logprobs") for _, body in server.asked} == {None, 0}
-
-
-@pytest.mark.parametrize(
-    ("odd", "said"),
-    [
-        ((401, {"error": {"message": "no"}}), "the server refuses the key that it was sent"),
-        ((404, {"error": {"message": "The model `tiny` does not exist"}}), "does not know the model 'tiny'"),
-    ],
-)
-def test_a_wrong_key_or_model_is_told_of_at_once(server, tmp_path, odd, said):
-    folder = make_folder(tmp_path, server, rows=300)
-    server.models = ["large"]
-    server.instead = lambda path, body: odd
-    done = run(folder, f"{ENTRY},missing=skip", check=False)
-    assert done.returncode != 0
-    assert said in done.stdout + done.stderr
-    assert len(server.asked) <= 8
-
-
-@pytest.mark.parametrize(("missing", "most"), [("error", 20), ("skip", 1000)])
-def test_a_server_that_refuses_every_row_is_not_asked_for_all(server, tmp_path, missing, most):
-    folder = make_folder(tmp_path, server, rows=1500)
-    server.instead = lambda path, body: (400, {"error": {"message": "no such parameter: max_completion_tokens"}})
-    done = run(folder, f"{ENTRY},missing={missing}", check=False)
-    assert done.returncode != 0
-    said = done.stdout + done.stderr
-    assert f"the first {most} rows were refused, and none was answered, the last one with: " in said
-    assert "no such parameter" in said
-    assert most <= len(server.asked) <= most + 8
-
-
-def test_rows_that_are_refused_do_not_stop_a_run_that_has_answers(server, tmp_path):
-    """Those of an earlier start too: what is refused is asked for again."""
-    folder = make_folder(tmp_path, server, rows=60)
-    server.instead = lambda path, body: (400, {"error": {"message": "too long"}}) if 1 <= row_of(body) < 50 else None
-    run(folder, f"{ENTRY},missing=skip", options=("-n", "1"))
-    shutil.rmtree(folder / "benchmark_output")
-    said = run(folder, check=False, options=("-n", "1")).stdout
-    assert "49 of 60 rows have no answer: " in said
-    assert len(server.asked) == 60 + 49
 
 
 def test_a_files_own_top_k_of_1_is_said_not_to_be_sent(server, tmp_path):
@@ -282,12 +213,4 @@ def test_helms_own_runner_says_which_runner_goes_on_after_a_failure_and_knows_wo
     assert said.count("HELM_EXT_WORKERS=2 is for runners of this package") == 1
     done = command(folder, "helm-run", *RUNNER, *entry, env={"HELM_EXT_WORKERS": "2"})
     assert "is for runners of this package" not in done.stdout + done.stderr
-    assert stat_means(only_run(folder))["num_failed"] == 1
-
-
-def test_a_hang_costs_its_idle_time_and_the_others_finish(server, tmp_path):
-    folder = make_folder(tmp_path, server, timeout=3)
-    server.instead = lambda path, body: Odd(seconds=60) if row_of(body) == 0 else None
-    run(folder, f"{ENTRY},missing=skip")
-    assert len(server.asked) == 20
     assert stat_means(only_run(folder))["num_failed"] == 1

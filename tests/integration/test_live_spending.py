@@ -61,18 +61,6 @@ def test_the_log_says_what_is_asked_what_it_costs_and_how_far_it_is(folder, serv
     assert any(line.startswith("60 of 60 rows, 60 cached, cost 0, in ") for line in again.stderr.splitlines())
 
 
-def test_tokens_that_the_provider_had_kept_have_a_price_of_their_own(folder, server):
-    def answer(path, body):
-        reply = answer_chat(body)
-        reply["usage"]["prompt_tokens_details"] = {"cached_tokens": reply["usage"]["prompt_tokens"]}
-        return 200, reply
-
-    server.instead = answer
-    done = run(folder)
-    tokens_in, tokens_out = tokens_of(server)
-    assert f"cost {(tokens_in * 100 + tokens_out * 10000) / 1e6:.2f}, in" in done.stderr
-
-
 @pytest.mark.parametrize("name", ["HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"])
 def test_a_limit_stops_the_run_and_a_second_start_goes_on(folder, server, name):
     limit = {"HELM_EXT_MAX_COST": "0.5", "HELM_EXT_MAX_TOKENS": "80"}[name]
@@ -103,22 +91,3 @@ def test_a_limit_is_that_of_all_runs(folder, server):
     )  # fmt: skip
     assert stopped.returncode != 0
     assert not any("Another" in str(body) for _, body in server.asked)
-
-
-def test_limits_that_cannot_be_kept_are_told_of_before_anything_is_asked(folder, server):
-    (folder / "prod_env" / "prices.yaml").unlink()
-    stopped = run(folder, check=False, HELM_EXT_MAX_COST="5")
-    assert "what local/tiny costs is not known" in stopped.stdout + stopped.stderr
-    assert server.asked == []
-
-
-def test_a_server_that_does_not_count_cannot_be_limited(folder, server):
-    server.instead = lambda path, body: (200, {**answer_chat(body), "usage": None})
-    stopped = run(folder, check=False, HELM_EXT_MAX_TOKENS="5000")
-    assert "local/tiny does not count tokens: no limit can be kept" in stopped.stdout + stopped.stderr
-    assert len(server.asked) <= 8
-    run(folder)
-
-
-def test_nothing_is_shown_where_it_is_not_wanted(folder, server):
-    assert " of 60 rows" not in run(folder, HELM_EXT_PROGRESS="off").stderr

@@ -6,13 +6,12 @@ import json
 import math
 import random
 import shutil
-import signal
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import recorded_runs
-from processes import command, killed_before_file, load, run_folders, without_times
+from processes import command, load, run_folders, without_times
 from recorded_runs import WORDS
 from typer.testing import CliRunner
 
@@ -406,20 +405,6 @@ def test_options_that_make_no_sense(folder, options):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert merge(folder, find(folder, "groups"), into="../up", check=False).returncode == 2
-
-
-def test_a_merge_that_is_killed_leaves_nothing_of_a_run(folder):
-    runs = find(folder, "likelihoods")
-    suite = folder / "benchmark_output" / "runs" / "killed"
-    env = killed_before_file(folder, 1)
-    done = command(folder, "helm-ext", "merge", *runs, "--into", "killed", check=False, env=env)
-    assert done.returncode == -signal.SIGKILL
-    assert list(suite.glob("*/.staged-*/scenario_state.json.part"))
-    (run,) = suite.iterdir()
-    assert not [path for path in run.glob("*.json")]
-    merge(folder, runs, into="killed")
-    assert not list(run.glob(".staged-*"))
-    assert (run / "stats.json").read_bytes() == (find(folder, "likelihoods", "whole")[0] / "stats.json").read_bytes()
 
 
 def test_one_row_without_log_probabilities_takes_them_from_all(folder):

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 
 import processes
 import pytest
 import recorded_runs
 from processes import BIN, OFFLINE
-from ray_runs import wait_until
-from recorded_runs import ENTRY, held, let_go, running
 from terminal import run_on_terminal, screen
 
 pytestmark = [
@@ -52,10 +49,6 @@ def test_reading_and_scoring_are_shown_and_no_program_reads_it(folder):
     assert json.loads(done.stdout)["counts"]["scored"] == ROWS  # one line, and nothing else
 
 
-def test_what_is_short_says_nothing(folder):
-    assert run(folder, "helm-ext", "validate", "many.jsonl", shows_progress=False).stderr == ""
-
-
 def test_validate_shows_its_turns(folder):
     done = run(folder, "helm-ext", "validate", "--lint", "--format", "json", "many.jsonl")
     assert json.loads(done.stdout)[0]["linted"]
@@ -83,22 +76,6 @@ def test_pages_and_merges_are_shown(folder):
     assert found[1] == found[2] != "0"
 
 
-def test_a_worker_that_is_killed_is_seen_to_be_started_again(folder):
-    log = folder / "s.log"
-    with running(folder, shows_progress=True, holds=True, HELM_EXT_PROGRESS="workers") as process:
-        wait_until(lambda: len(held(folder)) == 2, process)
-        os.kill(held(folder)[0], signal.SIGKILL)
-        let_go(folder)
-        assert process.wait() == 0, log.read_text()[-3000:]
-    said = log.read_text()
-    assert re.search(r"^  worker \d: [\d,]+ lines, [\d,.]+/s, lines \d+ to \d+ for \d s", said, re.MULTILINE)
-    *workers, last = [line for line in said.splitlines() if re.match(r"  worker|scoring: ", line)][-3:]
-    assert re.fullmatch(r"scoring: 6,000 of 6,000 rows, [\d,.]+/s, in \d+ s", last)
-    assert sum("; lost and started again once, " in worker for worker in workers) == 1
-    numbers = [int(re.match(r"  worker \d: ([\d,]+) rows", worker)[1].replace(",", "")) for worker in workers]
-    assert sum(numbers) == ROWS
-
-
 def test_a_terminal_shows_bars_and_the_table_below_them(folder):
     written = run_on_terminal([BIN / SCORE[0], *SCORE[1:]], environ(folder), folder)
     shown = "\n".join(screen(written))
@@ -106,12 +83,3 @@ def test_a_terminal_shows_bars_and_the_table_below_them(folder):
     assert bar
     assert re.search(r"100%\|█{20}\| reading many\.jsonl: 6,001 of 6,001 lines", shown[: bar.start()])
     assert shown.index("f1_score (main)") > bar.end()
-
-
-def test_helm_run_shows_lines_in_a_log(folder):
-    done = run(
-        folder, "helm-run", "--run-entries", ENTRY, "--suite", "log", "-m", "100000", "--disable-cache",
-        "--runner-class-name", "helm_ext.running.StreamingRunner",
-    )  # fmt: skip
-    assert "reading many.jsonl: 6,001 of 6,001 lines" in done.stderr
-    assert "scoring: 6,000 of 6,000 rows" in done.stderr

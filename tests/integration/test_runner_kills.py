@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import sys
-import textwrap
 from collections import Counter
 
-import processes
 import pytest
 from processes import fork, wait
 
@@ -104,19 +101,6 @@ def test_killed_before_every_change(tmp_path):
     assert Counter(seen)["new"] >= 2
 
 
-def test_killed_while_it_writes(tmp_path):
-    """One folder survives all of it: files larger than what is kept back, in part on the disk."""
-    lines, folder = 2_000, tmp_path / "run"
-    folder.mkdir()
-    write_run(folder, "old", lines)
-    for killed_at in random.Random(11).sample(range(5 * lines), 25):
-        assert wait(fork(lambda row=killed_at: write_run(folder, "new", lines, row))) == "killed"
-        assert read_run(folder, lines) == ("old", len(FILES))
-        # What one killed writer left is removed by the next, killed or not: it does not pile up.
-        assert len(list(folder.glob(".staged-*"))) == 1
-    require_repair(folder)
-
-
 def test_writers_at_once_never_mix(tmp_path):
     """Six processes put their files into one folder, again and again."""
     writers, rounds = 6, 8
@@ -132,45 +116,3 @@ def test_writers_at_once_never_mix(tmp_path):
     assert count == len(FILES)
     assert writer.endswith(f"-{rounds - 1}")
     assert list(tmp_path.glob(".staged-*")) == []
-
-
-MEET = """
-    '''Let two runs meet when both have written their files, and before either puts them in place.'''
-    import os, time
-    from pathlib import Path
-    from helm_ext.running import runner
-    from helm_ext.files import staged
-
-    commit = staged.StagedFiles.commit
-
-    def meet_and_commit(self):
-        Path(f"here-{os.getpid()}").touch()
-        while len(list(Path().glob("here-*"))) < 2:
-            time.sleep(0.01)
-        commit(self)
-
-    staged.StagedFiles.commit = meet_and_commit
-"""
-
-
-def test_two_real_runs_into_one_folder(tmp_path):
-    (tmp_path / "meet.py").write_text(textwrap.dedent(MEET))
-    command = [
-        "helm-run", "--run-entries", "simple1:model=simple/model1", "--suite", "s", "-m", "12",
-        "--disable-cache", "--runner-class-name", "helm_ext.running.StreamingRunner", "--plugins", "./meet.py",
-    ]  # fmt: skip
-    runs = [
-        processes.start(tmp_path, *command, output=tmp_path / f"{number}.log")
-        for number in range(2)
-    ]  # fmt: skip
-    for number, run in enumerate(runs):
-        assert run.wait() == 0, (tmp_path / f"{number}.log").read_text()[-3000:]
-    assert len(list(tmp_path.glob("here-*"))) == 2
-    folder = processes.only_run(tmp_path)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([".commit.lock", *FILES])
-    state, rows = (processes.load(folder / name) for name in ("scenario_state.json", "per_instance_stats.json"))
-    ids = {state["instance"]["id"] for state in state["request_states"]}
-    assert len(state["request_states"]) == 3 * len(ids)  # trials
-    assert {row["instance_id"] for row in rows} == ids
-    assert processes.stat_means(folder)["num_instances"] == len(ids)
-    assert processes.load(folder / "run_spec.json")["name"] == folder.name

@@ -4,7 +4,7 @@ The functions restate those of helm/benchmark/metrics/evaluate_reference_metrics
 tests/contract/test_runner_sources.py fails when HELM changes them.
 
 HELM's module itself is imported only for the other names: it takes one and a half seconds of CPU, for NLTK,
-scikit-learn, scipy.stats and datasets (tests/integration/test_startup.py).
+scikit-learn, scipy.stats and datasets (tests/integration/test_imports.py).
 
 Plain equivalent: the functions of the same names there. Held equal by tests/unit/scoring/test_basic_metrics.py,
 test_normal_form and test_quasi_matches.
