@@ -21,7 +21,7 @@ WORDS = "amber basin cedar delta ember fjord grove harbor island jasper kernel l
 _SMALL = """
 import importlib.abc, importlib.util, sys
 SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, PART_BYTES=9000),
-         'helm_ext.formats.ultraeval.log_rows': dict(KEPT_ROWS=20),
+         'helm_ext.formats.ultraeval.run_log': dict(KEPT_ROWS=20),
          'helm_ext.formats.innodata.loading': dict(UNREAD=20),
          'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}
 SHOWN = dict(DELAY_SECONDS=0, SECONDS_BETWEEN_LINES=0.02)

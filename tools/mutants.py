@@ -52,7 +52,7 @@ TESTS = {
     "formats/request_states/labels": ["unit/formats/request_states/test_label_rules.py"],
     "formats/request_states/plan": STATES,
     "formats/request_states/profile": STATES,
-    "formats/ultraeval/sampling": ["unit/formats/ultraeval/test_sampling.py"],
+    "formats/ultraeval/config": ["unit/formats/ultraeval/test_sampling.py", "unit/formats/ultraeval/test_ultraeval.py"],
     "files/archive": [
         "unit/formats/innodata/hub/test_bundle_parts.py",
         "unit/formats/innodata/hub/test_innodata_bundle.py",

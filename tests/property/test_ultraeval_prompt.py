@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helm_ext.formats.ultraeval.prompt import Question, make_questions
+from helm_ext.formats.ultraeval.questions import Question, make_questions
 from helm_ext.formats.ultraeval.script import load_script
 from helm_ext.formats.ultraeval.task import Task
 

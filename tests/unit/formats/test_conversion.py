@@ -18,9 +18,8 @@ from helm_ext.formats import request_states
 from helm_ext.formats.innodata import loading
 from helm_ext.formats.innodata.writing import to_bundle
 from helm_ext.formats.request_states.writing import to_json_lines
-from helm_ext.formats.ultraeval.facts import TaskFacts
 from helm_ext.formats.ultraeval.format import FORMAT as ULTRAEVAL
-from helm_ext.formats.ultraeval.metric_names import MetricChoice
+from helm_ext.formats.ultraeval.scoring import MetricChoice, TaskFacts
 
 REPOSITORY = Path(__file__).parents[3]
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
@@ -207,7 +206,7 @@ def test_ultraeval(tmp_path, run):
     config = sorted((REPOSITORY / "examples" / "ultraeval").rglob("*.json"))
     configs = [path for path in config if '"transform"' in path.read_text()]
     assert configs
-    from helm_ext.formats import ultraeval
+    from helm_ext.formats.ultraeval import loading as ultraeval
 
     evalset = ultraeval.load(config=configs[0])
     done = run(configs[0], "u.jsonl", "--lossy")

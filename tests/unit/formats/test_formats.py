@@ -136,7 +136,7 @@ def test_every_argument_is_one_of_load(name):
     """`missing` is the run's, and `dataset` and `path` of adapter_spec become one file."""
     import importlib
 
-    module = importlib.import_module(get_format(name).scenario_class.rsplit(".", 2)[0])
+    module = importlib.import_module(get_format(name).scenario_class.rsplit(".", 2)[0] + ".loading")
     taken = set(inspect.signature(module.load).parameters)
     taken |= OPTIONS.get(name, set())
     declared = {argument.name for argument in get_format(name).arguments} - {"missing", "dataset"}

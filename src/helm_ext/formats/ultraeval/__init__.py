@@ -4,22 +4,16 @@
     PPL   one request an option: prompt + key of `target_scores`; the likeliest whole string wins
 
 A transform script is the user's code: `load` runs it, with the user's rights.
+
+options.py      arguments of a run entry
+config.py       task configs and sampling parameters, as upstream writes them
+task.py         which task is meant, and its files
+script.py       transform scripts ...
+checkout.py     ... and the checkout of UltraEval that they import
+questions.py    rows, demonstrations, prompts ──▶ instances
+scoring.py      which metrics, whose code
+postprocess.py  from a completion to the answer in it
+metrics.py      the metric of GEN runs
+run_log.py      the log of a finished run ──▶ EvalSet
+loading.py      a task ──▶ EvalSet
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from helm_ext.formats.ultraeval.loading import check, get_postprocess, json_schema, load, tasks
-
-__all__ = ["check", "get_postprocess", "json_schema", "load", "tasks"]
-
-
-def __getattr__(name: str) -> Any:
-    """Return what `loading` defines; it is imported when asked for, because every helm-run imports this package."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from helm_ext.formats.ultraeval import loading
-
-    return getattr(loading, name)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
 
     from helm_ext.evalset import EvalSet
-    from helm_ext.formats.ultraeval.facts import TaskFacts
+    from helm_ext.formats.ultraeval.scoring import TaskFacts
 
 _KEYS = {"transform", "transforms", "target_scores", "raw_outputs"}
 """Of a task config (both spellings), of rows, and of a finished run's log."""
@@ -100,26 +100,26 @@ class _UltraEval(Format):
         """Return what chooses each task of a config: of one method where `method=` is given."""
         if "config" not in arguments or "task" in arguments:
             return [{}]
-        from helm_ext.formats import ultraeval
+        from helm_ext.formats.ultraeval.loading import tasks
 
-        names = ultraeval.tasks(arguments["config"], method=arguments.get("method"))
+        names = tasks(arguments["config"], method=arguments.get("method"))
         return [{"task": name} for name in names] if len(names) > 1 else [{}]
 
     def load(self, **arguments: Any) -> EvalSet:
         """Read a task and run its script. Raises RunEntryError, DatasetError."""
         from helm_ext.files import show_reading
-        from helm_ext.formats import ultraeval
+        from helm_ext.formats.ultraeval import loading
 
         with show_reading(self.name_source(arguments)):
-            return ultraeval.load(**arguments)
+            return loading.load(**arguments)
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
         """Return every problem of a task and its counts; scripts are run unless `execute` is false."""
         from helm_ext.files import show_reading
-        from helm_ext.formats import ultraeval
+        from helm_ext.formats.ultraeval import loading
 
         with show_reading(self.name_source(arguments)):
-            return ultraeval.check(execute=execute, **arguments)
+            return loading.check(execute=execute, **arguments)
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Name the script's version, and the script's and the data's bytes, in the run's name."""
@@ -149,13 +149,13 @@ class _UltraEval(Format):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of upstream's task configs."""
-        from helm_ext.formats import ultraeval
+        from helm_ext.formats.ultraeval.config import schema
 
-        return ultraeval.json_schema()
+        return schema()
 
 
 def _facts(evalset: EvalSet) -> TaskFacts:
-    from helm_ext.formats.ultraeval.facts import TaskFacts
+    from helm_ext.formats.ultraeval.scoring import TaskFacts
 
     assert isinstance(evalset.details, TaskFacts)
     return evalset.details

@@ -20,20 +20,24 @@ from helm_ext.errors import (
     to_problem,
 )
 from helm_ext.evalset import EvalSet, Places
-from helm_ext.formats.ultraeval import config as task_config
-from helm_ext.formats.ultraeval.checkout import open_checkout, require_metrics
-from helm_ext.formats.ultraeval.facts import TaskFacts, make_digest, require_allowed, require_scores
-from helm_ext.formats.ultraeval.finished_run import check_log, find_log, load_log
-from helm_ext.formats.ultraeval.lowering import check_options, to_adapter_spec, to_instance
+from helm_ext.formats.ultraeval.checkout import open_checkout
 from helm_ext.formats.ultraeval.options import Options, read_options
 from helm_ext.formats.ultraeval.postprocess import get_postprocess
-from helm_ext.formats.ultraeval.prompt import Failure, Question, make_questions
-from helm_ext.formats.ultraeval.rows import Rows, read_rows
+from helm_ext.formats.ultraeval.questions import (
+    Failure,
+    Question,
+    Rows,
+    check_options,
+    make_questions,
+    read_rows,
+    to_adapter_spec,
+    to_instance,
+)
+from helm_ext.formats.ultraeval.run_log import check_log, find_log, load_log
+from helm_ext.formats.ultraeval.scoring import TaskFacts, make_digest, require_allowed, require_metrics, require_scores
 from helm_ext.formats.ultraeval.script import Script, TransformProblem, check_source, load_script
 from helm_ext.formats.ultraeval.task import Task, resolve, tasks_of
 from helm_ext.scoring.scores.ultraeval import EXECUTING
-
-__all__ = ["check", "get_postprocess", "json_schema", "load", "tasks"]
 
 Read = TypeVar("Read")
 
@@ -154,11 +158,6 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
         problems += _failure_problems(failures, found.script, rows, demos)
         counts["failed"] = len({failure.index for failure in failures if not failure.is_demonstration})
     return problems, counts
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of upstream's task configs."""
-    return task_config.schema()
 
 
 def _find_log(options: Options) -> Path | None:

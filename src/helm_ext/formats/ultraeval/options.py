@@ -28,6 +28,8 @@ def expecting(what: str) -> WrapValidator:
     return WrapValidator(validate)
 
 
+Method = Literal["gen", "ppl"]
+
 # HELM makes numbers of values that look like some.
 _Text = Annotated[str | None, BeforeValidator(lambda value: None if value is None else str(value))]
 _File = Annotated[Path | None, BeforeValidator(lambda value: None if value is None else Path(str(value)))]

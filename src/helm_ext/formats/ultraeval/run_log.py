@@ -8,25 +8,46 @@ the tokens are not recorded. `config.json` beside it names the task's metric and
 
 from __future__ import annotations
 
+import hashlib
 import math
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from helm_ext.errors import DatasetSchemaError, Location, Problem, show
-from helm_ext.evalset import Recorded, RecordedState, row_extra
-from helm_ext.files import is_finite, read_json
-from helm_ext.formats.ultraeval.config import Metric
-from helm_ext.formats.ultraeval.lowering import check_options, to_gen_instance, to_ppl_instance
-from helm_ext.formats.ultraeval.sampling import Sampling
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, RunEntryError, raise_for, show
+from helm_ext.evalset import EvalSet, Places, Recorded, RecordedState, row_extra
+from helm_ext.evalset.rows import STATUSES, Lacks, StoredRows, find_lacks
+from helm_ext.files import LineSource, canonical_json, is_finite, read_json
+from helm_ext.files.store import RowStore
+from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.config import Metric, Sampling
+from helm_ext.formats.ultraeval.options import Method, Options
+from helm_ext.formats.ultraeval.questions import (
+    check_options,
+    iter_objects,
+    no_rows,
+    read_rows,
+    to_adapter_spec,
+    to_gen_instance,
+    to_ppl_instance,
+)
+from helm_ext.formats.ultraeval.scoring import (
+    TaskFacts,
+    make_digest,
+    parse_metric_argument,
+    read_metrics,
+    require_allowed,
+    require_scores,
+)
 from helm_ext.formats.ultraeval.task import FULL_NAME
-from helm_ext.formats.ultraeval.task_files import Method
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from helm.benchmark.scenarios.scenario import Instance
 
 KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
@@ -58,11 +79,6 @@ class RunLog:
         raise DatasetSchemaError.at(place, message, hint, code="no-metric")
 
 
-def is_run_log(row: Mapping[str, Any]) -> bool:
-    """Whether a row is a line of `instance.jsonl`."""
-    return row.keys() >= KEYS
-
-
 def read_run_log_config(path: Path) -> RunLog:
     """Return what `config.json` beside `instance.jsonl` says; nothing where there is none. Raises DatasetError."""
     beside = path.parent / "config.json"
@@ -91,18 +107,16 @@ def name_of(path: Path, method: str, said: RunLog) -> str:
 
 def to_recorded_instance(
     index: int, row: Mapping[str, Any], place: Location, method: Method, *, needs_row: bool
-) -> Instance | list[Problem]:
-    """Return a row with its recording, or what is wrong with it."""
-    found = _check_row(row, place)
-    if method == "ppl" and not found:
-        found = check_options(row["data"], place.path, place.line or 0)
-    if found:
-        return found
-    made = _gen(index, row, place, needs_row=needs_row) if method == "gen" else _ppl(index, row, place)
-    return [made] if isinstance(made, Problem) else made
+) -> Instance:
+    """Return a row with its recording. Raises DatasetSchemaError with what is wrong with it."""
+    _check_row(row, place)
+    if method == "gen":
+        return _gen(index, row, place, needs_row=needs_row)
+    raise_for(check_options(row["data"], place.path, place.line or 0))
+    return _ppl(index, row, place)
 
 
-def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:
+def _check_row(row: Mapping[str, Any], place: Location) -> None:
     prompts, outputs = row.get("prompt_inputs"), row.get("raw_outputs")
     checks = {
         "data": isinstance(row.get("data"), dict),
@@ -111,29 +125,27 @@ def _check_row(row: Mapping[str, Any], place: Location) -> list[Problem]:
     }
     if checks["data"] and not is_finite(row["data"]):  # HELM's page, which is shown the row, reads strict JSON
         message, hint = "NaN or Infinity, which are not JSON", "write a number or null; `raw_outputs` may hold them"
-        at = Location(place.path, place.line, "data")
-        return [DatasetSchemaError.problem_at(at, message, hint, code="not-json")]
-    return [
-        _problem(key, f"not a line of instance.jsonl: {show(row.get(key))}", place)
-        for key, good in checks.items()
-        if not good
-    ]
+        raise DatasetSchemaError.at(Location(place.path, place.line, "data"), message, hint, code="not-json")
+    wrong = [key for key, good in checks.items() if not good]
+    raise_for([_wrong(place, key, f"not a line of instance.jsonl: {show(row.get(key))}") for key in wrong])
 
 
-def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance | Problem:
+def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance:
     truth, texts, prompts = row["ground_truth"], row["raw_outputs"], row["prompt_inputs"]
     golds = [truth] if isinstance(truth, str) else truth
     if not isinstance(golds, list) or not golds or not all(isinstance(text, str) for text in golds):
-        return _problem("ground_truth", f"expected a string or a list of strings, got {show(truth)}", place)
+        raise DatasetSchemaError(
+            [_wrong(place, "ground_truth", f"expected a string or a list of strings, got {show(truth)}")]
+        )
     if not all(isinstance(text, str) for text in texts):
-        return _problem("raw_outputs", f"expected texts, got {show(texts)}", place)
+        raise DatasetSchemaError([_wrong(place, "raw_outputs", f"expected texts, got {show(texts)}")])
     prompt = prompts[0] if prompts else ""
     instance = to_gen_instance(index, ("", prompt), truth, sampling=Sampling(), row=row["data"] if needs_row else None)
     completions = [{"text": text} for text in texts]
     return _with_recording(instance, [_state({"prompt": prompt}, completions)] if texts else [])
 
 
-def _ppl(index: int, row: Mapping[str, Any], place: Location) -> Instance | Problem:
+def _ppl(index: int, row: Mapping[str, Any], place: Location) -> Instance:
     options: dict[str, float] = row["data"]["target_scores"]
     prompt = row["prompt_inputs"][0] if row["prompt_inputs"] else ""
     instance = to_ppl_instance(index, ("", prompt), options)
@@ -144,7 +156,7 @@ def _ppl(index: int, row: Mapping[str, Any], place: Location) -> Instance | Prob
         lists = lists[0]
     if not isinstance(lists, list) or len(lists) != len(options) or not all(_is_numbers(values) for values in lists):
         message = f"expected the log-probabilities of {len(options)} options, got {show(lists)}"
-        return _problem("raw_outputs", message, place)
+        raise DatasetSchemaError([_wrong(place, "raw_outputs", message)])
     states = []
     for position, (option, values) in enumerate(zip(options, lists, strict=True)):
         # Upstream records nothing for the first token, and no token's text.
@@ -170,5 +182,169 @@ def _with_recording(instance: Instance, states: list[RecordedState]) -> Instance
     return instance
 
 
-def _problem(key: str, message: str, place: Location) -> Problem:
+def _wrong(place: Location, key: str, message: str) -> Problem:
     return DatasetSchemaError.problem_at(Location(place.path, place.line, key), message, code="run-log")
+
+
+KEPT_ROWS = 1_000
+"""Logs of up to this many rows are kept in memory: an instance takes 50 kB where the options of PPL are long."""
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """A log, read once."""
+
+    sha256: str
+    """Of the bytes on disk, lower-case hex."""
+    question_sha256: str
+    """Of the log without its outputs: logs of several models agree in it."""
+    lines: Sequence[int]
+    """Line number of each row, from 1."""
+    instances: Sequence[Instance]
+    """Those up to the limit."""
+    recorded: int
+    """How many of them have outputs."""
+
+
+def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | None) -> LogRows:
+    """Read and check a log. Raises DatasetError with every line of another shape; `limit` leaves out none of those."""
+    broken: list[Problem] = []
+    problems: list[Problem] = []
+    asked = hashlib.sha256()
+    lines, statuses, lacks = array("q"), bytearray(), bytearray()
+    store: RowStore[Sequence[Any]] = RowStore(tuple, tuple, KEPT_ROWS)
+    with LineSource(path) as source:
+        for line, row in iter_objects(source, path, broken, allow_nan=True):
+            lines.append(line)
+            try:
+                made = _make(path, method, (line, row), len(lines) - 1, needs_row=needs_row)
+            except DatasetError as error:
+                problems += error.problems
+                continue
+            asked.update(canonical_json([row.get(key) for key in sorted(KEYS - {"raw_outputs"})]) + b"\n")
+            if limit is None or len(statuses) < limit:
+                recorded = row_extra(made)["recorded"]
+                statuses.append(STATUSES.index(recorded["status"]))
+                lacks.append(_find_lacks(recorded["states"]))
+                store.add((line, row))
+        digest = source.digest
+    if not lines and not broken:
+        broken.append(no_rows(path))
+    raise_for(broken or problems)
+    store.finish()
+    nothing = np.zeros(len(statuses), np.uint8)
+    rows = StoredRows(
+        store=store,
+        make=partial(_make, path, method, needs_row=needs_row),
+        numbers=np.arange(len(store)),
+        splits=("test",),
+        split=nothing,
+        only=nothing,
+        status=np.frombuffer(statuses, np.uint8),
+        lacks=np.frombuffer(lacks, np.uint8),
+    )
+    instances = rows if store.kept is None else list(rows)
+    return LogRows(digest, asked.hexdigest(), lines, instances, statuses.count(0))
+
+
+def _find_lacks(states: Sequence[Any]) -> int:
+    """Return what the recording of a row does not hold. The log-probabilities of options are the metric's own."""
+    lacks = 0
+    for state in states:
+        found = find_lacks(state)
+        lacks |= found & ~Lacks.LOGPROBS if "reference_index" in state else found
+    return lacks
+
+
+def _make(path: Path, method: Method, stored: Sequence[Any], place: int, *, needs_row: bool) -> Instance:
+    """Return the instance of a line and its row."""
+    line, row = stored
+    return to_recorded_instance(place, row, Location(str(path), line), method, needs_row=needs_row)
+
+
+def find_log(path: Path) -> Path | None:
+    """Return the path of a file if it holds the outputs of a finished UltraEval run. Raises DatasetError."""
+    if not path.is_file():
+        return None
+    problems: list[Problem] = []
+    with LineSource(path) as source:
+        # Upstream writes the log-probabilities as they came, NaN and -Infinity among them.
+        first = next(iter_objects(source, path, problems, allow_nan=True), None)
+    if problems or first is None:
+        read_rows(path, allow_nan=True)  # which raises, with all problems
+    return path if first is not None and first[1].keys() >= KEYS else None
+
+
+def _find_method(path: Path) -> Method | None:
+    """Return the method of a log: PPL where numbers were recorded, GEN where texts were; None where nothing was."""
+    with LineSource(path) as source:
+        outputs = (row.get("raw_outputs") for _, row in iter_objects(source, path, [], allow_nan=True))
+        first = next((one for one in outputs if isinstance(one, list) and one), None)
+    return None if first is None else "gen" if isinstance(first[0], str) else "ppl"
+
+
+def check_log(path: Path, options: Options, *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
+    """Return every problem of a finished run and its counts; no metric is computed, so no code is run."""
+    try:
+        evalset = load_log(path, replace(options, allow_code=True), execute=execute)
+    except DatasetError as error:
+        with LineSource(path) as source:
+            return list(error.problems), {"rows": sum(1 for _ in iter_objects(source, path, [], allow_nan=True))}
+    counts = evalset.counts
+    problems = list(evalset.warnings)
+    if counts["not_run"]:
+        message = f"{counts['not_run']} of {counts['eval']} rows were not run; a recorded run refuses the file"
+        hint = "missing=skip scores the rest and reports how many were left out" if counts["recorded"] else ""
+        problems.append(Problem(message, Location(str(path)), hint, "warning", "not-run"))
+    return problems, counts
+
+
+def load_log(path: Path, options: Options, *, execute: bool = True) -> EvalSet:
+    """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
+    kind = _find_method(path) or ("ppl" if options.method == "ppl" else "gen")
+    if options.method not in (None, kind):
+        raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
+    said = read_run_log_config(path)
+    post = options.postprocess if options.postprocess is not None else said.postprocess(kind)
+    metrics = (
+        parse_metric_argument(options.metric, kind, post)
+        if options.metric is not None
+        else read_metrics(said.require_metrics(), kind, post, str(said.path))
+    )
+    require_allowed(metrics, allow_code=options.allow_code)
+    checkout = open_checkout(options.root, path)
+    used = require_scores(kind, metrics, post, checkout, execute=execute)
+    rows = read_log_rows(path, kind, needs_row=metrics.need_row, limit=options.limit)
+    title = options.dataset_name if options.dataset_name is not None else name_of(path, kind, said)
+    facts = TaskFacts(
+        method=kind,
+        dataset=title.split("_")[0],
+        script=path.stem,
+        script_sha="none",
+        data_sha=rows.sha256,
+        metrics=metrics,
+        postprocess=post if kind == "gen" else "",
+        root=str(checkout.root) if checkout and used else None,
+    )
+    asked = [("questions", rows.question_sha256), ("scored", f"{metrics.names} {post}")]
+    return EvalSet(
+        name=options.name or title,
+        format="ultraeval",
+        digest=make_digest([("log", rows.sha256), *used.items()]),
+        question_digest=make_digest([*asked, *used.items()]),
+        instances=rows.instances,
+        adapter_spec=to_adapter_spec(kind, Sampling()),
+        scoring=facts.to_scoring(options.thinking),
+        display_name=title,
+        description=f"Outputs of a finished UltraEval run of {title}.",
+        tags=(kind, facts.dataset),
+        details=facts,
+        counts={
+            "rows": len(rows.lines),
+            "train": 0,
+            "eval": len(rows.instances),
+            "recorded": rows.recorded,
+            "not_run": len(rows.instances) - rows.recorded,
+        },
+        places=Places(str(path), rows.lines),
+    )

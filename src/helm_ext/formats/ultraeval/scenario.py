@@ -7,6 +7,6 @@ from helm_ext.formats.ultraeval.format import FORMAT
 
 
 class UltraEvalScenario(EvalSetScenario):
-    """An UltraEval task (docs/ultraeval.md). Arguments: those of `helm_ext.formats.ultraeval.load`, `name` always."""
+    """An UltraEval task (docs/ultraeval.md). Arguments: those of `ultraeval.loading.load`, `name` always."""
 
     format = FORMAT

@@ -21,7 +21,7 @@ from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.checking import conform, read_known, read_state
 from helm_ext.formats.request_states.labels import default_labels
 from helm_ext.formats.request_states.shapes import StateShape
-from helm_ext.formats.ultraeval.facts import make_digest
+from helm_ext.formats.ultraeval.scoring import make_digest
 
 
 def said(path, code):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.formats import ultraeval
+from helm_ext.formats.ultraeval import loading as ultraeval
 from helm_ext.formats.ultraeval.options import Options
 from helm_ext.formats.ultraeval.postprocess import OURS
 from helm_ext.scoring.likelihood import PROMPT_LOGPROBS

@@ -10,7 +10,7 @@ import pytest
 from helm_ext import formats
 from helm_ext.errors import DatasetError
 from helm_ext.evalset.rows import StoredRows
-from helm_ext.formats.ultraeval import log_rows
+from helm_ext.formats.ultraeval import run_log
 
 ROWS = 40
 
@@ -47,7 +47,7 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
     path = write(tmp_path, method, name)
     kept = load(path, limit=limit)
     assert isinstance(kept.instances, list)
-    monkeypatch.setattr(log_rows, "KEPT_ROWS", 10)
+    monkeypatch.setattr(run_log, "KEPT_ROWS", 10)
     again = load(path, limit=limit)
     assert isinstance(again.instances, StoredRows)
     assert len(again.instances) == len(kept.instances) == (limit or ROWS)
@@ -61,7 +61,7 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
 
 
 def test_a_file_that_goes_when_it_was_read_is_not_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(log_rows, "KEPT_ROWS", 10)
+    monkeypatch.setattr(run_log, "KEPT_ROWS", 10)
     path = write(tmp_path, "gen")
     rows = load(path).instances
     wanted = repr(list(rows))

@@ -14,7 +14,7 @@ from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.adaptation import wrap as adaptation
 from helm_ext.errors import DatasetError, RecordedError, RunEntryError
 from helm_ext.evalset import row_extra
-from helm_ext.formats import ultraeval
+from helm_ext.formats.ultraeval import loading as ultraeval
 
 
 def line(number, outputs, **changes):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, Location, Problem
-from helm_ext.formats.ultraeval.sampling import DEFAULT_MAX_TOKENS, Sampling, read_sampling
+from helm_ext.formats.ultraeval.config import DEFAULT_MAX_TOKENS, Sampling, read_sampling
 
 
 @pytest.fixture

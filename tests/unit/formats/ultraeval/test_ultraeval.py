@@ -18,7 +18,8 @@ from helm_ext.errors import (
     TransformError,
 )
 from helm_ext.evalset import row_extra
-from helm_ext.formats import ultraeval
+from helm_ext.formats.ultraeval import loading as ultraeval
+from helm_ext.formats.ultraeval.config import schema as config_schema
 from helm_ext.scoring.answers import Answer, AnswerReader, Question
 
 
@@ -990,7 +991,7 @@ def test_the_global_generator_gives_the_same_prompts_in_every_run(root, folder):
 
 
 def test_the_schema_describes_the_configs_that_are_read(root):
-    schema = ultraeval.json_schema()
+    schema = config_schema()
     task = schema["$defs"]["TaskConfig"]
     assert {"task_name", "path", "transform", "fewshot", "generate", "metric"} <= task["properties"].keys()
     assert task["properties"].keys() == made.config().keys()
