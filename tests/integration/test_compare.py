@@ -11,7 +11,7 @@ import request_states_files
 from request_states_files import answered, state
 from typer.testing import CliRunner
 
-from helm_ext.analysis.pairs import show_p
+from helm_ext.analysis.comparing import show_p
 from helm_ext.cli import app
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helm_ext.analysis.comparing import compare_runs
+from helm_ext.analysis.comparing import compare_runs, show_p
 from helm_ext.analysis.gates import Gate, judge
 from helm_ext.analysis.judged import correct_intervals, list_judged
-from helm_ext.analysis.pairs import show_p
 from helm_ext.analysis.run_scores import RunScores
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError

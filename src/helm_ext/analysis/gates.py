@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from helm_ext.analysis.pairs import PairResult, show_p
+from helm_ext.analysis.comparing import PairResult, correct_pairs, show_p, to_scores
 from helm_ext.analysis.run_scores import RunScores
 from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.statistics import MarginTest, holm, judge_margin
@@ -122,7 +122,7 @@ def find_not_judged(scores: Sequence[RunScores], results: Sequence[PairResult], 
 def _test(one: PairResult, margin: float) -> MarginTest:
     if one.corrected is not None:
         return _test_corrected(one, margin)
-    a, b, clusters = one.scores()
+    a, b, clusters = to_scores(one.pairs)
     lowest, highest = find_bounds(one.a.metric, one.a.run.metric_arguments)
     worse, better = (b, a) if one.a.lower_is_better else (a, b)
     return judge_margin(worse, better, clusters, margin=margin, level=_LEVEL, span=highest - lowest)
@@ -132,11 +132,11 @@ def _test_corrected(one: PairResult, margin: float) -> MarginTest:
     """Return the test of a judge's verdicts as labels correct them. Uncorrected, they tell nothing."""
     from helm_ext.scoring.statistics.corrected import Corrected, find_p
 
-    found, sign = one.correct(2 * _LEVEL - 1), -1 if one.a.lower_is_better else 1
+    found, sign = correct_pairs(one.pairs, 2 * _LEVEL - 1), -1 if one.a.lower_is_better else 1
     if not isinstance(found, Corrected):
         return MarginTest(margin, one.gain, None, -math.inf, math.inf, None, 0.0)
     low, high = sorted((sign * found.interval.low, sign * found.interval.high))
-    p = find_p(lambda level: cast("Corrected", one.correct(level)), -sign * margin)
+    p = find_p(lambda level: cast("Corrected", correct_pairs(one.pairs, level)), -sign * margin)
     return MarginTest(margin, one.gain, p / 2 if one.gain < -margin else 1 - p / 2, low, high, None, one.gain)
 
 

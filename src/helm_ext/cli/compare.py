@@ -18,8 +18,8 @@ from helm_ext.cli.output import echo, shorten, status, without_output
 from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
+    from helm_ext.analysis.comparing import Flip, PairResult
     from helm_ext.analysis.drift import Series
-    from helm_ext.analysis.pairs import Flip, PairResult
     from helm_ext.analysis.run_scores import RunScores
     from helm_ext.analysis.runs import RunFiles
 
@@ -182,8 +182,8 @@ def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: s
 
 
 def _make_series_table(series: Series) -> Table:
+    from helm_ext.analysis.comparing import show_p
     from helm_ext.analysis.drift import show_minute
-    from helm_ext.analysis.pairs import show_p
 
     columns = ("mean", "95 % interval", "gain on the first", "p worse", "p (Holm)")
     table = _begin_table("suite", "finished (UTC)", right=columns)
@@ -270,7 +270,7 @@ def _make_table(results: Sequence[PairResult]) -> Table:
 
 def describe_result(one: PairResult) -> str:
     """Return in words which model is better, and what the rows could have told."""
-    from helm_ext.analysis.pairs import show_p
+    from helm_ext.analysis.comparing import show_p
 
     c = one.comparison
     better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
