@@ -15,10 +15,12 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext import adaptation
 from helm_ext.errors.console import say_plainly
 from helm_ext.formats import registry
-from helm_ext.planning import demonstrations, tasks
+from helm_ext.planning import expanders
 
 
 def _get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
+    if (pending := expanders.find_pending(entry, arguments)) is not None:
+        return pending
     from helm_ext.planning.run_specs import get_run_spec
 
     return get_run_spec(entry, arguments)
@@ -46,8 +48,7 @@ def install() -> None:
         discover_run_spec_functions()
     for name in names:
         _register(name)
-    tasks.install(_get_run_spec)
-    demonstrations.install()
+    expanders.install(_get_run_spec)
 
 
 install()

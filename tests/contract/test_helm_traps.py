@@ -302,7 +302,7 @@ class TestRunEntries:
             "model_deployment newline num_output_tokens num_outputs num_prompt_tokens num_train_trials num_trials "
             "output_format_instructions process_output prompt stop temperature tokenizer"
         )
-        ours = {"config"}  # helm_ext.planning.tasks, when some test has imported the plugin
+        ours = {"config"}  # helm_ext.planning.expanders, when some test has imported the plugin
         assert sorted(set(RUN_EXPANDERS) - ours) == names.split()
 
 

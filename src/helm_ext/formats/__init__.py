@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import Argument, Kind
 from helm_ext.formats.detection import detect, files_in
-from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.format import Claim, Format, Plan, Seen
 from helm_ext.formats.registry import all_formats, format_names, get_format
-from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm_ext.errors import Problem

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError
-from helm_ext.formats.format import Format
+from helm_ext.formats.format import Claim, Format, Seen, look
 from helm_ext.formats.registry import all_formats
-from helm_ext.formats.seen import Claim, Seen, look
 
 
 def detect(path: str | Path) -> Format:

@@ -28,7 +28,6 @@ from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.registry import get_format
 from helm_ext.planning import CAPPED_ROWS, RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name
-from helm_ext.planning.tasks import make_pending
 
 
 def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
@@ -39,9 +38,6 @@ def get_run_spec(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
     check_settings()
     format_ = get_format(entry)
     options = format_.parse(arguments)
-    if format_.several_tasks_in and options.keys().isdisjoint(format_.sources):
-        # HELM took the argument that names the file off, for the run expander that makes one run a task.
-        return make_pending(entry, arguments)
     format_.require_source(options)
     resolved = format_.resolve(options)
     evalset = format_.load(**{name: value for name, value in resolved.items() if name != MISSING.name})

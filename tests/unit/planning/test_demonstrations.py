@@ -9,7 +9,7 @@ from request_states_files import answered, split_rows, state, write
 
 from helm_ext import plugin  # noqa: F401 - registers the run expander
 from helm_ext.errors import DatasetError
-from helm_ext.planning.demonstrations import DemonstrationsRunExpander
+from helm_ext.planning.expanders import DemonstrationsRunExpander
 from helm_ext.planning.run_specs import get_run_spec
 
 ROWS = [state(f"{n}?", str(n), id=n) for n in range(20)]

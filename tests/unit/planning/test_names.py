@@ -17,8 +17,8 @@ from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.formats import planned
 from helm_ext.formats.ultraeval.scenario import UltraEvalScenario
 from helm_ext.planning import run_specs
+from helm_ext.planning.expanders import TaskRunExpander, make_pending
 from helm_ext.planning.names import ADDED_BY_HELM, MAX_FILE_NAME, SHORT, cut, fit_arguments, fit_name, shorten
-from helm_ext.planning.tasks import TaskRunExpander, make_pending
 from helm_ext.scoring.folding import RunFacts
 
 

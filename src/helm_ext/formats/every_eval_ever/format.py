@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
 from helm_ext.formats.every_eval_ever.schema import AGGREGATE_KEYS, INSTANCE_KEYS
+from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened

@@ -16,10 +16,10 @@ import msgspec
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError, Location, show
 from helm_ext.files import parse_json, read_source
 from helm_ext.formats.every_eval_ever.schema import AGGREGATE_KEYS, INSTANCE_KEYS, ORIGINAL_LIBRARY, READ_VERSIONS
+from helm_ext.formats.format import look
 from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.formats.imported.structs import to_struct
-from helm_ext.formats.seen import look
 
 JSONObject = dict[str, Any]
 

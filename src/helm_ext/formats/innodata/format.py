@@ -21,8 +21,7 @@ from helm_ext.formats.arguments import (
     one_of,
 )
 from helm_ext.formats.conversion import Converted, WriteOptions
-from helm_ext.formats.format import Format, Plan
-from helm_ext.formats.seen import Claim, Seen
+from helm_ext.formats.format import Claim, Format, Plan, Seen
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, count
 from helm_ext.formats.arguments import PATH, TEXT, Argument
-from helm_ext.formats.format import Plan
+from helm_ext.formats.format import LOOKED_AT, Claim, Plan, Seen, look
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, choose_part
-from helm_ext.formats.seen import LOOKED_AT, Claim, Seen, look
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet

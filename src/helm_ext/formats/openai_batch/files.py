@@ -9,8 +9,8 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError
 from helm_ext.files import LineSource, iter_json_lines
+from helm_ext.formats.format import look
 from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
-from helm_ext.formats.seen import look
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, Kind, one_of
 from helm_ext.formats.arguments import read_path as _read_path
+from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
-from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened

@@ -23,9 +23,8 @@ from helm_ext.formats.arguments import (
 )
 from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.conversion import Converted, WriteOptions
-from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.format import Claim, Format, Plan, Seen
 from helm_ext.formats.request_states import catalog
-from helm_ext.formats.seen import Claim, Seen
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec

@@ -20,8 +20,7 @@ from helm_ext.formats.arguments import (
     Argument,
     one_of,
 )
-from helm_ext.formats.format import Format, Plan
-from helm_ext.formats.seen import Claim, Seen
+from helm_ext.formats.format import Claim, Format, Plan, Seen
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec

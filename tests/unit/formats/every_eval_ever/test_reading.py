@@ -401,7 +401,7 @@ def test_files_of_others_are_not_claimed(tmp_path):
         (tmp_path / name).write_text(text)
         with pytest.raises(DatasetError):
             load(tmp_path / name)
-    from helm_ext.formats.seen import Claim, look
+    from helm_ext.formats.format import Claim, look
 
     assert {EEE.claims(look(path)) for path in (tmp_path, *tmp_path.iterdir())} == {Claim.NO}
 

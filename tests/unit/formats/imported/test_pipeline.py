@@ -10,9 +10,9 @@ import pytest
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError
 from helm_ext.evalset import Source, SourceScore, row_extra
+from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import ImportedFormat
 from helm_ext.formats.imported.row import Answer, Opened, Row
-from helm_ext.formats.seen import Claim, Seen
 
 
 class Memory(ImportedFormat):

@@ -9,7 +9,7 @@ from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats import detect
-from helm_ext.formats.seen import Claim, look
+from helm_ext.formats.format import Claim, look
 from helm_ext.formats.table.format import FORMAT
 
 ROW = {"question": "What rusts?", "answer": "iron"}

@@ -1,4 +1,4 @@
-"""One run for each task of a file: `ultraeval:config=FILE,model=...`, for every format that has such files.
+"""Run expanders: one run for each task of a file (`ultraeval:config=FILE,model=...`), and demonstrations drawn anew.
 
 A run spec function returns one RunSpec; HELM makes several of it with run expanders. It finds them by the name of an
 argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands them the RunSpec made without them:
@@ -15,8 +15,15 @@ A task of several that cannot be run (its data is missing, it would execute code
 others: HELM goes on after failed runs, names them at the end, and ends with 1.
 
 No run spec function of HELM's has a parameter of the names that formats give (`Format.several_tasks_in`; asserted in
-tests/contract); another plugin's that has one gets an error that says so, instead of losing its argument. This module
-is imported by every helm-run: it imports nothing heavy.
+tests/contract); another plugin's that has one gets an error that says so, instead of losing its argument.
+
+`max_train_instances=N` HELM takes off every run entry, too, and sets the number in the finished RunSpec
+(`helm.benchmark.run_expander.MaxTrainInstancesRunExpander`). By then the file was read: as many rows as the file says
+were drawn, and are not evaluated. So for formats that draw demonstrations from the rows they would evaluate the dataset
+is read once more, with the number as an argument that the scenario keeps; then the draw, the run's name and what is
+sent agree. Other run entries are HELM's alone.
+
+This module is imported by every helm-run: it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -27,13 +34,16 @@ from functools import partial
 from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.run_expander import RUN_EXPANDERS, RunExpander
+from helm.benchmark.run_expander import RUN_EXPANDERS, MaxTrainInstancesRunExpander, RunExpander
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import Instance, Scenario, ScenarioSpec
 from helm.common.hierarchical_logger import hwarn
+from helm.common.object_spec import get_class_by_name
 
 from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats, get_format
+from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
 
 _UNSET_TEXT = "<as the task says>"
 _UNSET_NUMBER = -(2**40)
@@ -42,6 +52,9 @@ _UNSET: dict[type, Any] = {str: _UNSET_TEXT, int: _UNSET_NUMBER, float: float(_U
 
 MakeRunSpec = Callable[[str, Mapping[str, Any]], RunSpec]
 """Makes the RunSpec of one task: `run_specs.get_run_spec`, which imports what is heavy."""
+
+_DRAWN = MaxTrainInstancesRunExpander.name
+"""The argument: `max_train_instances`."""
 
 SHOWN_TASKS = 10
 """Of those that cannot be run, where none can."""
@@ -87,6 +100,16 @@ def make_pending(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
         metric_specs=[],
         groups=[],
     )
+
+
+def find_pending(entry: str, arguments: Mapping[str, Any]) -> RunSpec | None:
+    """Return what `make_pending` does, where HELM took off the argument that names the file; None where it did not.
+
+    Raises RunEntryError for arguments.
+    """
+    format_ = get_format(entry)
+    is_named = not format_.parse(arguments).keys().isdisjoint(format_.sources)
+    return None if is_named or not format_.several_tasks_in else make_pending(entry, arguments)
 
 
 def _make_blocked(entry: str, arguments: Mapping[str, Any], reason: str) -> RunSpec:
@@ -175,8 +198,84 @@ def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
     )
 
 
+class DemonstrationsRunExpander(MaxTrainInstancesRunExpander):
+    """HELM's run expander, whose number also decides how many rows are drawn."""
+
+    name = _DRAWN
+
+    def expand(self, run_spec: RunSpec) -> list[RunSpec]:
+        """Return a RunSpec for each number. Raises DatasetError where too few rows are left to evaluate."""
+        expanded: list[RunSpec] = super().expand(run_spec)
+        format_ = _drawing_format(run_spec)
+        if format_ is None or not all(isinstance(value, int) for value in self.values):
+            return expanded
+        return _draw_again(format_, run_spec, expanded)
+
+
+def _drawing_format(run_spec: RunSpec) -> Format | None:
+    """Return the format of a RunSpec if it draws demonstrations."""
+    for format_ in all_formats():
+        if format_.scenario_class == run_spec.scenario_spec.class_name:
+            return format_ if any(argument.name == _DRAWN for argument in format_.arguments) else None
+    return None
+
+
+def _draw_again(format_: Format, before: RunSpec, expanded: list[RunSpec]) -> list[RunSpec]:
+    """Return RunSpecs whose scenarios draw as many rows as each of `expanded` shows."""
+    from helm_ext.formats import planned
+    from helm_ext.formats.arguments import MISSING
+    from helm_ext.planning.run_specs import make_run_spec
+
+    known = {argument.name for argument in format_.arguments}
+    # In full also where they are too long for a scenario (`names`).
+    full = next(
+        (metric.args for metric in before.metric_specs if metric.class_name == RUN_ARGUMENTS), before.scenario_spec.args
+    )
+    arguments = {name: value for name, value in full.items() if name in known}
+    scenario = get_class_by_name(format_.scenario_class)(**before.scenario_spec.args)
+
+    def load(more: dict[str, int]) -> Any:
+        given = {name: value for name, value in (arguments | more).items() if name != MISSING.name}
+        return format_.load(**given)
+
+    first = planned.withdraw(scenario.key()) or load({})
+    made = []
+    for spec in expanded:
+        number = spec.adapter_spec.max_train_instances
+        if number == first.adapter_spec.max_train_instances:
+            planned.keep(scenario.key(), first)
+            made.append(spec)
+            continue
+        evalset = load({_DRAWN: number})
+        drawn = make_run_spec(format_, format_.plan(arguments | {_DRAWN: number}, evalset), evalset)
+        # What expanders before this one changed stays; the rest is as the file makes it with this number.
+        changed = {
+            field.name: value
+            for field in fields(AdapterSpec)
+            if (value := getattr(spec.adapter_spec, field.name)) != getattr(first.adapter_spec, field.name)
+        }
+        made.append(
+            replace(
+                spec,
+                scenario_spec=drawn.scenario_spec,
+                adapter_spec=replace(drawn.adapter_spec, **changed),
+                metric_specs=[
+                    *(metric for metric in spec.metric_specs if metric.class_name not in OF_ONE_FILE),
+                    *(metric for metric in drawn.metric_specs if metric.class_name in OF_ONE_FILE),
+                ],
+                groups=[drawn.groups[0] if group == scenario.name else group for group in spec.groups],
+            )
+        )
+    return made
+
+
 def install(make: MakeRunSpec) -> None:
-    """Register an expander for each argument that may name a file of several tasks, once."""
+    """Register an expander for each argument that may name a file of several tasks, and for demonstrations, once.
+
+    HELM's own stays where another package has replaced it already.
+    """
     for format_ in all_formats():
         if format_.several_tasks_in:
             RUN_EXPANDERS.setdefault(format_.several_tasks_in, partial(TaskRunExpander, make, format_.several_tasks_in))
+    if RUN_EXPANDERS.get(_DRAWN) is MaxTrainInstancesRunExpander:
+        RUN_EXPANDERS[_DRAWN] = DemonstrationsRunExpander

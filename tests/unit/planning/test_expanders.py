@@ -15,8 +15,8 @@ from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
-from helm_ext.planning import run_specs, tasks
-from helm_ext.planning.tasks import PendingTaskScenario, TaskRunExpander, make_pending
+from helm_ext.planning import expanders, run_specs
+from helm_ext.planning.expanders import PendingTaskScenario, TaskRunExpander, make_pending
 
 
 @pytest.fixture
@@ -166,18 +166,18 @@ def test_another_run_entry_is_told(config):
 
 def test_an_entry_that_names_nothing_says_so_before_any_model_is_called(tmp_path):
     pending = make_pending("ultraeval", {"fewshot": 2})
-    assert pending.scenario_spec.class_name == "helm_ext.planning.tasks.PendingTaskScenario"
+    assert pending.scenario_spec.class_name == "helm_ext.planning.expanders.PendingTaskScenario"
     with pytest.raises(RunEntryError, match="exactly one of config, dataset, data is needed"):
         PendingTaskScenario(**pending.scenario_spec.args).get_instances(str(tmp_path))
 
 
 def test_install_registers_once(monkeypatch):
-    expanders = {}
-    monkeypatch.setattr(tasks, "RUN_EXPANDERS", expanders)
-    tasks.install(run_specs.get_run_spec)
-    tasks.install(run_specs.get_run_spec)
-    (expander,) = (make("x.json") for make in expanders.values())
-    assert (list(expanders), expander.name, expander.value) == (["config"], "config", "x.json")
+    registered = {}
+    monkeypatch.setattr(expanders, "RUN_EXPANDERS", registered)
+    expanders.install(run_specs.get_run_spec)
+    expanders.install(run_specs.get_run_spec)
+    (expander,) = (make("x.json") for make in registered.values())
+    assert (list(registered), expander.name, expander.value) == (["config"], "config", "x.json")
 
 
 def test_a_config_whose_path_has_a_comma(config):
