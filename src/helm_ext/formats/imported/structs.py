@@ -1,29 +1,21 @@
-"""Lines of a log that are checked by msgspec structs, and what is wrong with the others, in words for the user.
-
-msgspec tells quickly whether a value fits; its own words name one field, in Python's types. Here all fields are named,
-each with the value that stands there.
-"""
+"""Lines of a log that are checked by msgspec structs; what is wrong with the others is said for each field."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path as FilePath
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
 from helm_ext import files
-from helm_ext.errors import DatasetSchemaError, Path, Problems, format_path, show
+from helm_ext.errors import DatasetSchemaError, Problems, format_path
 from helm_ext.files.content import Line
+from helm_ext.formats.request_states.checking import conform
 
 T = TypeVar("T", bound=msgspec.Struct)
-
-_MISSING = "missing"
-
-_TITLES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 
 
 class RowError(Exception):
@@ -86,76 +78,25 @@ def report_flaws(
     """
     try:
         msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        flaws = list(find_flaws(value, kind))
-        missing = [format_path(place) for place, message in flaws if message == _MISSING]
+    except (msgspec.ValidationError, OverflowError) as error:
+        found = conform(value, kind)[1]
+        missing = [format_path(one.path) for one in found if one.code == "missing-key"]
         if missing:
-            flaws = [((), f"no {what}: without {', '.join(missing)}")]
-        for place, message in flaws:
-            problems.add(place, message, line=line, code="shape")
+            problems.add((), f"no {what}: without {', '.join(missing)}", line=line, code="shape")
+        elif not found:
+            problems.add((), f"no {what}: {error}", line=line, code="shape")
+        for one in found if not missing else ():
+            problems.add(one.path, one.message, one.hint, line=line, code="shape")
         return False
     return True
 
 
 def to_struct(value: Any, kind: type[T], what: str, path: str, line: int | None = None) -> T:
     """Return a JSON value as a struct. Raises DatasetSchemaError with all that is wrong with it."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        problems = Problems(path)
-        report_flaws(value, kind, what, problems, line)
-        raise DatasetSchemaError(problems.finish()) from None
-
-
-def find_flaws(value: Any, kind: Any, place: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield the place and the message of everything in a JSON value that is not of a type that msgspec knows."""
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        pass
-    else:
-        return
-    for one in _members(kind):
-        origin, inner = get_origin(one), get_args(one)
-        if isinstance(value, dict) and _is_struct(one):
-            for field in msgspec.structs.fields(one):
-                if field.encode_name in value:
-                    yield from find_flaws(value[field.encode_name], field.type, (*place, field.encode_name))
-                elif field.required:
-                    yield (*place, field.encode_name), _MISSING
-            return
-        if isinstance(value, dict) and origin is dict:
-            for key, each in value.items():
-                yield from find_flaws(each, inner[1], (*place, key))
-            return
-        if isinstance(value, list) and origin is list:
-            for number, each in enumerate(value):
-                yield from find_flaws(each, inner[0], (*place, number))
-            return
-    yield place, f"expected {_name(kind)}, got {show(value)}"
-
-
-def _members(kind: Any) -> tuple[Any, ...]:
-    """Return the types of which a value has one."""
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-
-
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _name(kind: Any) -> str:
-    """Return a type as users call it; what may be null or absent is named without that."""
-    members = [one for one in _members(kind) if one not in (NoneType, msgspec.UnsetType)]
-    if len(members) > 1:
-        return " or ".join(map(_name, members))
-    (one,) = members or [NoneType]
-    if get_origin(one) is Literal:
-        return f"one of {', '.join(map(str, get_args(one)))}"
-    if one is list or get_origin(one) in (list, tuple):
-        of = get_args(one)[:1]
-        return "a list of texts" if of == (str,) else "a list of objects" if of and _is_struct(of[0]) else "a list"
-    return _TITLES.get(one, "an object")
+    problems = Problems(path)
+    if not report_flaws(value, kind, what, problems, line):
+        raise DatasetSchemaError(problems.finish())
+    return msgspec.convert(value, kind)
 
 
 def without_nan(value: Any) -> Any:

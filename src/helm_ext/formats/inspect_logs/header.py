@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -65,7 +65,7 @@ class _Plan(msgspec.Struct):
 
 
 class _Results(msgspec.Struct):
-    scores: list[JSONObject] | msgspec.UnsetType | None = msgspec.UNSET
+    scores: list[JSONObject] | None = None
     scorer: JSONObject | None = None
     metrics: Any = None
     headline: Any = None
@@ -75,7 +75,7 @@ class _Results(msgspec.Struct):
 class _Log(msgspec.Struct):
     eval: _Spec
     version: Any = None
-    status: Status | msgspec.UnsetType = msgspec.UNSET
+    status: Status = cast("Status", "")
     plan: _Plan | None = None
     results: _Results | None = None
 
@@ -111,7 +111,7 @@ class Header:
         self.version = (self.spec.packages or {}).get("inspect_ai")
         self.scores: Sequence[JSONObject] = results.scores or []
         """The scores over all samples. Logs of 2024 have one, in another place."""
-        if results.scores is msgspec.UNSET and results.scorer:
+        if results.scores is None and results.scorer:
             self.scores = [{**results.scorer, "metrics": results.metrics or results.scorer.get("metrics")}]
         self.steps = self.plan.steps or []
         self.choice_settings = next((step.params or {} for step in self.steps if step.solver in _CHOICE), None)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -100,7 +100,7 @@ class SampleScore(msgspec.Struct):
 class Sample(msgspec.Struct):
     """One question in one epoch."""
 
-    id: int | str
+    id: str | int
     epoch: int
     input: str | list[Message]
     target: str | list[str]
@@ -125,7 +125,7 @@ class Event(msgspec.Struct):
     role: str | None = None
     intermediate: bool | None = None
     input: Any = None
-    input_refs: list[tuple[int, int]] | None = None
+    input_refs: list[Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]] | None = None
     output: Any = None
 
 

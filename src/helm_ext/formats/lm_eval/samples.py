@@ -40,7 +40,7 @@ _LARGEST = 1 << 53
 
 
 class _Line(msgspec.Struct):
-    doc_id: int | str
+    doc_id: str | int
     doc: Any
     target: str
     arguments: dict[str, Any]

@@ -110,7 +110,7 @@ def _read(value: Any, shape: Any, path: Path, found: list[Finding]) -> Any:
                 if wrong := _find_limit(fitting, limits):
                     found.append(Finding(path, f"expected {wrong}, got {show(value)}", "", "out-of-range"))
                     return None
-                if is_typeddict(option):
+                if _has_keys(option):
                     return _read_object(fitting, option, path, found)
                 if kind is list:
                     return [_read(one, inside[0], (*path, place), found) for place, one in enumerate(fitting)]
@@ -132,7 +132,7 @@ def _read_object(value: Mapping[str, Any], shape: Any, path: Path, found: list[F
         if key in value:
             before = len(found)
             read = _read(value[key], inside, (*path, key), found)
-            if len(found) == before or (isinstance(read, dict) and any(map(is_typeddict, _options(inside)))):
+            if len(found) == before or (isinstance(read, dict) and any(map(_has_keys, _options(inside)))):
                 made[key] = read
         elif key in _required(shape):
             found.append(Finding((*path, key), "missing", _hint_at_missing(key, inside, value), "missing-key"))
@@ -172,15 +172,24 @@ def _find_limit(value: Any, limits: msgspec.Meta) -> str:
     return ""
 
 
+def _has_keys(shape: Any) -> bool:
+    """Whether a shape is that of an object: a typed dict, or a struct."""
+    return is_typeddict(shape) or (isinstance(shape, type) and issubclass(shape, msgspec.Struct))
+
+
 @cache
 def _keys(shape: Any) -> dict[str, Any]:
-    """Return the keys of a typed dict, and their shapes."""
+    """Return the keys of an object, and their shapes."""
+    if not is_typeddict(shape):
+        return {key.encode_name: key.type for key in msgspec.structs.fields(shape)}
     hints: dict[str, Any] = get_type_hints(shape, include_extras=True)
     return {key: get_args(inside)[0] if get_origin(inside) is Required else inside for key, inside in hints.items()}
 
 
 @cache
 def _required(shape: Any) -> frozenset[str]:
+    if not is_typeddict(shape):
+        return frozenset(key.encode_name for key in msgspec.structs.fields(shape) if key.required)
     hints: dict[str, Any] = get_type_hints(shape, include_extras=True)
     return frozenset(key for key, inside in hints.items() if get_origin(inside) is Required)
 
@@ -197,7 +206,7 @@ def _split(shape: Any) -> tuple[Any, tuple[Any, ...], msgspec.Meta]:
     limits = msgspec.Meta()
     if get_origin(shape) is Annotated:
         shape, limits = get_args(shape)[:2]
-    kind = dict if is_typeddict(shape) else get_origin(shape) or shape
+    kind = dict if _has_keys(shape) else get_origin(shape) or shape
     return kind, get_args(shape), limits
 
 

@@ -292,9 +292,9 @@ def test_no_samples_are_refused(tmp_path, samples) -> None:
     [
         ({"version": 4}, "logs of version 4 are not known"),
         ({"version": True}, "logs of version true"),
-        ({"status": "paused"}, "status: expected one of"),
+        ({"status": "paused"}, 'status: expected "started" or'),
         ({"eval": {"model": "m"}}, "no log of inspect_ai: without eval.task"),
-        ({"eval": {"task": "t", "model": 3}}, "eval.model: expected text, got 3"),
+        ({"eval": {"task": "t", "model": 3}}, "eval.model: expected a string, got 3"),
         ({"plan": []}, "plan: expected an object"),
     ],
 )
@@ -322,7 +322,7 @@ def test_the_header_may_stand_behind_the_samples(tmp_path) -> None:
         ({"scores": {"match": "C"}}, 'scores.match: expected an object, got "C"'),
         (
             {"output": {"choices": [{"message": {"content": 3}}]}},
-            r"output.choices\[0\].message.content: expected text or a list of objects, got 3",
+            r"output.choices\[0\].message.content: expected a string or a list, got 3",
         ),
     ],
 )
