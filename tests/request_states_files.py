@@ -82,7 +82,7 @@ def raised(path: Path, **options: Any) -> tuple[Problem, ...]:
 
 def draw_order(rows, seed):
     """Return rows in the order in which demonstrations are drawn."""
-    columns = Columns(read_settings({}, Options(), Problems()), seed)
+    columns = Columns(read_settings({}, Options(), Problems()), seed, is_checked=False)
     for row in rows:
         columns.see_content(row)
     return [rows[ordinal] for ordinal in columns.order(lambda ordinals: [rows[ordinal] for ordinal in ordinals])]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import inspect
-import itertools
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import NoneType, UnionType
@@ -279,7 +278,7 @@ def _hint_at_unknown(key: str, shape: Any) -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a file, each key described by the docstring behind it."""
+    """Return the JSON Schema (draft 2020-12) of a file, each key described by its comment."""
     schemas = msgspec.json.schema(FileShape)["$defs"]
     for name, schema in schemas.items():
         shape = getattr(shapes, name)
@@ -296,12 +295,12 @@ def json_schema() -> dict[str, Any]:
 
 
 def _read_descriptions(shape: type) -> dict[str, str]:
-    """Return the docstrings behind the keys of a typed dict."""
-    (made,) = ast.parse(inspect.getsource(shape)).body
-    assert isinstance(made, ast.ClassDef)
-    return {
-        key.target.id: inspect.cleandoc(str(text.value.value))
-        for key, text in itertools.pairwise(made.body)
-        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
-        and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }  # fmt: skip
+    """Return the comments at the keys of a typed dict, or above them."""
+    described, above = {}, ""
+    for line in inspect.getsource(shape).splitlines():
+        found = re.fullmatch(r" {4}(?:(\w+): .*?)?(?: *# (.*))?", line)
+        key, text = (found[1], found[2]) if found is not None else (None, None)
+        if key is not None and (said := f"{above} {text or ''}".strip()):
+            described[key] = said
+        above = f"{above} {text or ''}".strip() if key is None else ""
+    return described

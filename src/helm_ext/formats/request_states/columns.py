@@ -1,11 +1,12 @@
 """What is kept of every row of a file beside the store: some 40 bytes each, in arrays.
 
-While a file is read, nothing is known of later rows: which ids are taken, how many rows there are to
-draw demonstrations from. So a few numbers of each row are kept, and when all rows were seen they decide what each
-becomes (`choose`): its id, its split, the runs that it takes part in.
+While a file is read, nothing is known of later rows: which ids are taken, how many rows there are to draw from. A few
+numbers of each row are kept, and when all rows were seen they decide what each becomes (`choose`): its id, its split,
+the runs that it takes part in.
 
 Which rows become demonstrations, and which a cap leaves, their contents alone decide: rows are ordered by a keyed hash,
-never by their order in the file or by a library's random numbers. Another row more changes little.
+never by their order in the file or by a library's random numbers. Another row more changes little. What is compared
+(ids, too) is compared by hashes that are equal in every process, as Python's own are not: rows are read by several.
 
     Row ──see──▶ Columns ──choose──▶ Chosen: the instances, as numbers ──store──▶ Instances, some at a time
 """
@@ -14,26 +15,30 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
+from io import BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+import xxhash
 
+from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, find_lacks
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
-from helm_ext.formats.request_states.ids import hash_content
 from helm_ext.formats.request_states.plan import Plan
-from helm_ext.formats.request_states.profile import Profile
+from helm_ext.formats.request_states.profile import Profile, Tally
 from helm_ext.formats.request_states.shapes import LABELLED_METHODS
-from helm_ext.formats.request_states.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from helm_ext.formats.request_states.ids import Ids
+    from helm_ext.files.store import RowStore
+    from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Fetch, Row
 
 Group = tuple[str | None, Mapping[str, str]]
@@ -43,6 +48,14 @@ SPLITS = (None, "train", "valid", "test")
 TRAIN, TEST = SPLITS.index("train"), SPLITS.index("test")
 _SPLIT_CODES = {split: code for code, split in enumerate(SPLITS)}
 _STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
+_OF_ANSWERS = frozenset({"scoring", "judgements", "likelihoods", "source_scores", "source_unscored", "left_out"})
+"""Keys of `RowExtra` that say something of an answer, or of whose it is."""
+
+
+def hash_content(content: str | bytes) -> int:
+    """Return 63 bits of a text, for arrays of signed numbers; never 0. Equal hashes are taken for equal texts."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return (xxhash.xxh3_64_intdigest(data) >> 1) or 1
 
 
 @dataclass(kw_only=True)
@@ -82,12 +95,29 @@ class Chosen:
 class Columns(Tally):
     """Collects the columns."""
 
-    def __init__(self, settings: Settings, seed: int) -> None:
-        """`settings`, `seed`: what demonstrations and caps depend on."""
+    def __init__(self, settings: Settings, seed: int, *, is_checked: bool) -> None:
+        """`settings`, `seed`: what demonstrations and caps depend on.
+
+        `is_checked`: whether nothing else is done with the file. Then nobody keeps the rows, and ids are remembered.
+        """
+        self.ids = array("q")
+        """Hashes of what must be unique, id and perturbation; 0 for rows without an id."""
+        self.indexes = array("I")
+        """`Place.index`."""
+        self.numbers = array("I")
+        """`Place.number`."""
+        self._perturbed: dict[int, int] = {}
+        """The hashes of the ids alone, of rows with a perturbation, by ordinal."""
+        self._place: Place | None = None
+        """Of the first row."""
+        self._texts = bytearray() if is_checked else None
+        """The ids, each as JSON on a line."""
         self.splits, self.statuses, self.lacks, self.labelled = bytearray(), bytearray(), bytearray(), bytearray()
         self.groups = array("q")
         """Hashes of the rows' sub-splits and attributes; 0 for none."""
         self.group_values: dict[int, Group] = {}
+        self.questions = 0
+        """Sum of numbers for what each row asks and what is right: the order of the rows does not count."""
         self.seed = str(seed)
         self.draws = bool(settings.max_train_instances or settings.max_eval_instances is not None)
         self.drawn = bytearray()
@@ -97,7 +127,20 @@ class Columns(Tally):
 
     def see(self, row: Row) -> None:
         """Keep what must be known of a row. Written for speed: this runs once a row."""
-        instance = row.instance
+        instance, place = row.instance, row.place
+        if self._place is None:
+            self._place = place
+        given = instance.get("id")
+        hashed = 0 if given is None or given == "" else hash_content(str(given))
+        if hashed and (perturbation := instance.get("perturbation")):
+            self._perturbed[len(self.ids)] = hashed
+            hashed = hash_content(canonical_json([str(given), perturbation]))
+        self.ids.append(hashed)
+        self.indexes.append(place.index)
+        self.numbers.append(place.number)
+        if self._texts is not None:
+            self._texts += msgspec.json.encode(given) + b"\n"
+            return
         self.splits.append(_SPLIT_CODES[row.split])
         status, state = row.found[0]
         self.statuses.append(_STATUS_CODES[status])
@@ -110,6 +153,7 @@ class Columns(Tally):
             group = hash_content(canonical_json([sub_split, attributes]))
             self.group_values.setdefault(group, (sub_split, attributes))
         self.groups.append(group)
+        self.questions += _digest_question(row)
         if self.draws:
             self.see_content(row)
 
@@ -123,7 +167,70 @@ class Columns(Tally):
         self.drawn += digest.digest()
         self.empty.append("" in row.golds)
 
-    def choose(self, plan: Plan, profile: Profile, ids: Ids, fetch: Fetch) -> Chosen:
+    def merge(self, other: Columns) -> None:
+        """Add the rows that follow: of a file without errors, whose positions go on."""
+        rows = len(self.ids)
+        other.indexes = array("I", range(rows, rows + len(other.indexes)))
+        other._perturbed = {ordinal + rows: hashed for ordinal, hashed in other._perturbed.items()}
+        super().merge(other)
+
+    # Ids
+
+    def find_repeated(self) -> list[int]:
+        """Return the ordinals of rows whose id is missing, or taken by an earlier row."""
+        ids = np.frombuffer(self.ids, np.int64)
+        is_first = np.zeros(len(ids), bool)
+        is_first[np.unique(ids, return_index=True)[1]] = True
+        found: list[int] = np.flatnonzero(~is_first | (ids == 0)).tolist()
+        return found
+
+    def locate(self, ordinal: int) -> Place:
+        """Return where a row stands."""
+        assert self._place is not None
+        index, first = self.indexes[ordinal], self._place
+        path = tuple(index if isinstance(step, int) else step for step in first.path)
+        return replace(first, index=index, line=None if first.line is None else self.numbers[ordinal], path=path)
+
+    def read_id(self, ordinal: int, store: RowStore[Row] | None) -> Any:
+        """Return the id of a row as the file has it. `store`: where rows are kept."""
+        if store is not None:
+            return next(store.read([ordinal])).instance["id"]
+        return msgspec.json.decode(next(islice(BytesIO(self._texts or b""), ordinal, None)))
+
+    def _rename(self, fetch: Fetch) -> Mapping[int, str]:
+        """Return the ids of rows that HELM could not tell apart, by ordinal: unique but for perturbations of one row.
+
+        The first row with an id keeps it, the next get `-2`, `-3`, ...; rows without one are `id<position>`, as HELM
+        numbers them.
+        """
+        waiting = self.find_repeated()
+        if not waiting:
+            return {}
+        names = np.frombuffer(self.ids, np.int64).copy()
+        for ordinal, hashed in self._perturbed.items():
+            names[ordinal] = hashed
+        taken = np.sort(np.delete(names, waiting))
+        repeated = [ordinal for ordinal in waiting if self.ids[ordinal]]
+        given = {ordinal: str(row.instance["id"]) for ordinal, row in zip(repeated, fetch(repeated), strict=True)}
+        new: set[int] = set()
+        last: dict[str, int] = {}
+        renamed = {}
+        for ordinal in waiting:
+            base = given.get(ordinal) or f"id{self.indexes[ordinal]}"
+            number = last.get(base, 1)
+            name = base
+            while (hashed := hash_content(name)) in new or hashed in taken[taken.searchsorted(hashed) :][:1]:
+                number += 1
+                name = f"{base}-{number}"
+            if name != base:
+                renamed[ordinal] = name
+                last[base] = number
+                new.add(hashed)
+        return renamed
+
+    # The instances
+
+    def choose(self, plan: Plan, profile: Profile, fetch: Fetch) -> Chosen:
         """Return the instances, when all rows were seen."""
         splits = np.frombuffer(bytes(self.splits), np.uint8).copy()
         splits[splits == 0] = TEST
@@ -154,18 +261,18 @@ class Columns(Tally):
         of_evaluated = np.unique(evaluated_groups, return_counts=True)[0].tolist()
         return Chosen(
             ordinals=ordinals.astype(np.uint32),
-            indexes=np.frombuffer(ids.indexes, np.uint32)[ordinals],
+            indexes=np.frombuffer(self.indexes, np.uint32)[ordinals],
             split=chosen_splits,
             only=only,
             status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
             lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
-            has_perturbations=ids.has_perturbations,
+            has_perturbations=bool(self._perturbed),
             has_labels=plan.method in LABELLED_METHODS
             and bool(np.frombuffer(bytes(self.labelled), np.uint8)[ordinals].any()),
-            renamed=ids.rename(fetch),
+            renamed=self._rename(fetch),
             moves=bool((only == RECORDED).any()),
             groups=[self.group_values[group] for group in of_evaluated if group],
-            places=array("I", np.frombuffer(ids.numbers, np.uint32)[ordinals].tobytes()),
+            places=array("I", np.frombuffer(self.numbers, np.uint32)[ordinals].tobytes()),
         )
 
     def _draw(
@@ -212,3 +319,13 @@ def _rest(row: Row) -> bytes:
 def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return messages with their keys in one order, in whichever they were read."""
     return [{"role": message["role"], "content": message["content"], **message} for message in messages]
+
+
+def _digest_question(row: Row) -> int:
+    """Return a number for what a row asks and what is right. What a run wrote of its answer is no part of it."""
+    instance, extra_data = row.instance, row.instance.get("extra_data")
+    if isinstance(extra_data, dict) and isinstance(extra := extra_data.get(EXTRA_KEY), dict):
+        asked = {key: value for key, value in extra.items() if key not in _OF_ANSWERS}
+        instance = {**instance, "extra_data": {**extra_data, EXTRA_KEY: asked}}
+    content = canonical_json([instance, row.labels if row.labels_from != "prefix" else None])
+    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")

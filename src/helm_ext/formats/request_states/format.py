@@ -175,7 +175,7 @@ class _AdapterSpec(Format):
 
     def name_model(self, arguments: Mapping[str, Any]) -> str:
         """Return the recorded model that the requests of all rows name, as in the output of a run of ours."""
-        from helm_ext.formats.request_states.recorded_model import read_model
+        from helm_ext.formats.request_states.reading import read_model
 
         return read_model(self._path(dict(arguments)))
 
@@ -202,7 +202,7 @@ class _AdapterSpec(Format):
 
     def metric_spec(self, evalset: EvalSet) -> MetricSpec:
         """Return the metric; of the output of a run of ours the one that it was scored by."""
-        from helm_ext.formats.request_states.earlier import EarlierRun
+        from helm_ext.formats.request_states.recorded import EarlierRun
 
         made = super().metric_spec(evalset)
         if not isinstance(evalset.details, EarlierRun):

@@ -1,19 +1,17 @@
-"""Rows become HELM Instances, with what each carries for adapter and metrics.
-
-Imported where instances are made, not where files are only checked: HELM's classes take half a second to import.
-"""
+"""Rows become HELM Instances, with what each carries for adapter and metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
+from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.rows import LIVE, StoredRows
-from helm_ext.formats.request_states.perturbations import to_perturbation
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import CORRECT, Row
@@ -38,7 +36,7 @@ class Maker:
         self.spec = make_adapter_spec(plan, profile)
         self.sequence = tuple(plan.labels)
         self.decoding = request_decoding(plan, profile)
-        self.is_recorded = profile.is_recorded or profile.incomplete.count > 0
+        self.is_recorded = profile.is_recorded or profile.find("incomplete").count > 0
         self.unmeasured = plan.earlier.unmeasured if plan.earlier is not None else ()
         """Keys of HELM's states that nobody recorded, of the output of a run of ours."""
         self.reorder = plan.method in JOINT_METHODS and bool(plan.labels)
@@ -187,6 +185,23 @@ def _input(given: dict[str, Any]) -> Input:
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
     )
+
+
+def to_perturbation(given: Mapping[str, Any] | None) -> Any:
+    """Return HELM's description of a perturbation; None where there is none.
+
+    Raises ValueError if HELM knows none such.
+    """
+    if not given:
+        return None
+    # Slow to import, and only perturbed rows need it.
+    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+    from helm.common.codec import from_json
+
+    try:
+        return from_json(json.dumps(given), PerturbationDescription)
+    except Exception as error:  # whatever the codec raises, the file is what is wrong
+        raise ValueError(f"HELM knows no such perturbation: {show(given)}") from error
 
 
 def make_instances(maker: Maker, store: RowStore[Row]) -> Sequence[Instance]:

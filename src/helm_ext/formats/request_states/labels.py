@@ -12,9 +12,12 @@ import re
 import string
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from helm_ext.errors import did_you_mean, show
+from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
+from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.reading import Place
+from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 
 _SERIES = (
     "甲乙丙丁戊己庚辛壬癸",
@@ -81,13 +84,10 @@ def default_labels(prefix: str, count: int) -> list[str]:
     """
     span = find_label(prefix)
     if span is None:
-        hint = 'set adapter_spec.reference_prefix (for example "A. "), or give an answer_mapping'
-        if not prefix:
-            raise LabelError(
-                "multiple choice needs a reference_prefix or an answer_mapping, and both are empty", hint, "no-labels"
-            )
         raise LabelError(
-            f"reference_prefix {show(prefix)} holds no label (a letter or digit that stands alone)", hint, "no-labels"
+            f"reference_prefix {show(prefix)} holds no label (a letter or digit that stands alone)",
+            'set adapter_spec.reference_prefix (for example "A. "), or give an answer_mapping',
+            "no-labels",
         )
     first = prefix[span[0] : span[1]]
     return list(itertools.islice(_series_from(first, count), count))
@@ -146,12 +146,9 @@ def _find_option(label: str, text: str, options: Sequence[str]) -> int:
     stripped = [option.strip() for option in options]
     if text.strip() in stripped:
         return stripped.index(text.strip())
-    hint = did_you_mean(text, options)
-    if not hint and text.strip().isdecimal():
-        hint = f"for a position, write {text.strip()} without quotes"
     raise LabelError(
         f"{show(label)} maps to {show(text)}, which is none of the references",
-        hint or "every option must be one of the references; only right ones are tagged correct",
+        did_you_mean(text, options) or "every option must be one of the references; a position has no quotes",
         "mapping-without-option",
     )
 
@@ -185,23 +182,171 @@ def encode_prefix(prefix: str, labels: Sequence[str]) -> str:
     if span is None:
         raise LabelError(
             f"reference_prefix {show(prefix)} holds no label, and multiple_choice_joint writes one before each option",
-            f'set adapter_spec.reference_prefix, for example to "{labels[0]}. "; if the options stand in input.text '
-            'already, set "method": "generation"',
+            f'set it to "{labels[0]}. ", or, if the options stand in input.text already, "method": "generation"',
             "no-labels",
         )
     before, after = prefix[: span[0]], prefix[span[1] :]
-    if any(char.isalnum() for char in before):
-        raise LabelError(
-            f"reference_prefix {show(prefix)} has text before the label, which HELM's joint adapter cannot render",
-            f'begin it with the label, for example "{labels[0]}. "',
-            "prefix-before-label",
-        )
     candidates = [labels[0]] if len(labels[0]) == 1 and labels[0].isalnum() else []
     for char in (*candidates, *_PLACEHOLDERS):
-        if char not in after:
+        if char not in after and not any(char.isalnum() for char in before):
             return before + char + after
     raise LabelError(
         f"reference_prefix {show(prefix)} cannot be rendered by HELM's joint adapter",
-        f'make it shorter, for example "{labels[0]}. "',
+        f'begin it with the label, for example "{labels[0]}. "',
         "prefix-before-label",
     )
+
+
+# The labels of a row: from its answer mapping, the file's, or the prefix of references
+
+LabelsFrom = Literal["prefix", "row", "file"]
+"""What labels come from: reference_prefix, an answer mapping of the row, or one of the whole file."""
+
+_MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
+
+
+class _Mapping(NamedTuple):
+    """The answer mapping of a row, and where problems of it are reported."""
+
+    labels: Mapping[str, str | int] | None
+    where: Path
+    comes_from: LabelsFrom
+
+
+class LabelReader:
+    """Finds the labels of one row after the other; what is wrong goes to the problems."""
+
+    def __init__(self, settings: Settings, problems: Problems) -> None:
+        self.settings = settings
+        self.problems = problems
+        self._made_labels: dict[int, dict[str, int]] = {}
+        self._reads_labels = settings.method in LABELLED_METHODS
+        self._always_asks_labels = settings.mapping is not None or settings.method in JOINT_METHODS
+        self._is_prefix_reported = False
+        self._characters: Sequence[str] | None = settings.given.get("reference_prefix_characters")
+
+    def read(
+        self,
+        value: Mapping[str, Any],
+        references: Sequence[Mapping[str, Any]],
+        tags: Sequence[bool],
+        place: Place,
+        *,
+        is_helm: bool,
+        may_have_none: bool,
+        has_likelihoods: bool,
+    ) -> tuple[dict[str, int] | None, LabelsFrom]:
+        """Return label to position in the references, and what the labels come from.
+
+        None where completions are not read as labels. `tags`: which references are correct. `may_have_none`: the row
+        needs no labels unless it brings a mapping along, or the file does. `has_likelihoods`: options are told apart by
+        their places, so two of them may read the same.
+        """
+        if not self._reads_labels or (
+            may_have_none and not self._always_asks_labels and _MAPPING_KEYS.isdisjoint(value["instance"])
+        ):
+            return None, "prefix"
+        mapping = self._find_mapping(value, place)
+        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)
+        if mapping.labels is None and (is_helm or not needs_labels):
+            return None, mapping.comes_from
+        options = [reference["output"]["text"] for reference in references]
+        try:
+            if mapping.labels is None:
+                labels = self._make_labels(len(options))
+            else:
+                labels = resolve_mapping(mapping.labels, options, shared=mapping.comes_from == "file")
+        except LabelError as error:
+            self._report_labels(error, mapping, place)
+            return None, mapping.comes_from
+        if has_likelihoods and mapping.labels is not None:
+            labels = _by_position(labels, options)
+        is_clear = has_likelihoods or _check_options(options, tags, place)
+        if (
+            mapping.labels is not None
+            and is_clear
+            and len(set(labels.values())) < len(options)
+            and any(tags)
+            and not any(tags[position] for position in labels.values())
+        ):
+            place.error(
+                *mapping.where,
+                message="no label names a correct option, so no answer could be right",
+                hint="map one label to each option",
+                code="mapping-without-correct",
+                is_integrity=True,
+            )
+        return labels, mapping.comes_from
+
+    def _find_mapping(self, value: Mapping[str, Any], place: Place) -> _Mapping:
+        """Return the nearest answer mapping."""
+        instance = value["instance"]
+        holders: tuple[tuple[Mapping[str, Any], Path], ...] = ((value, ()), (instance, ("instance",)))
+        for holder, base in holders:
+            if _MAPPING_KEYS.isdisjoint(holder):
+                continue
+            ours, helms = holder.get("answer_mapping"), holder.get("output_mapping")
+            if ours and helms and ours != helms:
+                place.error(
+                    *base, "answer_mapping",
+                    message="contradicts output_mapping, which means the same",
+                    hint="keep one of them",
+                    code="contradiction",
+                    is_integrity=True,
+                )  # fmt: skip
+            if ours or helms:
+                return _Mapping(ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row")
+        shared = self.settings.mapping
+        return _Mapping(shared, ("instance", "references"), "prefix" if shared is None else "file")
+
+    def _report_labels(self, error: LabelError, mapping: _Mapping, place: Place) -> None:
+        if mapping.labels is not None or self._characters is not None:
+            place.error(*mapping.where, message=error.message, hint=error.hint, code=error.code, is_integrity=True)
+        elif not self._is_prefix_reported:  # the prefix is wrong once, however many rows need it
+            self._is_prefix_reported = True
+            where = ("adapter_spec", "reference_prefix")
+            self.problems.add(where, error.message, error.hint, code=error.code, kind=DatasetIntegrityError)
+
+    def _make_labels(self, count: int) -> dict[str, int]:
+        """Return the labels of `count` options without a mapping; rows of one length share one dict."""
+        if count not in self._made_labels:
+            made = self._characters
+            if made is None:
+                made = default_labels(self.settings.text("reference_prefix"), count)
+            elif len(made) < count:
+                raise LabelError(
+                    f"the row has {count} options, and reference_prefix_characters has {len(made)} labels",
+                    "give as many labels as the longest row has options",
+                )
+            self._made_labels[count] = {label: position for position, label in enumerate(made[:count])}
+        return self._made_labels[count]
+
+
+def _check_options(options: Sequence[str], tags: Sequence[bool], place: Place) -> bool:
+    """Whether no wrong option reads like a right one."""
+    read = list(map(str.strip, options))  # as completions are compared with them
+    if len(set(read)) == len(read):
+        return True
+    for position, text in enumerate(read):
+        if tags[read.index(text)] != tags[position]:
+            place.error(
+                "instance", "references", position, "output", "text",
+                message=f"two options read {show(text)}, and only one of them is correct",
+                hint="an answer could not be told right from wrong; change or remove one",
+                code="same-options",
+                is_integrity=True,
+            )  # fmt: skip
+            return False
+    return True
+
+
+def _by_position(labels: Mapping[str, int], options: Sequence[str]) -> dict[str, int]:
+    """Return labels of options that may read the same: in the order of the options, if that is what they name.
+
+    A mapping from label to text leads to the first of two options that read the same.
+    """
+    if len(labels) == len(options) and all(
+        options[position] == options[index] for index, position in enumerate(labels.values())
+    ):
+        return {label: index for index, label in enumerate(labels)}
+    return dict(labels)

@@ -8,25 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
-from helm_ext.files import show_reading
-from helm_ext.formats.request_states.checks import File
+from helm_ext.evalset.rows import RECORDED
+from helm_ext.files import canonical_json, show_reading
+from helm_ext.formats.request_states.columns import TRAIN
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.parts import (
-    OnePieceError,
-    OneProcessError,
-    Part,
-    PartWork,
-    read_parts,
-)
+from helm_ext.formats.request_states.instances import Maker, make_instances
+from helm_ext.formats.request_states.parts import OnePieceError, OneProcessError, Part, PartWork, read_parts
 from helm_ext.formats.request_states.plan import Plan, make_plan
-from helm_ext.formats.request_states.questions import digest_questions
 from helm_ext.formats.request_states.reading import FileReader, Reader, open_file
+from helm_ext.formats.request_states.row_rules import File
 from helm_ext.formats.request_states.rows import Row, unpack
 
 if TYPE_CHECKING:
@@ -64,11 +61,9 @@ def load_from(open_: Opener, path: str | Path, **arguments: Any) -> EvalSet:
     """
     options = _to_options(arguments)
     with garbage.paused():
-        content = _read(open_, path, options, kept=KEPT_ROWS)
-        file = _plan(content, options)
-        raise_for(content.finish())
-        assert file is not None
-        return _build(content, file, options)
+        file = _read(open_, path, options, kept=KEPT_ROWS)
+        raise_for(file.finish())
+        return _build(file)
 
 
 def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
@@ -83,11 +78,10 @@ def check_from(open_: Opener, path: str | Path, **arguments: Any) -> tuple[list[
     """Return the problems and counts of what `open_` opens, as `check` does."""
     options = _to_options(arguments)
     try:
-        content = _read(open_, path, options, kept=None)
+        file = _read(open_, path, options, kept=None)
     except DatasetError as error:
         return list(error.problems), {}
-    file = _plan(content, options)
-    return content.finish(), file.counts if file is not None else {"rows": content.part.profile.rows}
+    return file.finish(), file.counts or {"rows": file.profile.rows}
 
 
 def _to_options(arguments: Mapping[str, Any]) -> Options:
@@ -98,24 +92,7 @@ def _to_options(arguments: Mapping[str, Any]) -> Options:
     return Options(**named, scoring={key: value for key, value in given.items() if key not in own})
 
 
-@dataclass
-class _Content:
-    """What was read of a file."""
-
-    reader: Reader
-    header: Header
-    part: Part
-    problems: Problems
-    digest: str
-    store: RowStore[Row] | None
-    """None where the file is only checked."""
-
-    def finish(self) -> list[Problem]:
-        """Return all that was found, errors first."""
-        return self.problems.finish(self.reader.locate)
-
-
-def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None, may_share: bool = True) -> _Content:
+def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None, may_share: bool = True) -> File:
     """Read every state. `kept`: how many rows are kept in memory, if there are no more; None: the file is only checked.
 
     `may_share`: whether several processes may read it.
@@ -149,7 +126,11 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         return _read(open_, path, options, kept=kept, may_share=False)
     if store is not None:
         store.finish()
-    return _Content(reader, header, part, problems, reader.digest, store)
+    file = File(reader, header, options, part.profile, part.columns, problems, store)
+    if header.is_right and part.profile.rows:
+        _plan(file)
+        part.checks.report(file)
+    return file
 
 
 def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part, store: RowStore[Row] | None) -> bool:
@@ -184,69 +165,54 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
     return True
 
 
-def _plan(content: _Content, options: Options) -> File | None:
-    """Decide what the file as a whole says; None where its header is wrong or it has no rows."""
-    profile, problems = content.part.profile, content.problems
-    if not content.header.is_right or not profile.rows:
-        return None
-    profile.settle()
-    reader = content.reader
-    settings = content.header.settings
+def _plan(file: File) -> None:
+    """Decide what the file as a whole says."""
+    settings, reader = file.header.settings, file.reader
     source, is_measured = reader.source or settings.source, reader.is_measured and settings.is_measured
-    plan = make_plan(content.header, options, profile, problems, source, is_measured=is_measured)
-    counts = _count(plan, profile)
-    fetch = None if content.store is None else content.store.read
-    file = File(plan, profile, content.part.ids, problems, options.seed, counts, content.reader.is_imported, fetch)
-    content.part.checks.report(file)
-    return file
+    file.plan = make_plan(file.header, file.options, file.profile, file.problems, source, is_measured=is_measured)
+    file.counts = _count(file.plan, file.profile)
 
 
 def _count(plan: Plan, profile: Profile) -> dict[str, int]:
     counts = {"rows": profile.rows}
     counts["train"] = profile.splits["train"] if profile.is_differentiated else plan.demonstrations
     counts["eval"] = plan.evaluated
-    counts["recorded"] = profile.statuses["ok"].count
+    counts["recorded"] = profile.find_status("ok").count
+    failed, unscored = profile.find_status("failed").count, profile.find_status("unscored").count
     if profile.is_recorded:
-        counts.update(not_run=profile.statuses["not_run"].count, failed=profile.statuses["failed"].count)
-        if profile.statuses["unscored"].count:
-            counts["unscored"] = profile.statuses["unscored"].count
+        counts.update(not_run=profile.find_status("not_run").count, failed=failed)
     elif plan.cap is not None and plan.evaluated > plan.cap:
         counts.update(eval=plan.cap, capped=plan.evaluated - plan.cap)
-    else:  # an importer says why no row has an answer
-        counts |= {
-            what: profile.statuses[what].count for what in ("failed", "unscored") if profile.statuses[what].count
-        }
+        return counts
+    elif failed:  # an importer says why no row has an answer
+        counts["failed"] = failed
+    if unscored:
+        counts["unscored"] = unscored
     return counts
 
 
-def _build(content: _Content, file: File, options: Options) -> EvalSet:
+def _build(file: File) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
-    from helm_ext.evalset.rows import RECORDED
-    from helm_ext.formats.request_states.columns import TRAIN
-    from helm_ext.formats.request_states.instances import Maker, make_instances
-
-    plan, profile, header = file.plan, file.profile, content.header.keys
-    part, store = content.part, content.store
-    assert part.columns is not None
+    plan, profile, columns, header, options = file.plan, file.profile, file.columns, file.header.keys, file.options
+    store, file.store = file.store, None
     assert store is not None
-    chosen = part.columns.choose(plan, profile, part.ids, store.read)
+    chosen = columns.choose(plan, profile, store.read)
     maker = Maker(plan, profile, chosen)
     instances = make_instances(maker, store)
-    content.store = None
     live = int(((chosen.split != TRAIN) & (chosen.only != RECORDED)).sum())
     return EvalSet(
-        name=options.name or header.get("name") or _stem(content.reader.path),
+        name=options.name or header.get("name") or _stem(file.reader.path),
         format="adapter_spec",
-        digest=content.digest,
-        question_digest=digest_questions(header, part.questions),
+        digest=file.reader.digest,
+        question_digest=_digest_questions(header, columns.questions),
         instances=instances,
         adapter_spec=maker.spec,
         scoring=plan.scoring,
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",
-        warnings=tuple(content.finish()),
+        warnings=tuple(file.finish()),
         counts=file.counts,
-        places=Places(content.reader.path, chosen.places, "" if content.reader.is_streamed else "request_states"),
+        places=Places(file.reader.path, chosen.places, "" if file.reader.is_streamed else "request_states"),
         attributes=chosen.find_attributes(options.by or _earlier_attributes(plan)),
         details=plan.earlier,
         recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
@@ -254,6 +220,17 @@ def _build(content: _Content, file: File, options: Options) -> EvalSet:
         source=plan.settings.source,
         judged=profile.judged,
     )
+
+
+def _digest_questions(header: Mapping[str, Any], rows: int) -> str:
+    """Return the digest of a file without its completions and without whose they are: `EvalSet.question_digest`.
+
+    It says which runs are comparable. Files that hold the completions of several models agree in it; the order of the
+    rows (`rows` is the sum of their numbers) does not count. The header does, for it makes the prompts and the scores.
+    """
+    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
+    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
+    return sha256(content).hexdigest()
 
 
 def _earlier_attributes(plan: Plan) -> Sequence[str]:

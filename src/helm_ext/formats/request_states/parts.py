@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset import garbage
 from helm_ext.files import canonical_json
-from helm_ext.formats.request_states.checks import Checks
+from helm_ext.formats.request_states.columns import Columns
 from helm_ext.formats.request_states.header import Header
-from helm_ext.formats.request_states.ids import Ids
-from helm_ext.formats.request_states.profile import Profile
-from helm_ext.formats.request_states.questions import digest_question
+from helm_ext.formats.request_states.profile import Profile, Tally
 from helm_ext.formats.request_states.reading import LineReader, Reader
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader
-from helm_ext.formats.request_states.tally import Tally
+from helm_ext.formats.request_states.rules import Checks
 
 if TYPE_CHECKING:
     from helm_ext.engines.engine import Engine
@@ -46,14 +44,7 @@ class Part(Tally):
         """Know of no rows. `is_checked`: nothing is done with the file but that."""
         self.profile = Profile(header.settings)
         self.checks = Checks(header, reads_completions=is_checked)
-        self.ids = Ids(keeps_texts=is_checked)
-        self.columns = None
-        if not is_checked:
-            from helm_ext.formats.request_states.columns import Columns
-
-            self.columns = Columns(header.settings, seed)
-        self.questions = 0
-        """Sum of the rows' digests: their order does not count."""
+        self.columns = Columns(header.settings, seed, is_checked=is_checked)
 
     def read(self, reader: Reader, header: Header, keep: Callable[[Row], object] | None, *, may_group: bool) -> None:
         """Read the states of a reader. Written for speed: this goes through all rows.
@@ -85,10 +76,7 @@ class Part(Tally):
                 if keep is not None:
                     keep(row)
                 self.profile.see(row)
-                self.ids.see(row)
-                if self.columns is not None:
-                    self.columns.see(row)
-                    self.questions += digest_question(row)
+                self.columns.see(row)
                 if not row.is_helm:
                     self._see_recorded(row, method, 1)
         except DatasetError as error:  # what ends reading half-way: limits, truncated compression

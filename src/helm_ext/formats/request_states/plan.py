@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetIntegrityError, Problems
-from helm_ext.formats.request_states.earlier import EarlierRun, read_earlier_run
 from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
 from helm_ext.formats.request_states.profile import Profile
+from helm_ext.formats.request_states.recorded import EarlierRun, read_earlier_run
 from helm_ext.formats.request_states.scoring import FileKind, make_scoring
 from helm_ext.formats.request_states.shapes import JOINT, JOINT_COT, JOINT_METHODS
-from helm_ext.scoring.scores.likelihoods import SCORES
-from helm_ext.scoring.stat_names import list_judge_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -79,19 +77,6 @@ class Plan:
     """The file's max_eval_instances. In HELM's own output it has been applied already."""
 
 
-def find_likelihood_scores(profile: Profile) -> tuple[str, ...]:
-    """Return the names of the scores that are defined for all rows with likelihoods; empty where there are none."""
-    if not profile.likelihoods.count:
-        return ()
-    if profile.single.count:
-        return ("acc",)
-    missing = {
-        "acc_mutual_info": profile.likelihoods.count - profile.alone.count,
-        "brier_score": profile.several_right.count,
-    }
-    return tuple(score.name for score in SCORES if not missing.get(score.name))
-
-
 def _has_overrides(options: Options) -> bool:
     """Whether the user wants rows scored otherwise than the file says."""
     return options.output_format is not None or any(value is not None for value in options.scoring.values())
@@ -103,16 +88,16 @@ def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
         return None
     first, *others = profile.told.values()
     if others:
-        others[0].place.error(
+        others[0][1].error(
             "instance", "extra_data", "helm_ext", "scoring",
             message="this row and those behind it are of another run, which scored otherwise than the first",
             hint="score the output of each run by itself",
             code="two-runs",
             is_integrity=True,
         )  # fmt: skip
-    assert first.earlier is not None
+    told, place = first
     overridden = options.scoring.get("metrics") is not None
-    earlier = read_earlier_run(first.earlier["scoring"], first.place, overridden=overridden)
+    earlier = read_earlier_run(told, place, overridden=overridden)
     return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
 
 
@@ -144,20 +129,7 @@ def make_plan(
     output_format = settings.output_format
     if earlier is not None and options.output_format is None:
         output_format = earlier.scoring.output_format
-    kind = FileKind(
-        method=method.name,
-        output_format=output_format,
-        # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
-        all_choice=profile.choice.count > 0
-        and profile.choice.count == profile.rows - profile.statuses["unscored"].count,
-        is_helm=profile.is_helm_output,
-        num_outputs=settings.num_outputs,
-        stops=profile.stops,
-        likelihoods=find_likelihood_scores(profile),
-        source=source,
-        is_measured=is_measured,
-        judge_stats=list_judge_stats(profile.judged),
-    )
+    kind = FileKind(method.name, output_format, settings.num_outputs, profile, source, is_measured=is_measured)
     if earlier is None:
         scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     elif _has_overrides(options):
@@ -167,7 +139,7 @@ def make_plan(
         scoring = earlier.scoring
     if (
         earlier is None
-        and profile.choice.count
+        and profile.find("choice").count
         and not profile.is_helm_output
         and not method.name.startswith("multiple_choice_separate")
     ):
@@ -188,7 +160,7 @@ def make_plan(
         demonstrations=wanted if can_run_live else 0,
         can_run_live=can_run_live,
         evaluated=profile.selected if is_whole else max(0, profile.selected - drawn),
-        cap=None if profile.helm.count else settings.max_eval_instances,
+        cap=None if profile.find("helm").count else settings.max_eval_instances,
     )
 
 
@@ -198,34 +170,34 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
     method = settings.method or _infer_method(settings, profile, problems)
-    if method != "generation" and profile.likelihoods.refuse(
+    if method != "generation" and profile.find("likelihoods").refuse(
         "likelihoods",
         message=f"rows with likelihoods are rows of method generation, and the method is {method}",
         hint='use "method": "generation"',
         code="likelihoods",
     ):
         return _Method("generation")
-    if method not in JOINT_METHODS or profile.helm.count:
+    if method not in JOINT_METHODS or profile.find("helm").count:
         return _Method(method)
-    row = profile.thoughts.row
-    if method == JOINT and row is not None:
+    thought = profile.thoughts.place
+    if method == JOINT and thought is not None:
         if is_argument:
-            row.place.warn(
+            thought.warn(
                 "instance", "chain_of_thought",
                 message=f"not rendered by method {JOINT}", hint=f"use {JOINT_COT}", code="unused-chain-of-thought",
             )  # fmt: skip
         else:
             method = JOINT_COT
-    fewer = profile.few_options.count
-    have = "one row has" if fewer == 1 else f"{fewer} rows have"
-    if profile.few_options.refuse(
+    fewer = profile.find("few_options")
+    have = "one row has" if fewer.count == 1 else f"{fewer.count} rows have"
+    if fewer.refuse(
         "instance", "references",
         message=f"method {method} needs two or more options, and {have} fewer",
         hint='use "method": "generation"',
         code="too-few-options",
     ):  # fmt: skip
         return _Method(method)
-    profile.unlabelled_option.refuse(
+    profile.find("unlabelled").refuse(
         "instance", "answer_mapping",
         message=f"method {method} shows every option with a label, and one has none",
         hint="map one label to each option",
@@ -238,7 +210,7 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
     except LabelError as error:
         odd = profile.label_sets.get(error.labels)
         if odd is not None:
-            odd.place.error("instance", message=error.message, hint=error.hint, code=error.code, is_integrity=True)
+            odd.error("instance", message=error.message, hint=error.hint, code=error.code, is_integrity=True)
         else:
             where = ("adapter_spec", "reference_prefix")
             problems.add(where, error.message, error.hint, code=error.code, kind=DatasetIntegrityError)
@@ -246,27 +218,26 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
 
 
 def _infer_method(settings: Settings, profile: Profile, problems: Problems) -> str:
-    if profile.chat_only.count == profile.rows:
+    chats, choices, in_text = profile.find("chat_only"), profile.find("choice"), profile.find("options_in_text")
+    if chats.count == profile.rows:
         return "chat"
-    row = profile.chat_only.row
-    if row is not None:
-        row.place.error(
+    if chats.place is not None:
+        chats.place.error(
             "instance", "input", "text",
             message="missing, and other rows have it",
             hint='give every row a text, or set "method": "chat" and give every row messages',
             code="missing-key",
         )  # fmt: skip
-    row = profile.choice.row
-    if profile.likelihoods.count:
+    if profile.find("likelihoods").count:
         return "generation"
-    if row is None or profile.choice.count < profile.rows or profile.few_options.count:
+    if choices.place is None or choices.count < profile.rows or profile.find("few_options").count:
         return "generation"
-    if profile.options_in_text.count == profile.rows:
+    if in_text.count == profile.rows:
         return "generation"
-    if profile.options_in_text.count:
+    if in_text.count:
         problems.warn(
             ("adapter_spec", "method"),
-            f"{profile.options_in_text.count} of {profile.rows} rows have their options in input.text, others have not",
+            f"{in_text.count} of {profile.rows} rows have their options in input.text, others have not",
             'set "method": "generation" or "multiple_choice_joint"',
             code="options-shown-twice",
         )
@@ -277,11 +248,11 @@ def _infer_method(settings: Settings, profile: Profile, problems: Problems) -> s
             encode_prefix(settings.text("reference_prefix"), sequence)
     except LabelError as error:
         why = error.message
-    if not why and profile.unlabelled_option.count:
+    if not why and profile.find("unlabelled").count:
         why, where = "not every option has a label", ["instance"]
     if not why:
         return JOINT
-    row.place.warn(
+    choices.place.warn(
         *where,
         message=f"method generation is used: {why}",
         hint="a model that is asked live is not shown the options: write them into input.text",
@@ -296,7 +267,7 @@ def request_decoding(plan: Plan, profile: Profile) -> Decoding:
     HELM's joint adapter asks for one completion whatever `num_outputs` is, and its own files are asked again so.
     """
     settings = plan.settings
-    is_ours = not profile.helm.count or profile.ours.count > 0
+    is_ours = not profile.find("helm").count or profile.find("ours").count > 0
     if plan.method in JOINT_METHODS and settings.num_outputs > 1 and is_ours:
         return {**settings.decoding, "num_completions": settings.num_outputs}
     return settings.decoding
@@ -316,11 +287,11 @@ def make_adapter_spec(plan: Plan, profile: Profile) -> AdapterSpec:
     given = settings.given
     if plan.method.startswith("multiple_choice_separate") and "output_suffix" not in given:
         texts["output_suffix"] = ""  # HELM scores the end of the prompt (get_multiple_choice_separate_adapter_spec)
-    if settings.max_train_instances == 0 and plan.method == "generation" and not profile.helm.count:
+    if settings.max_train_instances == 0 and plan.method == "generation" and not profile.find("helm").count:
         # The text holds the frame already, as in files with worked examples: it is given to the model as it is.
-        if profile.starts_doubled.count == profile.rows:
+        if profile.find("starts_doubled").count == profile.rows:
             texts["input_prefix"] = ""
-        if profile.ends_doubled.count == profile.rows:
+        if profile.find("ends_doubled").count == profile.rows:
             texts["input_suffix"] = texts["output_prefix"] = ""
     return AdapterSpec(
         method=plan.method,

@@ -1,35 +1,133 @@
-"""What the rows of a file are like, added up: small however many rows there are."""
+"""What the rows of a file are like, added up: small however many rows there are, the same wherever a file is cut."""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from helm_ext.errors import count, show
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
-from helm_ext.formats.request_states.recorded import Status
-from helm_ext.formats.request_states.tally import MOST_KEPT, First, Tally
+from helm_ext.formats.request_states.recorded import Status, tells_option
 from helm_ext.scoring.stops import StopCensus
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Judged, RunScoring
     from helm_ext.formats.request_states.reading import Place
-    from helm_ext.formats.request_states.rows import Lack, Row
+    from helm_ext.formats.request_states.rows import Row
 
+MOST_KEPT = 1_000
+"""Rows, texts and the like that are kept at most; what is beyond is counted."""
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
-
 _BETWEEN_SEGMENTS = ";,|\n；，、"
 
-_STATUSES: tuple[Status, ...] = ("ok", "not_run", "failed", "unscored", "too_long")
+Fact = Literal[
+    Status,
+    "choice",
+    "few_options",
+    "options_in_text",
+    "unlabelled",  # an option without a label
+    "chat_only",
+    "starts_doubled",  # its text begins with the input prefix already
+    "ends_doubled",  # its text ends with the output prefix already
+    "helm",
+    "ours",  # of the output of a run of ours
+    "likelihoods",  # recorded by log-probabilities of its options
+    "alone",  # with log-probabilities without the question
+    "several_right",  # with likelihoods, and several right options
+    "single",  # with likelihoods, and one option alone
+    "by_text",  # recorded by a text
+    "incomplete",  # requests about some options, and not all that the method asks about
+    "thought",
+    "with_stop",  # a right answer holds a stop sequence
+    "empty",  # a right answer is empty
+    "several_golds",  # several right answers, and no labels
+    "untagged",  # a single reference without tags
+    "nonfinite",
+    "unclustered",  # no value of the key that `cluster=` names
+]
+"""What may be true of a row. Statuses say what is recorded for it; of HELM's files, for all its states together."""
+
+
+class First:
+    """How often something was seen, and where first."""
+
+    __slots__ = ("count", "place")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.place: Place | None = None
+
+    def add(self, place: Place) -> None:
+        """Count a row."""
+        if self.place is None:
+            self.place = place
+        self.count += 1
+
+    def warn(
+        self, *where: str | int, message: str, one: str = "row has", hint: str = "", code: str, is_error: bool = False
+    ) -> None:
+        """Report them where the first one is, if there is one: how many have what the message goes on with."""
+        if self.place is not None:
+            said = f"{count(self.count, one, one.removesuffix(' has') + 's have')} {message}"
+            report = self.place.error if is_error else self.place.warn
+            report(*where, message=said, hint=hint, code=code)
+
+    def refuse(self, *where: str | int, message: str, hint: str, code: str) -> bool:
+        """Report an error at the first one, if there is one; return whether there is."""
+        if self.place is not None:
+            self.place.error(*where, message=message, hint=hint, code=code, is_integrity=True)
+        return self.place is not None
+
+    def merge(self, other: First) -> None:
+        """Add what another one has counted."""
+        self.count += other.count
+        places = [place for place in (self.place, other.place) if place is not None]
+        self.place = min(places, key=lambda place: place.number, default=None)
+
+
+class Tally:
+    """Something that is known of some rows which follow one another."""
+
+    def merge(self, other: Any) -> None:
+        """Add what is known of the rows that follow. Numbers are added up, and where one value stands, the first does.
+
+        So nothing may depend on where a file is cut: hashes are equal in every process, and counts have no order.
+        """
+        for name, mine in vars(self).items():
+            setattr(self, name, _join(mine, getattr(other, name)))
+
+
+def _join(mine: Any, theirs: Any) -> Any:
+    if isinstance(mine, Tally | First | StopCensus):
+        mine.merge(theirs)
+    elif isinstance(mine, Counter):
+        mine.update(theirs)
+    elif isinstance(mine, dict):
+        for key, value in theirs.items():
+            mine[key] = _join(mine[key], value) if key in mine else value
+    elif isinstance(mine, set):
+        mine |= theirs
+    elif isinstance(mine, array | bytearray):
+        mine.extend(theirs)
+    elif isinstance(mine, list):
+        mine.extend(theirs[: MOST_KEPT - len(mine)])
+    elif isinstance(mine, int) and not isinstance(mine, bool):
+        return mine + theirs
+    else:
+        return mine or theirs
+    return mine
 
 
 class Profile(Tally):
-    """Adds up rows: what a plan is made of. Small however many rows there are."""
+    """Adds up rows: what a plan is made of. No row is kept, but for where the first of each kind stands."""
 
     def __init__(self, settings: Settings) -> None:
         self.eval_splits = tuple(settings.eval_splits or _EVAL_SPLITS)
@@ -38,171 +136,145 @@ class Profile(Tally):
         self._output_prefix = settings.text("output_prefix").strip()
         self.rows = 0
         self.splits: Counter[str | None] = Counter()
-        self.choice = First()
-        self.few_options = First()
-        self.options_in_text = First()
-        self.chat_only = First()
-        self.starts_doubled = First()
-        """Rows whose text begins with the input prefix already."""
-        self.ends_doubled = First()
-        """Rows whose text ends with the output prefix already."""
-        self.helm = First()
-        self.ours = First()
-        """Rows of the output of a run of ours."""
-        self.told: dict[bytes, Row] = {}
+        self._facts: dict[tuple[Fact, str | None], First] = {}
+        """By fact and split."""
+        self.told: dict[bytes, tuple[RunScoring, Place]] = {}
         """Ways in which the run of ours scored that wrote the file, and the first row that says so: one, or several."""
         self.earlier_left_out = False
         """Whether there is a row that a run of ours left out."""
-        self.likelihoods = First()
-        """Rows that were recorded by log-probabilities of their options."""
-        self.alone = First()
-        """Those of them with log-probabilities without the question."""
-        self.several_right = First()
-        """Those of them with several right options."""
-        self.single = First()
-        """Those of them with one option alone."""
         self.judges: dict[str, set[str]] = {}
         """By criterion, the models that judged rows."""
-        self.scales: dict[str, dict[bytes, Row]] = {}
-        """By criterion, the scales of its judgements, as JSON, and the first row of each."""
-        self._thoughts, self._train_thoughts = First(), First()
-        self.label_sets: dict[tuple[str, ...], Row] = {}
-        self.unlabelled_option = First()
-        self.statuses: dict[Status, First] = {status: First() for status in _STATUSES}
-        """What is recorded for rows of an eval split."""
+        self.scales: dict[str, dict[bytes, tuple[Place, int]]] = {}
+        """By criterion, the scales of its judgements, as JSON, and of each the first one: its row and position."""
+        self.label_sets: dict[tuple[str, ...], Place] = {}
         stops = settings.given.get("stop_sequences") or ()
-        self.stops, self._train_stops = StopCensus(stops), StopCensus(stops)
-        """References of evaluated rows that hold a stop sequence."""
-        self.with_stop, self._train_with_stop = First(), First()
-        self._has_stops = bool(stops)
-        self.incomplete = First()
-        """Rows with requests about some options, and not all that the method asks about."""
-        self.requests: tuple[int, int] | None = None
-        """Of the first of them: how many are recorded with log-probabilities, and how many are needed."""
-        self.by_text = First()
-        """Evaluated rows that were recorded by a text."""
+        self._stops = {is_train: StopCensus(stops) for is_train in (False, True)} if stops else {}
+        self.missing_requests = ""
+        """Of the first incomplete row: how many of its requests can be used, and why others cannot."""
         self.used_labels: set[str] = set()
         """Labels of the file's own mapping that name an option of a row."""
-        self.lacking: dict[bool, list[tuple[Place, Lack]]] = {False: [], True: []}
-        """Rows without a correct reference, up to MOST_KEPT: whether of train rows, to those."""
+        self.lacking: dict[bool, list[tuple[Place, str]]] = {False: [], True: []}
+        """Rows without a correct reference, and why, up to MOST_KEPT: whether of train rows, to those."""
         self.lacking_rows = Counter[bool]()
-        self.untagged = First()
-        """Rows with a single reference without tags."""
-        self.nonfinite = First()
         self.nonfinite_numbers = 0
-        self.empty = {False: First(), True: First()}
-        """Rows with an empty right answer: whether of train rows, to those."""
-        self.several_golds = First()
-        """Rows without labels, and with several right answers."""
         self.holds_lists = False
-        """Whether one of those seems to hold several segments."""
-        self.unclustered = First()
-        """Rows without a value of the key that `cluster=` names."""
-        self.train_statuses: dict[Status, First] = {status: First() for status in _STATUSES}
+        """Whether one of several right answers seems to hold several segments."""
+
+    def note(self, fact: Fact, row: Row) -> None:
+        """Count a row of which this is true."""
+        found = self._facts.get((fact, row.split))
+        if found is None:
+            found = self._facts[fact, row.split] = First()
+        found.add(row.place)
+
+    def find(self, fact: Fact, splits: Iterable[str | None] | None = None) -> First:
+        """Return the rows of which this is true: of all splits, or of some."""
+        found = First()
+        for (name, split), rows in self._facts.items():
+            if name == fact and (splits is None or split in splits):
+                found.merge(rows)
+        return found
+
+    def find_status(self, status: Status) -> First:
+        """Return the rows that are evaluated for which this is recorded."""
+        return self.find(status, self._evaluated)
 
     def see_state(self, row: Row) -> None:
         """Look at a row of which a problem may have been reported, or a further state of HELM's about one row."""
         if row.labels_from == "file" and row.labels is not None:
             self.used_labels.update(row.labels)
-        if row.lack is not None:
+        if row.lack:
             is_train = row.split == "train"
             self.lacking_rows[is_train] += 1
             if len(self.lacking[is_train]) < MOST_KEPT:
                 self.lacking[is_train].append((row.place, row.lack))
         if row.is_untagged:
-            self.untagged.add(row)
+            self.note("untagged", row)
         if row.nonfinite:
-            self.nonfinite.add(row)
+            self.note("nonfinite", row)
             self.nonfinite_numbers += row.nonfinite
 
     def see(self, row: Row) -> None:
-        """Count a row. The row is not kept, but for the first of each kind. Written for speed: this runs once a row."""
+        """Count a row. Written for speed: this runs once a row."""
         self.rows += 1
         self.splits[row.split] += 1
-        instance, golds, is_train = row.instance, row.golds, row.split == "train"
+        instance, golds, note = row.instance, row.golds, self.note
         if row.is_choice:
-            self.choice.add(row)
+            note("choice", row)
         if len(row.references) < 2:
-            self.few_options.add(row)
+            note("few_options", row)
         text = instance["input"].get("text")
         if text is None:
-            self.chat_only.add(row)
+            note("chat_only", row)
         else:
             if self._input_prefix and text.lstrip().startswith(self._input_prefix):
-                self.starts_doubled.add(row)
+                note("starts_doubled", row)
             if self._output_prefix and text.rstrip().endswith(self._output_prefix):
-                self.ends_doubled.add(row)
+                note("ends_doubled", row)
         if row.labels is not None:
-            self._see_labels(row, text)
-        elif self._has_stops:
-            census = self._train_stops if is_train else self.stops
-            if sum(map(census.add, golds)):
-                (self._train_with_stop if is_train else self.with_stop).add(row)
-        if "" in golds:
-            self.empty[is_train].add(row)
-        if len(golds) > 1 and row.labels is None:
-            self.several_golds.add(row)
-            self.holds_lists = self.holds_lists or any(char in gold for gold in golds for char in _BETWEEN_SEGMENTS)
-        if row.cluster is None:
-            self.unclustered.add(row)
-        if row.likelihoods is not None:
-            self.likelihoods.add(row)
-            if row.likelihoods[0].get("alone") is not None:
-                self.alone.add(row)
+            self.label_sets.setdefault(tuple(row.labels), row.place)
+            if row.labels_from != "prefix" and len({*row.labels.values()}) < len(row.references):
+                note("unlabelled", row)
+            if text is not None and self._is_method_open and _has_options(text, row):
+                note("options_in_text", row)
+        else:
+            if self._stops and sum(map(self._stops[row.split == "train"].add, golds)):
+                note("with_stop", row)
             if len(golds) > 1:
-                self.several_right.add(row)
+                note("several_golds", row)
+                self.holds_lists = self.holds_lists or any(char in gold for gold in golds for char in _BETWEEN_SEGMENTS)
+        if "" in golds:
+            note("empty", row)
+        if row.cluster is None:
+            note("unclustered", row)
+        if row.likelihoods is not None:
+            note("likelihoods", row)
+            if row.likelihoods[0].get("alone") is not None:
+                note("alone", row)
+            if len(golds) > 1:
+                note("several_right", row)
             if len(row.likelihoods) == 1:
-                self.single.add(row)
-        elif not is_train and row.found[0][1] is not None:
-            self.by_text.add(row)
-        for judgement in row.judgements or ():
+                note("single", row)
+        elif row.found[0][1] is not None:
+            note("by_text", row)
+        for number, judgement in enumerate(row.judgements or ()):
             judges = self.judges.setdefault(judgement.criterion, set())
             if judgement.kind == "model":
                 judges.add(judgement.by)
             scale = msgspec.json.encode(judgement.scale)
-            self.scales.setdefault(judgement.criterion, {}).setdefault(scale, row)
+            self.scales.setdefault(judgement.criterion, {}).setdefault(scale, (row.place, number))
         if row.is_helm:
-            self.helm.add(row)
+            note("helm", row)
             if EXTRA_KEY in (instance.get("extra_data") or ()):
-                self.ours.add(row)
-                self.earlier_left_out |= row.earlier is not None and "left_out" in row.earlier
-                if row.earlier is not None and "scoring" in row.earlier:
-                    self.told.setdefault(_without_facts(row.earlier["scoring"]), row)
+                note("ours", row)
+                if row.earlier is not None:
+                    self.earlier_left_out |= "left_out" in row.earlier
+                    if (told := row.earlier.get("scoring")) is not None:
+                        self.told.setdefault(_without_facts(told), (told, row.place))
         if instance.get("chain_of_thought"):
-            self._thoughts.add(row)
-            if is_train:
-                self._train_thoughts.add(row)
+            note("thought", row)
 
     def see_status(self, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
         """Count what is recorded for a row (for HELM's files, for all its states together).
 
         `requests`: how many are recorded with log-probabilities, and how many are needed, where those are too few.
         """
+        self.note(status, row)
         if requests is not None:
-            self.requests = self.requests or requests
-            self.incomplete.add(row)
-        if row.split == "train":
-            self.train_statuses[status].add(row)
-        elif (row.split or "test") in self.eval_splits:
-            self.statuses[status].add(row)
+            self.note("incomplete", row)
+            there, needed = requests
+            self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded{_explain(row)}"
 
-    def settle(self) -> None:
-        """Finish counting: what train rows are is known only when all rows are."""
-        if self.is_differentiated:
-            return
-        self.stops.merge(self._train_stops)
-        self.with_stop.merge(self._train_with_stop)
-        if "test" in self.eval_splits:
-            for status, first in self.train_statuses.items():
-                self.statuses[status].merge(first)
-
-    def _see_labels(self, row: Row, text: str | None) -> None:
-        assert row.labels is not None
-        self.label_sets.setdefault(tuple(row.labels), row)
-        if row.labels_from != "prefix" and len({*row.labels.values()}) < len(row.references):
-            self.unlabelled_option.add(row)
-        if text is not None and self._is_method_open and _has_options(text, row):
-            self.options_in_text.add(row)
+    @property
+    def stops(self) -> StopCensus:
+        """The references of rows to score that hold stop sequences."""
+        found = StopCensus(())
+        for is_train, census in self._stops.items():
+            if not is_train:
+                found = census
+            elif not self.is_differentiated:
+                found.merge(census)
+        return found
 
     @property
     def judged(self) -> dict[str, Judged]:
@@ -216,17 +288,17 @@ class Profile(Tally):
     @property
     def thoughts(self) -> First:
         """Rows with a chain of thought that may be demonstrations."""
-        return self._train_thoughts if self.is_differentiated else self._thoughts
+        return self.find("thought", ("train",) if self.is_differentiated else None)
 
     @property
     def is_recorded(self) -> bool:
         """Whether the file is a recorded one: at least one row has a usable result, or an answer without a score."""
-        return self.statuses["ok"].count > 0 or self.statuses["unscored"].count > 0
+        return self.find_status("ok").count > 0 or self.find_status("unscored").count > 0
 
     @property
     def is_helm_output(self) -> bool:
         """Whether the file is the output of a run of HELM without this package, to be scored as HELM does."""
-        return self.helm.count == self.rows and not self.ours.count
+        return self.find("helm").count == self.rows and not self.find("ours").count
 
     @property
     def is_differentiated(self) -> bool:
@@ -234,20 +306,47 @@ class Profile(Tally):
 
         Rows without a split are evaluated if others are train rows.
         """
-        return self.splits["train"] > 0 and any(number for split, number in self.splits.items() if split != "train")
+        return 0 < self.splits["train"] < self.rows
+
+    @property
+    def to_score(self) -> list[str | None]:
+        """The splits of rows that are no demonstrations, evaluated or not."""
+        return [split for split in self.splits if split != "train" or not self.is_differentiated]
+
+    @property
+    def _evaluated(self) -> list[str | None]:
+        """The splits of rows that are evaluated: those without one are test rows."""
+        return [split for split in self.to_score if _as_evaluated(split) in self.eval_splits]
 
     @property
     def selected(self) -> int:
         """How many rows are of a split that is evaluated, those included that may be drawn as demonstrations."""
-        train = 0 if self.is_differentiated else self.splits["train"]
-        numbers = {"test": self.splits["test"] + self.splits[None] + train, "valid": self.splits["valid"]}
-        return sum(numbers[split] for split in self.eval_splits)
+        return sum(self.splits[split] for split in self._evaluated)
+
+
+def _as_evaluated(split: str | None) -> str:
+    return "test" if split in (None, "train") else split
 
 
 def _without_facts(told: RunScoring) -> bytes:
     """Return how rows are scored, without what is of the rows of a run rather than of the way of scoring."""
     args = {key: value for key, value in told["args"].items() if key not in ("attributes", "judged", "source")}
     return canonical_json([told["class_name"], args, told["main_metric"]])
+
+
+def _explain(row: Row) -> str:
+    """Return which tokens of a row do not end with the option that was asked about, if such are the reason."""
+    options = row.options
+    for _, state in row.found:
+        index = state.get("reference_index") if state is not None else None
+        if state is None or index is None or tells_option(state, options):
+            continue
+        if not 0 <= index < len(options):
+            return f"; reference_index {index} is none of its {count(len(options), 'reference')}"
+        text = "".join(token["text"] for token in state["result"]["completions"][0].get("tokens") or ())
+        if text and not text.strip().endswith(options[index].strip()):
+            return f"; those of option {show(options[index])} end with {show(text[-40:])}"
+    return ""
 
 
 def _has_options(text: str, row: Row) -> bool:

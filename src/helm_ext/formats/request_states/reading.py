@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -222,7 +223,8 @@ class FileReader(LineReader):
             self._lines = itertools.chain([(self._header_line, files.canonical_json(value))], lines)
         elif not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'
-            problems.add((), message, _header_hint(value), code="wrong-type", line=self._header_line)
+            hint = 'write {"adapter_spec": {...}} on it, and {"instance": {...}} for a row on each further line'
+            problems.add((), message, hint, code="wrong-type", line=self._header_line)
             if isinstance(value, dict):  # a file of another kind: there is nothing to say of its further lines
                 self._lines = ()
         else:
@@ -291,12 +293,6 @@ def _is_header(value: dict[str, Any]) -> bool:
     return "adapter_spec" in value or any(did_you_mean(key, ("adapter_spec",)) for key in value)
 
 
-def _header_hint(value: Any) -> str:
-    if isinstance(value, dict) and {"messages", "expected"} <= set(value):
-        return "records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
-    return 'write {"adapter_spec": {...}} on the first line, and {"instance": {...}} for a row on each further line'
-
-
 def open_file(path: str | FilePath, problems: Problems) -> Reader:
     """Open a file of either spelling. Raises DatasetError when nothing of it can be read."""
     return FileReader(path, problems) if _is_json_lines(path) else _Document(path, problems)
@@ -339,3 +335,34 @@ def _is_document(path: str | FilePath) -> bool:
         return isinstance(files.parse_json(files.read_source(path).data, str(path), allow_nan=True), dict)
     except DatasetError:
         return False
+
+
+_RECORDED = "recorded/"
+
+
+def read_model(path: str) -> str:
+    """Return the X of the `recorded/X` that every row names; "" where one names none, or two differ.
+
+    The names of live models do not count: a file with requests may have been written before anybody answered them.
+    What is wrong with the file, its reader says later.
+    """
+    found = ""
+    with contextlib.suppress(DatasetError):
+        reader = open_file(path, Problems(path))
+        try:
+            for state in reader.states():
+                name = _name_model(state.value)
+                if not name or (found and name != found):
+                    return ""
+                found = name
+        finally:
+            reader.close()
+    return found
+
+
+def _name_model(row: Any) -> str:
+    """Return the recorded model that a row names, without the prefix: its deployment has an organization's name too."""
+    request = row.get("request") if isinstance(row, dict) else None
+    named = [request.get(key) for key in ("model_deployment", "model")] if isinstance(request, dict) else []
+    recorded = [name for name in named if isinstance(name, str) and name.startswith(_RECORDED)]
+    return recorded[0].removeprefix(_RECORDED) if recorded else ""

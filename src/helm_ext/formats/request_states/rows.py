@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.formats.request_states import shapes
-from helm_ext.formats.request_states.attributes import read_attributes, read_cluster
-from helm_ext.formats.request_states.checking import known_keys, near_key, read_state
-from helm_ext.formats.request_states.earlier import EarlierRow, read_earlier_row
+from helm_ext.formats.request_states.checking import known_keys, read_state
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
-from helm_ext.formats.request_states.likelihoods import read_likelihoods, settle_completion
+from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
+    EarlierRow,
     Status,
     drop_nonfinite,
     find_result,
     is_helm_state,
+    read_earlier_row,
+    read_likelihoods,
     read_recorded,
+    settle_completion,
 )
-from helm_ext.formats.request_states.row_labels import LabelReader, LabelsFrom
 from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
@@ -33,21 +33,10 @@ CORRECT = "correct"
 
 HELM_SPLITS = frozenset(SPLITS.values())
 
-_SPLIT_NAMES = "known: train, test, valid (validation, dev)"
-_NEAR_NAME = 0.75
-"""Of difflib, so that a guess is a slip of the fingers: `tset` is near `test`, `eval` is not near `valid`."""
-
 _IN_STATE = known_keys(shapes.StateShape)
 _IN_INSTANCE = known_keys(shapes.InstanceShape)
 _IN_INPUT = known_keys(shapes.InputShape)
 _IN_REFERENCE = known_keys(shapes.ReferenceShape)
-
-
-class Lack(NamedTuple):
-    """Why a row has no correct reference, in words."""
-
-    message: str
-    hint: str
 
 
 _NOWHERE = Place(Problems(), 0, None, ())
@@ -94,7 +83,7 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     is_choice: bool = False
     nonfinite: int = 0
     """How many of its numbers are NaN or infinite; they were made None."""
-    lack: Lack | None = None
+    lack: str = ""
     """Why no reference is correct, if none is."""
     is_right: bool = True
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
@@ -184,7 +173,7 @@ class RowReader:
         if given.get("text") is None or self.settings.method == "chat":
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
-        is_untagged, lack = False, None
+        is_untagged, lack = False, ""
         if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.settings.is_measured:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
@@ -208,8 +197,8 @@ class RowReader:
         if not is_plain and value.get("source_scores"):
             self._take_source_scores(state, value["source_scores"])
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
-        attributes = read_attributes(value, self.settings.by, place) or None
-        cluster = read_cluster(value, self.settings.cluster, place)
+        attributes = _read_attributes(value, self.settings.by, place) or None
+        cluster = _read_cluster(value, self.settings.cluster, place)
         left_out: Status | None = None
         judgements = None if is_plain and earlier is None else _read_judgements(value, earlier, place)
         if earlier is not None:
@@ -281,7 +270,9 @@ class RowReader:
                     code="missing-key",
                 )  # fmt: skip
         elif given.get("text") is None and (method is not None or not messages):
-            hint = 'messages are sent by "method": "chat"' if messages else _text_hint(given)
+            texts = [key for key, value in given.items() if isinstance(value, str)]
+            hint = f"{texts[0]!r} is there: write 'text'" if len(texts) == 1 else ""
+            hint = 'messages are sent by "method": "chat"' if messages else hint
             place.error("instance", "input", "text", message="missing", hint=hint, code="missing-key")
 
 
@@ -333,8 +324,7 @@ def _read_split(instance: Mapping[str, Any], references: Sequence[Mapping[str, A
     for where, name in names.items():
         known = read_split(name)
         if known is None:
-            near = difflib.get_close_matches(name.strip().lower(), SPLITS, n=1, cutoff=_NEAR_NAME)
-            hint = f"did you mean {near[0]!r}?" if near else _SPLIT_NAMES
+            hint = did_you_mean(name.strip(), SPLITS) or "known: train, test, valid (validation, dev)"
             place.error("instance", *where, message=f"unknown split {show(name)}", hint=hint, code="unknown-split")
         elif split is not None and known != split:
             place.error(
@@ -362,27 +352,68 @@ def _check_results(value: Mapping[str, Any], place: Place) -> None:
         )
 
 
-_NO_TAG = Lack("no reference is tagged correct", 'add "tags": ["correct"] to the right one')
-_A_REFERENCE = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
-
-
-def _find_lack(instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> Lack:
+def _find_lack(instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> str:
+    """Return why no reference of a row is correct."""
     if not references:
-        near = near_key("references", instance)
         state = "missing" if instance.get("references") is None else "empty"
-        return Lack(f"{state}, so there is nothing to compare an answer with", near or _A_REFERENCE)
-    tags = dict.fromkeys(tag for reference in references for tag in reference.get("tags") or ())
-    if not tags:
-        return _NO_TAG
-    near_tags = difflib.get_close_matches(CORRECT, [tag.strip().lower() for tag in tags], n=1, cutoff=_NEAR_NAME)
-    found = ", ".join(show(tag) for tag in list(tags)[:3]) + (", ..." if len(tags) > 3 else "")
-    return Lack(
-        f"{_NO_TAG.message}; there {'is' if len(tags) == 1 else 'are'} {found}",
-        'the tag is spelt exactly "correct"' if near_tags else _NO_TAG.hint,
-    )
+        return f"{state}, so there is nothing to compare an answer with"
+    tags = [*dict.fromkeys(tag for reference in references for tag in reference.get("tags") or ())]
+    more = ", ..." if len(tags) > 3 else ""
+    return "no reference is tagged correct" + (f", but {', '.join(map(show, tags[:3]))}{more}" if tags else "")
 
 
-def _text_hint(given: Mapping[str, Any]) -> str:
-    """Return where the text of an input may be that has none."""
-    texts = [key for key, value in given.items() if isinstance(value, str)]
-    return near_key("text", given) or (f"{texts[0]!r} is there: write 'text'" if len(texts) == 1 else "")
+# What reports group a row by: `by=subject+level`
+
+_BY_HINT = "by= names keys whose values are texts, numbers, true or false"
+_LONGEST_HEADING = 100
+"""Characters of a value: it becomes part of the name of a stat, and a heading on a page."""
+
+
+def _read_attributes(state: Mapping[str, Any], names: Sequence[str], place: Place) -> dict[str, str]:
+    """Return the row's value of each name that it has one of; what cannot be grouped by is reported at its place.
+
+    A name is a key of the instance's `extra_data`, of the instance, or of the state, the nearest first, or a path with
+    dots: `metadata.subject`. null is no value.
+    """
+    found = {}
+    for name in names:
+        value = _read_value(state, name, "by", _BY_HINT, place)
+        text = str(value).lower() if isinstance(value, bool) else str("" if value is None else value).strip()
+        if len(text) > _LONGEST_HEADING:
+            message = f"by={name}: {show(value)} is too long a heading"
+            place.error("instance", name, message=message, hint=_BY_HINT, code="by")
+        elif text:
+            found[name] = text
+    return found
+
+
+def _read_cluster(state: Mapping[str, Any], name: str | None, place: Place) -> str | None:
+    """Return the row's value of the key that names what it belongs to, found as those of `_read_attributes` are.
+
+    It may be of any length: it is never shown.
+    """
+    value = None if name is None else _read_value(state, name, "cluster", "its values are texts or numbers", place)
+    return None if value is None else str(value)
+
+
+def _read_value(state: Mapping[str, Any], name: str, argument: str, hint: str, place: Place) -> str | float | None:
+    """Return a value that is a text, a number, true or false; report any other."""
+    instance = state["instance"]
+    for holder in (instance.get("extra_data") or {}, instance, state):
+        value = _find_value(holder, name)
+        if value is not None:
+            if isinstance(value, str | int | float):
+                return value
+            place.error("instance", name, message=f"{argument}={name}: got {show(value)}", hint=hint, code=argument)
+            break
+    return None
+
+
+def _find_value(holder: Any, name: str) -> Any:
+    """Return the value of a key, or of a path of keys; None where there is none."""
+    if not isinstance(holder, Mapping):
+        return None
+    if name in holder:
+        return holder[name]
+    key, dot, rest = name.partition(".")
+    return _find_value(holder.get(key), rest) if dot else None

@@ -4,47 +4,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring, Source
 from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
-from helm_ext.scoring.stops import StopCensus
+from helm_ext.scoring.stat_names import list_judge_stats
 from helm_ext.scoring.tokens import load_tokenizer
+
+if TYPE_CHECKING:
+    from helm_ext.formats.request_states.profile import Profile
 
 _PATTERNS = ("extract", "extract_all")
 
 _SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
 
-@dataclass(frozen=True, kw_only=True)
 class FileKind:
     """What of a file decides how it is scored where it does not say so."""
 
-    method: str
-    output_format: Literal["string", "list"]
-    all_choice: bool
-    """Whether all rows are multiple choice."""
-    is_helm: bool
-    """Whether the file is the output of a run of HELM without this package."""
-    num_outputs: int
-    stops: StopCensus
-    """The references of evaluated rows that hold stop sequences."""
-    likelihoods: tuple[str, ...] = ()
-    """Where rows were recorded by log-probabilities: the scores of these that are defined for all rows."""
-    source: Source | None = None
-    """Where another tool's file comes from, with the scores that it gave."""
-    is_measured: bool = True
-    """Whether anything is measured beside those."""
-    judge_stats: Sequence[str] = ()
-    """The scores of judges."""
+    def __init__(
+        self,
+        method: str,
+        output_format: Literal["string", "list"],
+        num_outputs: int,
+        profile: Profile,
+        source: Source | None,
+        *,
+        is_measured: bool,
+    ) -> None:
+        """`source`, `is_measured`: of the file's `Reader`."""
+        self.method, self.output_format, self.num_outputs = method, output_format, num_outputs
+        self.source, self.is_measured = source, is_measured
+        choices = profile.find("choice").count
+        # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
+        self.all_choice = 0 < choices == profile.rows - profile.find_status("unscored").count
+        self.is_helm, self.stops = profile.is_helm_output, profile.stops
+        self.likelihoods = _find_likelihood_scores(profile)
+        """Where rows were recorded by log-probabilities: the scores of these that are defined for all rows."""
+        self.judge_stats = list_judge_stats(profile.judged)
 
 
-def default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
+def _find_likelihood_scores(profile: Profile) -> tuple[str, ...]:
+    """Return the names of the scores that are defined for all rows with likelihoods; empty where there are none."""
+    if not profile.find("likelihoods").count:
+        return ()
+    if profile.find("single").count:
+        return ("acc",)
+    missing = {
+        "acc_mutual_info": profile.find("likelihoods").count - profile.find("alone").count,
+        "brier_score": profile.find("several_right").count,
+    }
+    return tuple(score.name for score in LIKELIHOOD_SCORES if not missing.get(score.name))
+
+
+def _default_metrics(kind: FileKind) -> tuple[tuple[str, ...], str]:
     """Return the metrics and the main metric for a kind of file.
 
     Short answers: equal in the normal form; HELM's own files keep HELM's metric. Options: the option chosen is right.
@@ -80,7 +97,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         return (key,) if overrides.get(key) is not None else ("scoring", key)
 
     has_tokenizer = "score_tokenizer" in chosen
-    metrics, main = default_metrics(kind)
+    metrics, main = _default_metrics(kind)
     if "metrics" in chosen and (chosen["metrics"] or kind.is_measured):
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
         _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods, has_tokenizer)

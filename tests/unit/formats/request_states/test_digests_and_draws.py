@@ -10,7 +10,6 @@ from request_states_files import answered, choice, draw_order, problems, split_r
 
 from helm_ext.evalset import RowExtra, row_extra
 from helm_ext.formats.request_states import load
-from helm_ext.formats.request_states.profile import _follows_label
 
 ROWS = [state("What is 1 plus 1?", "2", id="a"), choice("Which is red?", ["blood", "grass"], id="b")]
 MAPPING = {"A": "blood", "B": "grass"}
@@ -79,11 +78,6 @@ def test_rows_are_drawn_by_a_keyed_hash_of_id_and_text(seed):
     assert draw_order(rows, seed) == [rows[place] for place in order_by_hand(contents, seed)]
 
 
-def test_rows_without_an_id_are_drawn_by_their_text():
-    rows = [row(None, f"What is {number}?") for number in range(20)]
-    assert draw_order(rows, 1) == [rows[p] for p in order_by_hand([f"None\0What is {n}?" for n in range(20)], 1)]
-
-
 def test_conversations_are_drawn_by_their_messages_whatever_the_order_of_their_keys():
     messages = [{"role": "user", "content": f"What is {number}?"} for number in range(20)]
     rows = [row(f"n{number}", None) for number in range(20)]
@@ -101,24 +95,6 @@ def test_the_order_of_the_file_does_not_count():
 
 
 # What a text shows already
-
-
-@pytest.mark.parametrize(
-    ("text", "follows"),
-    [
-        ("A. red", True),
-        ("red. A. red or red", True),  # not the first, not the last
-        ("(A) red", True),
-        ("A: red", True),
-        ("red or red", False),
-        ("B. red", False),
-        ("A. dark red", False),
-        ("A red", True),
-        ("no colour", False),
-    ],
-)
-def test_an_option_behind_its_label(text, follows):
-    assert _follows_label("red", "A", text) is follows
 
 
 # What rides along

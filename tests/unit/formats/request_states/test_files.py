@@ -3,16 +3,15 @@
 import gzip
 import hashlib
 import json
-import pickle
 import random
 from pathlib import Path
 
 import pytest
 import zstandard
 from helm.common.general import asdict_without_nones
-from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+from request_states_files import answered, choice, codes, errors, problems, split_rows, state, write
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError
+from helm_ext.errors import DatasetError
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states.checking import json_schema
 
@@ -77,10 +76,6 @@ class TestForms:
         assert (evalset.name, len(evalset.instances)) == ("rivers", 6)
         assert evalset.digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
-    def test_json_lines_under_another_name(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", self.ROWS).rename(tmp_path / "a.json")
-        assert len(load(path).instances) == 6
-
     def test_an_object_under_the_name_of_json_lines(self, tmp_path):
         for indent in (None, 1):
             path = tmp_path / "a.jsonl"
@@ -88,11 +83,6 @@ class TestForms:
                 json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": self.ROWS}, indent=indent)
             )
             assert len(load(path).instances) == 6
-
-    def test_blank_lines_and_windows_line_ends(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", self.ROWS)
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n\r\n"))
-        assert len(load(path).instances) == 6
 
     @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
     def test_a_byte_order_mark_is_a_warning(self, tmp_path, name):
@@ -109,19 +99,6 @@ class TestForms:
         assert load(write(tmp_path / "a.b.json", self.ROWS)).name == "a.b"
         assert evalset.format == "adapter_spec"
         assert evalset.counts == {"rows": 6, "train": 2, "eval": 4, "recorded": 4, "not_run": 0, "failed": 0}
-
-    def test_a_schema_key_is_for_editors(self, tmp_path):
-        assert load(write(tmp_path / "a.json", self.ROWS, **{"$schema": "x.json"})).name == "a"
-
-    def test_comments_are_one_warning(self, tmp_path):
-        path = write(tmp_path / "a.json", self.ROWS)
-        path.write_text("// my file\n" + path.read_text())
-        (warning,) = [problem for problem in problems(path) if problem.code == "relaxed-json"]
-        assert str(warning) == (
-            f"{path}:1: not strict JSON (not JSON: a value is expected here (column 1)); read without its comments and trailing "
-            "commas\n  hint: remove them, for other tools"
-        )
-        assert load(path).warnings[0] == warning
 
     @pytest.mark.parametrize(
         "first", ['{"adapter_spec": {', "{", '{"adapter_spec": {"max_train_instances": 0}, "request_']
@@ -189,97 +166,17 @@ class TestNumbersThatAreNone:
         assert warning.severity == "warning"
         assert warning.location.line == (3 if name == "a.jsonl" else lines[1] - 1)  # the brace before it
 
-    def test_beyond_the_range_of_a_float(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", [answered(state(), "4", request_time=12345.5)])
-        path.write_text(path.read_text().replace("12345.5", "1e999"))
-        (instance,) = load(path).instances
-        assert instance.extra_data["helm_ext"]["recorded"]["states"][0]["result"]["request_time"] is None
-        (warning,) = [problem for problem in problems(path) if problem.code == "not-finite"]
-        assert warning.message == "1 number in 1 row is NaN or infinite; treated as not recorded"
 
-    def test_in_a_text_they_are_words(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", [answered(state("Is NaN a number?"), "NaN, null, Infinity")])
-        assert "not-finite" not in codes(path)
-        (instance,) = load(path).instances
-        (found,) = instance.extra_data["helm_ext"]["recorded"]["states"]
-        assert found["result"]["completions"][0]["text"] == "NaN, null, Infinity"
-
-
-LAYOUT = (
-    '  hint: write {"adapter_spec": {...}} on the first line, and {"instance": {...}} for a row on each further line'
-)
+LAYOUT = '  hint: write {"adapter_spec": {...}} on it, and {"instance": {...}} for a row on each further line'
 
 
 class TestBadFiles:
-    @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-    def test_nested_too_deeply(self, tmp_path, name):
-        def nested(levels):
-            value = 1
-            for _ in range(levels):
-                value = {"deeper": value}
-            return value
-
-        path = write(tmp_path / name, [answered(state(extra=nested(600)), "4")])
-        (found,) = errors(path)
-        assert found.split(": ", 1)[1].startswith("objects and lists are nested more than 254 levels deep")
-        assert int(found.split(":")[0]) > 1
-        evalset = load(write(tmp_path / name, [answered(state(extra=nested(240)), "4")]))
-        plain = asdict_without_nones(evalset.instances[0])
-        assert json.loads(json.dumps(plain, indent=2)) == plain
-
-    def test_an_object_without_rows(self, tmp_path):
-        path = tmp_path / "x.json"
-        path.write_text('{"adapter_spec": {}}')
-        assert errors(path) == ["1: request_states: missing"]
-
     def test_lines_of_another_kind(self, tmp_path):
         path = tmp_path / "x.jsonl"
-        record = {"id": "1", "messages": [{"role": "user", "content": "a"}], "expected": "b"}
-        path.write_text(f"{json.dumps(record)}\n{json.dumps(record)}\n")
-        (found,) = errors(path)
-        assert found.startswith('1: the first line must be {"adapter_spec": ...}, got {"id": "1", "messages":')
-        assert found.endswith(
-            "\n  hint: records with messages and expected are an Innodata dataset: pack them with `helm-ext hub pack`"
-        )
         path.write_text('{"question": "a"}\n{"question": "b"}\n')
         assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got {"question": "a"}\n' + LAYOUT]
         path.write_text('{"adaptor_spec": {}}\n{"question": "b"}\n')
         assert "1: adaptor_spec: unknown key\n  hint: did you mean 'adapter_spec' or 'annotator_specs'?" in errors(path)
-
-    def test_missing(self, tmp_path):
-        with pytest.raises(DatasetNotFoundError, match="no such file"):
-            load(tmp_path / "x.json")
-        assert codes(tmp_path / "x.json") == ["not-found"]
-
-    def test_a_folder(self, tmp_path):
-        assert errors(tmp_path) == [" this is a folder, not a file\n  hint: name the file inside it"]
-
-    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-    def test_zero_bytes(self, tmp_path, name):
-        (tmp_path / name).write_bytes(b"")
-        assert errors(tmp_path / name) == [" the file is empty (0 bytes)"]
-
-    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-    def test_not_json(self, tmp_path, name):
-        (tmp_path / name).write_text("hello\nworld\n")
-        assert errors(tmp_path / name)[0] == "1: not JSON: a value is expected here (column 1)"
-
-    def test_broken_json_keeps_the_strict_position(self, tmp_path):
-        (tmp_path / "x.json").write_text('{"adapter_spec": {},\n "request_states": [}')
-        assert errors(tmp_path / "x.json") == ["2: not JSON: a value is expected here (column 21)"]
-
-    def test_not_utf8(self, tmp_path):
-        (tmp_path / "x.json").write_bytes('{"adapter_spec": {},\n "request_states": ["é"]}'.encode("latin-1"))
-        assert errors(tmp_path / "x.json") == [
-            '2: not UTF-8: byte 0xe9 at column 22\n  hint: save the file as UTF-8; in cp1252 it reads "tates\\": [\\"é\\"]}"'
-        ]
-
-    def test_not_utf8_in_one_line(self, tmp_path):
-        path = write(tmp_path / "x.jsonl", split_rows(2))
-        path.write_bytes(path.read_bytes() + b'"\xff"\n')
-        assert errors(path) == [
-            '4: not UTF-8: byte 0xff at column 2\n  hint: save the file as UTF-8; in cp1252 it reads "\\"ÿ\\""'
-        ]
 
     def test_doubled_key(self, tmp_path):
         path = write(tmp_path / "x.json", split_rows(2))
@@ -288,21 +185,6 @@ class TestBadFiles:
         lines = write(tmp_path / "x.jsonl", split_rows(2))
         lines.write_text(lines.read_text().replace('"id": "n1"', '"id": "n1", "id": "n2"'))
         assert errors(lines) == ['3: the key "id" is given twice in one object\n  hint: remove one of the two']
-
-    def test_truncated_compression_after_good_lines(self, tmp_path):
-        data = gzip.compress(write(tmp_path / "x.jsonl", split_rows(3_000)).read_bytes(), mtime=0)
-        path = tmp_path / "y.jsonl.gz"
-        path.write_bytes(data[:-2_000])
-        assert errors(path) == [
-            " the compressed data is truncated\n  hint: the file was not copied or written completely"
-        ]
-
-    def test_truncated_before_the_first_line(self, tmp_path):
-        path = tmp_path / "y.jsonl.gz"
-        path.write_bytes(gzip.compress(b"x" * 100)[:15])
-        assert errors(path) == [
-            " the compressed data is truncated\n  hint: the file was not copied or written completely"
-        ]
 
     @pytest.mark.parametrize("value", [[], 3, "x"])
     def test_no_object(self, tmp_path, value):
@@ -444,22 +326,10 @@ class TestWrongValues:
                 'request_states[0].instance.input.text: expected a string, got 42\n  hint: write "42" in quotes',
             ),
             (
-                {"instance": {"input": "Hi"}},
-                'request_states[0].instance.input: expected an object, got "Hi"\n  hint: write {"text": "Hi"}',
-            ),
-            (
-                {"instance": {"input": {"text": "x"}, "references": [{"output": "y"}]}},
-                'request_states[0].instance.references[0].output: expected an object, got "y"\n  hint: write {"text": "y"}',
-            ),
-            (
                 {"instance": {"input": {"text": "x"}, "references": [{"output": {"text": "y"}, "tags": "correct"}]}},
                 'request_states[0].instance.references[0].tags: expected a list, got "correct"\n  hint: write ["correct"]',
             ),
             (state(id=True), "request_states[0].instance.id: expected a whole number or a string, got true"),
-            (
-                state(id={"int": 1}),
-                'request_states[0].instance.id: expected a whole number or a string, got {"int": 1}',
-            ),
             (
                 {**state(), "answer_mapping": {"A": 1.5}},
                 "request_states[0].answer_mapping.A: expected a string or a whole number, got 1.5",
@@ -472,31 +342,12 @@ class TestWrongValues:
                 {**state(), "request_mode": "x"},
                 'request_states[0].request_mode: expected "original" or "calibration", got "x"',
             ),
-            (
-                {"instance": {"input": {"text": None}, "references": [reference("x", correct=True)]}},
-                "request_states[0].instance.input.text: missing",
-            ),
-            (
-                {"instance": {"input": {"text": "x"}, "references": [reference("x")] * 2}},
-                'request_states[0].instance.references: no reference is tagged correct\n  hint: add "tags": ["correct"] to the right one',
-            ),
-            (
-                {"instance": {"input": {"text": "x"}}},
-                (
-                    "request_states[0].instance.references: missing, so there is nothing to compare an answer with\n"
-                    '  hint: write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
-                ),
-            ),
         ],
     )
     def test_rows(self, tmp_path, row, expected):
         (error,) = errors(write(tmp_path / "x.json", [row, state("Other?", split="test")]))
         assert error.split(": ", 1)[1] == expected
         assert error.split(":", 1)[0].isdecimal()
-
-    def test_long_values_are_cut(self, tmp_path):
-        (error,) = self.check(tmp_path, row=state(split={"x": "y" * 500}))
-        assert len(error) < 200
 
     def test_each_wrong_place_of_a_row_is_reported(self, tmp_path):
         row = {"instance": {"input": {"text": 1}, "references": [{"tags": [2]}], "split": 3}, "request": 4}
@@ -507,13 +358,6 @@ class TestWrongValues:
             "request_states[0].instance.split",
             "request_states[0].request",
         ]
-
-    def test_classes_of_errors(self, tmp_path):
-        with pytest.raises(DatasetSchemaError):
-            load(write(tmp_path / "x.json", [state(42)]))
-        with pytest.raises(DatasetIntegrityError) as error:
-            load(write(tmp_path / "x.json", [state(), {"instance": {"input": {"text": "x"}}}]))
-        assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
 
     def test_very_many_problems_are_counted(self, tmp_path):
         path = write(tmp_path / "x.jsonl", [state(42)] * 1_200)
@@ -531,13 +375,6 @@ class TestWrongValues:
             path = write(tmp_path / name, [state(id=big), state("Other?", id=7)])
             assert [instance.id for instance in load(path).instances] == [str(big), "7"]
 
-    def test_a_big_float_is_still_no_id(self, tmp_path):
-        for name in ("x.json", "x.jsonl"):
-            assert len(errors(write(tmp_path / name, [state(id=1.5e30), state("Other?")]))) == 1
-        path = write(tmp_path / "y.json", [state(id=1.5e30)])
-        path.write_text("//\n" + path.read_text())
-        assert len(errors(path)) == 1
-
 
 class TestJsonSchema:
     SCHEMA = json_schema()
@@ -550,9 +387,6 @@ class TestJsonSchema:
             "$schema", "name", "display_name", "description", "scoring", "source", "annotator_specs", "adapter_spec",
             "request_states",
         }  # fmt: skip
-
-    def test_typos_that_are_accepted_are_in_it(self):
-        assert {"ouput_format", "instance_prefixw"} < set(self.SCHEMA["$defs"]["AdapterSpecShape"]["properties"])
 
     def test_unknown_keys_are_refused_where_reading_refuses_them(self, tmp_path):
         places = {

@@ -13,13 +13,13 @@ import pytest
 from request_states_files import answered, choice, reference, state
 
 from helm_ext.engines import processes
-from helm_ext.errors import DatasetError, HelmExtError
+from helm_ext.errors import DatasetError, HelmExtError, Problems
 from helm_ext.evalset.rows import Lacks
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
-from helm_ext.formats.request_states.header import Options
-from helm_ext.formats.request_states.parts import Lines
+from helm_ext.formats.request_states.header import Options, read_header
+from helm_ext.formats.request_states.parts import Lines, Part
 from helm_ext.formats.request_states.reading import open_file
 
 
@@ -317,13 +317,6 @@ def test_what_is_found_is_what_was_found_before_there_were_parts(tmp_path, name)
     ] == FOUND[name]
 
 
-def test_the_first_row_with_an_id_keeps_it(tmp_path, in_parts):
-    path = write(tmp_path / "f.jsonl", FILES["ids"])
-    names = ["a", "id1-2", "b", "a-2", "id1", "7", "7-2", "b-3", "id8", "b-2", "b-4", "a", "a-3", "q"]
-    assert [one.id for one in request_states.load(path).instances] == names
-    assert re.findall(r"id='(.*?)', pert", "".join(in_parts(Here(), path)["instances"])) == names
-
-
 def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "KEPT_ROWS", 1)
     rows = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances
@@ -332,20 +325,6 @@ def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypa
     assert rows.lacks.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
     assert not rows.has_labels
     assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.has_labels
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "spelling", [{"end": b"\r\n"}, {"last": False}, {"before": b"\n \n"}, {"before": b"\xef\xbb\xbf"}]
-)
-def test_so_is_one_with_other_line_ends(tmp_path, in_parts, spelling):
-    path = write(tmp_path / "f.jsonl", FILES["ids"] + FILES["groups"], **spelling)
-    whole = see(path)
-    assert isinstance(whole, dict)
-    for cut in (None, [1], [7, 8], [25]):
-        engine = Here(cut)
-        assert in_parts(engine, path) == whole
-        assert len(engine.done) > 1
 
 
 def test_so_is_a_compressed_one(tmp_path, in_parts):
@@ -388,8 +367,12 @@ def test_what_is_known_of_rows_is_small_whatever_keys_they_have(tmp_path):
     for name in ("own {}", "own"):
         rows = lines(*({**ask(n), name.format(n): 1} for n in range(2_000)))
         path = write(tmp_path / f"{name}.jsonl", rows)
-        content = loading._read(lambda problems, path=path: open_file(path, problems), path, Options(), kept=None)
-        sizes.append(len(pickle.dumps(content.part.checks)))
+        reader = open_file(path, Problems())
+        known_header = read_header(reader.header, Options(), reader.problems)
+        part = Part(known_header, 0, is_checked=True)
+        part.read(reader, known_header, None, may_group=False)
+        assert part.profile.rows == 2_000
+        sizes.append(len(pickle.dumps(part.checks)))
     assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
 
 
@@ -402,14 +385,6 @@ def test_what_is_wrong_with_a_truncated_file_is_said_in_the_same_words(tmp_path,
     whole = see(path)
     assert {"compression", "no-correct-reference"} <= {problem.code for problem, _, _ in whole[1]}
     assert in_parts(Here(), path) == whole
-
-
-def test_of_many_errors_as_many_are_named(tmp_path, in_parts):
-    rows = lines(*(ask(n, split="tset" if n % 2 else "test") for n in range(2_500)))
-    path = write(tmp_path / "f.jsonl", rows)
-    whole = see(path)
-    assert [number for _, _, number in whole[1] if number > 1] == [250]
-    assert in_parts(Here([700, 1_900]), path) == whole
 
 
 def test_states_of_helms_are_read_in_one_piece(tmp_path, in_parts):

@@ -11,11 +11,6 @@ from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states.labels import (
     _SERIES,
-    LabelError,
-    default_labels,
-    encode_prefix,
-    find_label,
-    shared_sequence,
 )
 
 RIVERS = ["Nile", "Volga", "Rhine"]
@@ -72,10 +67,6 @@ class TestDefaults:
         spec = spec_of(tmp_path, dict.fromkeys(keys))
         assert {getattr(spec, key) for key in keys} == {""}
 
-    def test_null_numbers_are_defaults(self, tmp_path):
-        keys = ["max_train_instances", "max_eval_instances", "max_tokens", "stop_sequences", "decoding_parameters", "method", "num_train_trials", "multi_label", "output_format"]  # fmt: skip
-        assert spec_of(tmp_path, dict.fromkeys(keys)) == spec_of(tmp_path, {})
-
     def test_every_field_is_passed_through(self, tmp_path):
         given = {
             "method": "generation",
@@ -112,27 +103,11 @@ class TestDecoding:
         expected = {"top_p": 0.9, "top_k_per_token": 40, "frequency_penalty": 0.1, "presence_penalty": 0}
         assert decoding == [None, None, expected, expected]
 
-    def test_the_seed_of_the_model_is_not_the_one_of_sampling(self, tmp_path):
-        rows = split_rows(110)
-        drawn = [
-            [
-                i.id
-                for i in load(write(tmp_path / "x.json", rows, {"decoding_parameters": {"seed": seed}})).instances
-                if i.split == "train"
-            ]
-            for seed in (1, 2)
-        ]
-        assert drawn[0] == drawn[1]
-
     def test_equal_values_in_both_places(self, tmp_path):
         spec = spec_of(
             tmp_path, {"temperature": 1, "decoding_parameters": {"temperature": 1.0, "seed": 3}, "random": "3"}
         )
         assert (spec.temperature, spec.random) == (1.0, "3")
-
-    def test_nothing_given_nothing_sent(self, tmp_path):
-        evalset = load(write(tmp_path / "x.json", [state()], {"decoding_parameters": {}, "max_train_instances": 0}))
-        assert "decoding" not in row_extra(evalset.instances[0])
 
 
 class TestOutputsOfJointMultipleChoice:
@@ -167,43 +142,11 @@ class TestMethod:
     def method(self, tmp_path, rows, spec=None, **options):
         return load(write(tmp_path / "x.json", rows, spec), **options).adapter_spec.method
 
-    def test_short_answers(self, tmp_path):
-        assert self.method(tmp_path, [state()]) == "generation"
-
-    def test_several_correct_references_are_no_options(self, tmp_path):
-        row = state()
-        row["instance"]["references"].append(reference("Hg", correct=True))
-        assert self.method(tmp_path, [row]) == "generation"
-
     def test_options(self, tmp_path):
         assert self.method(tmp_path, rivers()) == "multiple_choice_joint"
 
     def test_mixed_rows(self, tmp_path):
         assert self.method(tmp_path, [*rivers(), state(id="s")]) == "generation"
-
-    @pytest.mark.parametrize(
-        "shown",
-        ["A. Nile\nB. Volga\nC. Rhine", "(A) Nile (B) Volga (C) Rhine", "A: Nile, B: Volga, C: Rhine", "Nile\nVolga\nRhine", "- Nile\n- Volga\n- Rhine", "A Nile B Volga C Rhine", "A.Nile B.Volga C.Rhine"],
-    )  # fmt: skip
-    def test_options_in_the_text(self, tmp_path, shown):
-        rows = [choice(f"Where is {n}?\n{shown}\n", RIVERS, id=n) for n in range(2)]
-        evalset = load(write(tmp_path / "x.json", rows))
-        assert evalset.adapter_spec.method == "generation"
-        assert labels(evalset) == [{"A": "Nile", "B": "Volga", "C": "Rhine"}] * 2
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "The Nile, the Volga and the Rhine",
-            "A. Nile\nB. Volga",
-            "A. Nilebro B. Volgaster C. Rhines x",
-            "A. Nile B. Nile C. Rhine Volga",
-        ],
-    )
-    def test_options_that_are_only_mentioned(self, tmp_path, text):
-        assert self.method(tmp_path, [choice(text, RIVERS)]) == (
-            "generation" if "bro" in text else "multiple_choice_joint"
-        )
 
     def test_options_in_some_texts_only(self, tmp_path):
         rows = [*rivers(), choice("A. Nile\nB. Volga\nC. Rhine", RIVERS, id="x")]
@@ -225,11 +168,6 @@ class TestMethod:
             '["1", "2", "3"]\n'
             "  hint: a model that is asked live is not shown the options: write them into input.text"
         )
-
-    def test_options_without_a_label_choose_generation(self, tmp_path):
-        path = write(tmp_path / "x.json", [choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1})])
-        assert load(path).adapter_spec.method == "generation"
-        assert "options-not-shown" in codes(path)
 
     def test_the_file_and_the_argument_decide(self, tmp_path):
         spec = {"method": "generation", "max_train_instances": 0}
@@ -266,13 +204,6 @@ class TestMethod:
         )
         assert "and one row has fewer" in errors(path)[0]
 
-    def test_joint_with_all_options_correct(self, tmp_path):
-        row = choice("a?", RIVERS)
-        for given in row["instance"]["references"]:
-            given["tags"] = ["correct"]
-        evalset = load(write(tmp_path / "x.json", [row], {"method": "multiple_choice_joint", "max_train_instances": 0}))
-        assert labels(evalset) == [{"A": "Nile", "B": "Volga", "C": "Rhine"}]
-
     def test_joint_with_labels_that_differ(self, tmp_path):
         rows = [
             choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1, "C": 2}),
@@ -287,15 +218,6 @@ class TestMethod:
             )
         ]
 
-    def test_joint_with_an_option_without_a_label(self, tmp_path):
-        path = write(tmp_path / "x.jsonl", [choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1})], {"method": "multiple_choice_joint", "max_train_instances": 0})  # fmt: skip
-        assert errors(path) == [
-            (
-                "2: instance.answer_mapping: method multiple_choice_joint shows every option with a label, and one has none\n"
-                "  hint: map one label to each option"
-            )
-        ]
-
 
 class TestEmptyPrefix:
     HINT = '\n  hint: set adapter_spec.reference_prefix (for example "A. "), or give an answer_mapping'
@@ -305,15 +227,8 @@ class TestEmptyPrefix:
     def test_without_a_mapping(self, tmp_path, prefix, method):
         path = write(tmp_path / "x.jsonl", rivers(), {"reference_prefix": prefix, "method": method})
         assert errors(path) == [
-            "1: adapter_spec.reference_prefix: multiple choice needs a reference_prefix or an answer_mapping, and both are "
-            "empty" + self.HINT
-        ]
-
-    def test_no_label_in_it(self, tmp_path):
-        path = write(tmp_path / "x.json", rivers(), {"reference_prefix": "Option: "})
-        assert errors(path) == [
-            '3: adapter_spec.reference_prefix: reference_prefix "Option: " holds no label (a letter or digit that stands '
-            "alone)" + self.HINT
+            '1: adapter_spec.reference_prefix: reference_prefix "" holds no label (a letter or digit that stands alone)'
+            + self.HINT
         ]
 
     def test_with_a_mapping_completions_are_read_and_nothing_is_rendered(self, tmp_path):
@@ -322,22 +237,6 @@ class TestEmptyPrefix:
         path = write(tmp_path / "x.json", rivers(answer_mapping={"A": 0, "B": 1, "C": 2}), {"reference_prefix": None, "max_train_instances": 0})  # fmt: skip
         assert load(path).adapter_spec.method == "generation"
         assert "options-not-shown" in codes(path)
-
-    def test_joint_with_a_mapping(self, tmp_path):
-        rows = rivers(answer_mapping={"甲": 0, "乙": 1, "丙": 2})
-        path = write(
-            tmp_path / "x.jsonl",
-            rows,
-            {"method": "multiple_choice_joint", "reference_prefix": "", "max_train_instances": 0},
-        )
-        assert errors(path) == [
-            (
-                '1: adapter_spec.reference_prefix: reference_prefix "" holds no label, and multiple_choice_joint writes one '
-                "before each option\n"
-                '  hint: set adapter_spec.reference_prefix, for example to "甲. "; if the options stand in input.text already, set '
-                '"method": "generation"'
-            )
-        ]
 
 
 class TestMapping:
@@ -378,20 +277,6 @@ class TestMapping:
         assert labels(evalset) == [{"A": "Rhine", "B": "Nile", "C": "Volga"}]
         assert row_extra(instance)["data"] == {"references": {"1": {"kept": 1}}}
 
-    def test_the_order_of_labels_within_a_mapping_does_not_matter(self, tmp_path):
-        rows = [
-            choice("a?", RIVERS, answer_mapping={"C": 2, "A": 0, "B": 1}),
-            choice("b?", RIVERS[:2], answer_mapping={"B": 1, "A": 0}),
-        ]
-        evalset = load(write(tmp_path / "x.json", rows))
-        assert evalset.adapter_spec.reference_prefix_characters == ["A", "B", "C"]
-        assert labels(evalset) == [self.EXPECTED, {"A": "Nile", "B": "Volga"}]
-
-    def test_generation_keeps_the_references_as_they_are(self, tmp_path):
-        evalset = self.load(tmp_path, {"answer_mapping": {"x": 2, "y": 0}}, {"method": "generation"})
-        assert [r.output.text for r in evalset.instances[0].references] == RIVERS
-        assert labels(evalset) == [{"x": "Rhine", "y": "Nile"}]
-
     def test_the_files_mapping_may_be_longer_than_a_row(self, tmp_path):
         rows = [choice("a?", RIVERS), choice("b?", RIVERS[:2])]
         evalset = load(
@@ -403,12 +288,6 @@ class TestMapping:
         ("mapping", "expected"),
         [
             ({"A": "Nile", "B": "Wolga"}, '"B" maps to "Wolga", which is none of the references\n  hint: did you mean \'Volga\'?'),
-            (
-                {"A": "Nile", "B": "Amazon"},
-                ('"B" maps to "Amazon", which is none of the references\n'
-                "  hint: every option must be one of the references; only right ones are tagged correct"),
-            ),
-            ({"A": "Nile", "B": "2"}, '"B" maps to "2", which is none of the references\n  hint: for a position, write 2 without quotes'),
             ({"A": 1, "B": 3}, '"B" maps to option number 3, but there are 3 options\n  hint: positions count from 0'),
             ({"A": -1}, '"A" maps to option number -1, but there are 3 options\n  hint: positions count from 0'),
             ({" ": 0}, "an answer mapping has an empty label"),
@@ -418,19 +297,6 @@ class TestMapping:
     def test_mappings_that_cannot_be(self, tmp_path, mapping, expected):
         path = write(tmp_path / "x.jsonl", [choice("a?", RIVERS, answer_mapping=mapping)])
         assert errors(path) == [f"2: instance.answer_mapping: {expected}"]
-
-    def test_the_files_mapping_with_a_row_that_lacks_the_option(self, tmp_path):
-        path = write(
-            tmp_path / "x.jsonl",
-            [choice("a?", RIVERS)],
-            {"answer_mapping": {"A": "Nile", "B": "Elbe"}, "max_train_instances": 0},
-        )
-        assert errors(path) == [
-            (
-                '2: instance.references: "B" maps to "Elbe", which is none of the references\n'
-                "  hint: every option must be one of the references; only right ones are tagged correct"
-            )
-        ]
 
     def test_the_files_mapping_with_a_position_that_no_row_has(self, tmp_path):
         path = write(
@@ -529,7 +395,7 @@ class TestRendering:
 
     @pytest.mark.parametrize("prefix", ["Answer A. ", "Option A: "])
     def test_text_before_the_label(self, tmp_path, prefix):
-        expected = f'reference_prefix "{prefix}" has text before the label, which HELM\'s joint adapter cannot render'
+        expected = f'reference_prefix "{prefix}" cannot be rendered by HELM\'s joint adapter'
         path = write(tmp_path / "x.jsonl", rivers(), {"reference_prefix": prefix, "method": "multiple_choice_joint", "max_train_instances": 0})  # fmt: skip
         assert errors(path) == [
             f'1: adapter_spec.reference_prefix: {expected}\n  hint: begin it with the label, for example "A. "'
@@ -539,42 +405,6 @@ class TestRendering:
         assert evalset.adapter_spec.method == "generation"
         assert labels(evalset)[0] == {"A": "Nile", "B": "Volga", "C": "Rhine"}
         assert "options-not-shown" in codes(live)
-
-
-class TestLabelRules:
-    def test_default_series(self):
-        assert default_labels("A.", 28)[24:] == ["Y", "Z", "AA", "AB"]
-        assert default_labels("(y)", 3) == ["y", "z", "aa"]
-        assert default_labels("8:", 4) == ["8", "9", "10", "11"]
-        assert default_labels("0.", 2) == ["0", "1"]
-        assert default_labels("丙", 3) == ["丙", "丁", "戊"]
-
-    def test_a_series_that_ends(self):
-        assert default_labels("①", 20)[-1] == "⑳"
-        with pytest.raises(LabelError, match='there is no series of 40 labels that begins with "①"'):
-            default_labels("①", 40)
-
-    def test_where_the_label_stands(self):
-        assert find_label("A. ") == (0, 1)
-        assert find_label("Option B: ") == (7, 8)
-        assert find_label("a b ") == (0, 1)
-        assert find_label("Option a b ") is None
-        assert find_label("Option: ") is None
-        assert find_label("yes: ", "yes") == (0, 3)
-        assert find_label("yesterday: ", "yes") is None
-        assert find_label("A A ", "A") == (0, 1)
-        assert find_label("") is None
-
-    def test_shared_sequences(self):
-        assert shared_sequence([("A",), ("A", "B")]) == ("A", "B")
-        assert shared_sequence([]) == ()
-        with pytest.raises(LabelError):
-            shared_sequence([("A", "B"), ("B",)])
-
-    def test_encoding_never_uses_a_character_twice(self):
-        assert encode_prefix("A. A-level: ", ["A", "B"]) == "X. A-level: "
-        with pytest.raises(LabelError, match="cannot be rendered"):
-            encode_prefix("A (AXQZ1甲): ", ["A"])
 
 
 class TestChainOfThought:
@@ -591,11 +421,6 @@ class TestChainOfThought:
         assert test.references[0].output.text == "mercury"
         assert test.extra_data["chain_of_thought"] == "Hm."
         assert evalset.adapter_spec.chain_of_thought_suffix == "\nSo: "
-
-    def test_generation_with_helms_defaults(self, tmp_path):
-        rows = [state(split="train", chain_of_thought="It is liquid."), state("b?", split="test")]
-        evalset = load(write(tmp_path / "x.json", rows, {"max_train_instances": 1}))
-        assert evalset.instances[0].references[0].output.text == "It is liquid.\nmercury"
 
     def test_only_the_answer_that_is_shown_gets_it(self, tmp_path):
         row = state(
@@ -634,10 +459,6 @@ class TestChainOfThought:
         train = [instance for instance in load(path).instances if instance.split == "train"]
         assert [instance.references[0].output.text for instance in train] == ["Why.\nmercury"]
 
-    def test_wrong_type(self, tmp_path):
-        path = write(tmp_path / "x.jsonl", [state(chain_of_thought=["a"])])
-        assert errors(path) == ['2: instance.chain_of_thought: expected a string, got ["a"]']
-
 
 class TestDoubledPrompts:
     SPEC = {"input_prefix": "Q: ", "output_prefix": "A: "}
@@ -669,17 +490,6 @@ class TestDoubledPrompts:
         assert (made.input_prefix, made.input_suffix, made.output_prefix) == ("", "\n", "A: ")
         made = load(write(tmp_path / "x.json", [state("Who?\nA: ")], spec)).adapter_spec
         assert (made.input_prefix, made.input_suffix, made.output_prefix) == ("Q: ", "", "")
-
-    def test_some_rows_only(self, tmp_path):
-        path = write(tmp_path / "x.json", [state("Q: Who?"), state("Why?")], self.SPEC | {"max_train_instances": 0})
-        assert load(path).adapter_spec.input_prefix == "Q: "
-        assert "doubled-prompt" in codes(path)
-
-    def test_empty_prefixes_never_double(self, tmp_path):
-        path = write(
-            tmp_path / "x.json", self.rows("Who?"), {"input_prefix": " ", "output_prefix": "", "max_train_instances": 1}
-        )
-        assert codes(path) == []
 
 
 class TestScoring:
@@ -741,19 +551,9 @@ class TestScoring:
             metrics=("f1_score",), main_metric="f1_score", extract="so (.*)", strip=False, lower=True
         )
 
-    def test_a_main_metric_that_is_not_among_the_defaults_is_measured_too(self, tmp_path):
-        made = self.scoring(tmp_path, main_metric="rouge_l")
-        assert (made.metrics[-1], made.main_metric) == ("rouge_l", "rouge_l")
-
     def test_the_best_of_several_outputs(self, tmp_path):
         made = self.scoring(tmp_path, spec={"num_outputs": 3, "max_train_instances": 0}, main_metric="f1_score@3")
         assert made.main_metric == "f1_score@3"
-
-    def test_scores_of_ours(self, tmp_path):
-        from helm_ext.scoring.registry import get_scores
-
-        name = min(get_scores())
-        assert self.scoring(tmp_path, metrics=[name]) == Scoring(metrics=(name,), main_metric=name)
 
     @pytest.mark.parametrize(
         ("given", "expected"),
@@ -808,13 +608,6 @@ class TestScoring:
         )
         found = [problem for problem in problems(path, **options) if problem.code == "stop-in-reference"]
         return load(path, **options).scoring.cut_at, found
-
-    def test_references_are_cut_where_only_white_space_follows_a_stop_sequence_in_each(self, tmp_path):
-        cut_at, (warning,) = self.stops(tmp_path, "Po <stop> \n\n", "Ob", "Volga<stop>")
-        assert cut_at == ("<stop>", "\n")
-        assert "2 rows have a correct reference with a stop sequence in it" in str(warning)
-        assert self.stops(tmp_path, "Po <stop> \n", "Ob <stop> or Irtysh")[0] == ("\n",)
-        assert self.stops(tmp_path, "Po", "Ob") == ((), [])
 
     def test_more_behind_a_stop_sequence_is_cut_only_when_the_file_says_so(self, tmp_path):
         golds = ("Ob <stop> or Irtysh", "Po")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import zipfile
 
 import pytest
 from tests.request_states_files import answered, problems, reference, state, write
@@ -34,23 +33,19 @@ def find(path, code):
     [
         ((), "completions", [{"text": "x"}], "completions", "completions is read in request.result"),
         ((), "split", "test", "split", "split is read in instance"),
-        ((), "request_state", {}, "", ""),
         (("instance",), "Split", "train", "instance.Split", "did you mean 'split'?"),
-        (("instance",), "reference", [], "instance.reference", "did you mean 'references'?"),
         (("instance",), "result", {}, "instance.result", "result is read in request"),
         (("instance",), "difficulty", 3, "", ""),
         (("instance", "input"), "Text", "x", "instance.input.Text", "did you mean 'text'?"),
         (("instance", "references", 0), "tag", [], "instance.references.tag", "did you mean 'tags'?"),
         (("instance", "references", 0), "correct", True, "instance.references.correct", 'write "tags": ["correct"]'),
-        (("instance", "references", 0, "output"), "anything", 1, "", ""),
         (("request",), "completions", [], "request.completions", "completions is read in request.result"),
-        (("request",), "temperature", 0.5, "", ""),
         (
             ("request", "result"),
             "completion",
             "x",
             "request.result.completion",
-            "did you mean 'completions', a list of {\"text\": ...}?",
+            "did you mean 'completions'?",
         ),
         (("request",), "completion", "x", "request.completion", A_COMPLETION),
         (
@@ -63,7 +58,6 @@ def find(path, code):
         (("request", "result", "completions", 0), "output", "x", "", ""),
         (("request", "result"), "text", "x", "", ""),
         ((), "output", "x", "", ""),
-        (("request", "result"), "embedding", [], "", ""),
     ],
 )
 @pytest.mark.parametrize("name", ["f.json", "f.jsonl"])
@@ -84,8 +78,6 @@ def test_helms_own_states_are_not_looked_at(tmp_path):
     ("more", "field", "hint"),
     [
         ({"output": "Paris"}, "output", A_COMPLETION),
-        ({"response": "Paris"}, "response", A_COMPLETION),
-        ({"request": {"prediction": "Paris"}}, "request.prediction", A_COMPLETION),
         ({"request": {"result": {"text": "Paris"}}}, "request.result.text", A_COMPLETION),
         ({"result": {"text": "Paris"}}, "result.text", A_COMPLETION),
         (
@@ -110,7 +102,6 @@ def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint)
     ("row", "field", "hint"),
     [
         (ROW["instance"], "instance", 'put input, references, split, id into "instance": {...}'),
-        ({"Instance": ROW["instance"]}, "instance", "'Instance' is there: write 'instance'"),
         (
             {"instance": {"input": {"text": "?"}, "references": [{"text": "Paris", "tags": ["correct"]}]}},
             "instance.references[0].output",
@@ -127,37 +118,16 @@ def test_completions_where_nothing_reads_them(tmp_path, name, more, field, hint)
             'write {"text": "Paris"}',
         ),
         (
-            {**ROW, "request": {"result": {"completions": {"text": "Paris"}}}},
-            "request.result.completions",
-            'write [{"text": "Paris"}]',
-        ),
-        (
-            {**ROW, "request": {"result": {"completions": "Paris"}}},
-            "request.result.completions",
-            'write [{"text": "Paris"}]',
-        ),
-        (
             {"instance": {"input": {"text": "?"}, "references": "Paris"}},
             "instance.references",
             'write [{"output": {"text": "Paris"}}]',
-        ),
-        (
-            {"instance": {"input": {"text": "?"}, "references": {"output": {"text": "Paris"}}}},
-            "instance.references",
-            'write [{"output": {"text": "Paris"}}]',
-        ),
-        (
-            {"instance": {"input": {"text": "?"}, "references": [4]}},
-            "instance.references[0]",
-            'write {"output": {"text": "4"}}',
         ),
         (changed(ROW, ("instance",), "split", 1), "instance.split", 'write "1" in quotes'),
         (
             changed(ROW, ("instance",), "split", "eval"),
             "instance.split",
-            "known: train, test, valid (validation, dev)",
+            "did you mean 'valid'?",
         ),
-        (changed(ROW, ("instance",), "input", {"txt": "?"}), "instance.input.text", "'txt' is there: write 'text'"),
         (
             changed(ROW, ("instance",), "input", {"question": "?"}),
             "instance.input.text",
@@ -175,36 +145,22 @@ CORRECTLY = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}
 
 
 @pytest.mark.parametrize(
-    ("more", "message", "hint"),
+    ("more", "message"),
     [
-        (
-            {"references": [reference("Paris", tags=["Correct"])]},
-            'no reference is tagged correct; there is "Correct"',
-            'the tag is spelt exactly "correct"',
-        ),
+        ({"references": [reference("Paris", tags=["Correct"])]}, 'no reference is tagged correct, but "Correct"'),
         (
             {"references": [reference("a", tags=["b", "d"]), reference("b", tags=["wrong", "c"])]},
-            'no reference is tagged correct; there are "b", "d", "wrong", ...',
-            'add "tags": ["correct"] to the right one',
+            'no reference is tagged correct, but "b", "d", "wrong", ...',
         ),
-        (
-            {"references": [reference("a"), reference("b")]},
-            "no reference is tagged correct",
-            'add "tags": ["correct"] to the right one',
-        ),
-        ({"references": []}, "empty, so there is nothing to compare an answer with", CORRECTLY),
-        ({}, "missing, so there is nothing to compare an answer with", CORRECTLY),
-        (
-            {"reference": []},
-            "missing, so there is nothing to compare an answer with",
-            "'reference' is there: write 'references'",
-        ),
+        ({"references": [reference("a"), reference("b")]}, "no reference is tagged correct"),
+        ({"references": []}, "empty, so there is nothing to compare an answer with"),
+        ({"reference": []}, "missing, so there is nothing to compare an answer with"),
     ],
 )
-def test_rows_without_a_correct_reference(tmp_path, more, message, hint):
+def test_rows_without_a_correct_reference(tmp_path, more, message):
     row = {"instance": {"input": {"text": "?"}, "split": "test", **more}}
     path = write(tmp_path / "f.json", [row, ROW])
-    assert find(path, "no-correct-reference") == [(PATH + "instance.references", message, hint)]
+    assert find(path, "no-correct-reference") == [(PATH + "instance.references", message, CORRECTLY)]
 
 
 def test_a_row_of_the_wrong_shape_with_an_unknown_split(tmp_path):
@@ -214,22 +170,6 @@ def test_a_row_of_the_wrong_shape_with_an_unknown_split(tmp_path):
         ("instance.references[0]", 'write {"output": {"text": "a"}}'),
         ("instance.split", "did you mean 'test'?"),
     ]
-
-
-def test_the_first_id_that_is_taken(tmp_path):
-    rows = [state(f"{name}?", id=name) for name in ("b", 7, "a", "7", "a")]
-    message = "2 rows have no id of their own; made unique"
-    [(field, said, _)] = find(write(tmp_path / "f.jsonl", rows), "ids")
-    assert (field, said) == ("instance.id", f'{message}: "7" is also the id of line 3')
-    path = write(tmp_path / "f.json", rows)
-    line = next(number for number, line in enumerate(path.read_text().splitlines(), 1) if '"id": 7' in line)
-    [(field, said, _)] = find(path, "ids")
-    assert (field, said) == (
-        "request_states[3].instance.id",
-        f'{message}: "7" is also the id of request_states[1] (line {line})',
-    )
-    [(_, said, _)] = find(write(tmp_path / "f.jsonl", [state("?"), *rows]), "ids")
-    assert said == "3 rows have no id of their own; made unique"
 
 
 def chat(content, split, text):
@@ -261,47 +201,3 @@ def test_an_unknown_metric_gets_examples(tmp_path, name, hint):
 
 
 HEADER = json.dumps({"adapter_spec": {"max_train_instances": 0}})
-
-
-def found_in(path, content):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return [(p.location.line, p.message, p.hint) for p in problems(path) if p.severity == "error"]
-
-
-def test_lines_that_end_in_a_comma(tmp_path):
-    row = json.dumps(ROW)
-    message = "not JSON: there is more after the end of the JSON value"
-    comma = "remove the comma at the end of the line"
-    assert found_in(tmp_path / "f.jsonl", f"{HEADER}\n{row},\n{row}\n") == [
-        (2, f"{message} (column {len(row) + 1})", comma)
-    ]
-    # The first line is reported once: it is no JSON, and the row after it is not taken for a header.
-    assert found_in(tmp_path / "f.jsonl", f"{HEADER},\n{row}\n") == [
-        (1, f"{message} (column {len(HEADER) + 1})", comma)
-    ]
-    [(_, _, hint)] = found_in(tmp_path / "f.json", f"{HEADER},\n{row},\n{row}\n")
-    assert hint == "one record per line is JSON Lines: remove the commas between them and name the file .jsonl"
-
-
-def test_single_quotes_in_json_lines(tmp_path):
-    [(line, _, hint)] = found_in(tmp_path / "f.jsonl", f"{HEADER}\n{ROW!r}\n")
-    assert (line, hint) == (2, "keys and strings stand in double quotes")
-
-
-@pytest.mark.parametrize(
-    ("name", "compression"), [("f.json.gz", "gzip"), ("f.jsonl.gz", "gzip"), ("f.json.zst", "zstd")]
-)
-def test_a_name_that_promises_compression(tmp_path, name, compression):
-    content = f"{HEADER}\n{json.dumps(ROW)}\n"
-    hint = f"it is not compressed: rename it to {name.rpartition('.')[0]}"
-    assert found_in(tmp_path / name, content) == [(None, f"this is no valid {compression} file", hint)]
-    assert found_in(tmp_path / name, b"\x00\x01" * 99) == [(None, f"this is no valid {compression} file", "")]
-
-
-@pytest.mark.parametrize("name", ["f.json", "f.jsonl"])
-def test_a_zip_file(tmp_path, name):
-    with zipfile.ZipFile(tmp_path / "f.zip", "w") as archive:
-        archive.writestr("é", b"\xff")
-    [(line, message, hint), *_] = found_in(tmp_path / name, (tmp_path / "f.zip").read_bytes())
-    assert (line, hint) == (1, "this is a ZIP file, as Innodata bundles are: innodata:path=FILE")
-    assert message.startswith("not UTF-8")

@@ -1,25 +1,20 @@
-"""The rules that need few words: each says what is odd about the rows of a file."""
+"""What is said about a file beyond the shape of its rows: one table of rules, which report problems in its order.
+
+A rule is a function of what is known of all rows, or a class of `row_rules`.
+"""
 
 from __future__ import annotations
-
-from array import array
-from functools import lru_cache
 
 import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, count, format_path, show
-from helm_ext.files import canonical_json
-from helm_ext.formats.request_states.checks.rule import File, Rule
+from helm_ext.formats.request_states import row_rules
 from helm_ext.formats.request_states.header import Header
-from helm_ext.formats.request_states.ids import hash_content
-from helm_ext.formats.request_states.perturbations import to_perturbation
+from helm_ext.formats.request_states.profile import Tally
 from helm_ext.formats.request_states.reading import State
-from helm_ext.formats.request_states.recorded import tells_option
+from helm_ext.formats.request_states.row_rules import ALL_ROWS, File, Rule
 from helm_ext.formats.request_states.rows import Row
-from helm_ext.formats.request_states.tally import MOST_KEPT, First
 
-ALL_ROWS = ("request_states",)
-"""The place of a problem that is about all rows."""
 EXPECTED_EVAL_ROWS = 100
 """The format asks for the demonstrations and 100 rows more where it leaves the choice to us."""
 
@@ -74,37 +69,10 @@ def missing_split(file: File) -> None:
         file.problems.warn(ALL_ROWS, message, code="split-missing")
 
 
-class Overlap(Rule):
-    """Inputs both in the train split and in an evaluated one."""
-
-    def __init__(self, header: Header) -> None:
-        self.is_chat = header.settings.method == "chat"
-        self.inputs = {False: array("q"), True: array("q")}
-        """Hashes of what is sent: whether of train rows, to those."""
-
-    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
-        given = row.instance["input"]
-        sent = given.get("text")
-        if (not sent or self.is_chat) and given.get("messages"):
-            sent = canonical_json(given["messages"])
-        self.inputs[row.split == "train"].append(hash_content(sent or ""))
-
-    def report(self, file: File) -> None:
-        shown, asked = self.inputs[True], self.inputs[False]
-        number = len(set(shown).intersection(asked)) if file.profile.is_differentiated else 0
-        if number:
-            file.problems.warn(
-                ALL_ROWS,
-                f"{count(number, 'input is', 'inputs are')} both in the train split and in an evaluated one",
-                "a model is shown the answer to rows that it is scored on",
-                code="overlap",
-            )
-
-
 def recorded_train(file: File) -> None:
     """Report recorded completions of rows that are demonstrations."""
     if file.profile.is_differentiated:
-        file.profile.train_statuses["ok"].warn(
+        file.profile.find("ok", ["train"]).warn(
             "request", one="train row has", message="recorded completions, which are not scored", code="recorded-train"
         )
 
@@ -112,13 +80,13 @@ def recorded_train(file: File) -> None:
 def undifferentiated(file: File) -> None:
     """Report a file that does not say which rows are demonstrations: they are drawn."""
     profile, settings, problems = file.profile, file.plan.settings, file.problems
-    is_theirs = file.is_imported and not file.plan.wanted
-    if profile.is_differentiated or profile.helm.count or is_theirs:
+    is_theirs = file.reader.is_imported and not file.plan.wanted
+    if profile.is_differentiated or profile.find("helm").count or is_theirs:
         return
     given = ", ".join(sorted(split for split in profile.splits if split)) or "none"
     message = f"train and test are not differentiated (splits given: {given})"
     if file.plan.demonstrations:
-        drawn = f"{file.plan.demonstrations} demonstrations are drawn with seed {file.seed}"
+        drawn = f"{file.plan.demonstrations} demonstrations are drawn with seed {file.options.seed}"
         message += f": {drawn}, the rest is evaluated"
         if profile.is_recorded:
             message += "; a recorded run evaluates all"
@@ -159,25 +127,26 @@ def unused_mapping(file: File) -> None:
 def no_correct_reference(file: File) -> None:
     """Report rows without a correct reference. In train rows of a file that tells them apart it is only odd."""
     is_odd, code = file.profile.is_differentiated, "no-correct-reference"
+    hint = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
     train, others = file.profile.lacking[True], file.profile.lacking[False]
     rows = file.profile.lacking_rows
     wrong = others if is_odd else sorted([*train, *others], key=lambda found: found[0].number)
-    for place, lack in wrong:
-        place.error("instance", "references", message=lack.message, hint=lack.hint, code=code, is_integrity=True)
+    for place, message in wrong:
+        place.error("instance", "references", message=message, hint=hint, code=code, is_integrity=True)
     more = (rows[False] if is_odd else rows.total()) - len(wrong)
     if more:
         where = Location(file.problems.path)
         file.problems.extend([Problem("", where, code=code, kind=DatasetIntegrityError, number=more)])
     if is_odd and train:
-        place, lack = train[0]
-        have = count(rows[True], "train row has", "train rows have")
-        message = f"{have} no correct reference: the answer shown is n/a"
-        place.warn("instance", "references", message=message, hint=lack.hint, code=code)
+        message = (
+            f"{count(rows[True], 'train row has', 'train rows have')} no correct reference: the answer shown is n/a"
+        )
+        train[0][0].warn("instance", "references", message=message, hint=hint, code=code)
 
 
 def untagged_reference(file: File) -> None:
     """Report a single reference without tags, which is taken as correct."""
-    file.profile.untagged.warn(
+    file.profile.find("untagged").warn(
         "instance", "references", 0, "tags",
         message="a single reference without tags, taken as correct",
         hint='add "tags": ["correct"]',
@@ -191,14 +160,14 @@ def empty_answers(file: File) -> None:
     See `InContextLearningAdapter.sample_examples`. An empty answer is equal to an empty reply.
     """
     profile, settings = file.profile, file.plan.settings
-    train, others = profile.empty[True], profile.empty[False]
+    train = profile.find("empty", ["train"])
     draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
+    others = profile.find("empty", profile.to_score)
     first, may_be_drawn = train, train.count
     if not profile.is_differentiated:
-        others.merge(train)
         first = others  # those are drawn last
         may_be_drawn = file.plan.demonstrations - (profile.rows - first.count)
-    if draws and may_be_drawn > 0 and not profile.helm.count:
+    if draws and may_be_drawn > 0 and not profile.find("helm").count:
         first.warn(
             "instance", "references",
             one="demonstration has",
@@ -217,7 +186,7 @@ def empty_answers(file: File) -> None:
 def stops_in_references(file: File) -> None:
     """Report correct references that hold a stop sequence: no live model says what stands behind it."""
     cut_at = file.plan.scoring.cut_at
-    file.profile.with_stop.warn(
+    file.profile.find("with_stop", file.profile.to_score).warn(
         "instance", "references",
         message="a correct reference with a stop sequence in it, which a live model cannot go beyond",
         hint=f"references and predictions are cut at {', '.join(map(show, cut_at))}"
@@ -230,16 +199,16 @@ def stops_in_references(file: File) -> None:
 def doubled_prompt(file: File) -> None:
     """Report texts that hold the prefixes already which the prompt puts around them."""
     profile, plan = file.profile, file.plan
-    if profile.helm.count or plan.method == "chat":
+    if profile.find("helm").count or plan.method == "chat":
         return
     is_sent_as_it_is = plan.settings.max_train_instances == 0 and plan.method == "generation"
     for first, key, verb in (
-        (profile.starts_doubled, "input_prefix", "begin with"),
-        (profile.ends_doubled, "output_prefix", "end with"),
+        (profile.find("starts_doubled"), "input_prefix", "begin with"),
+        (profile.find("ends_doubled"), "output_prefix", "end with"),
     ):
-        if first.row is None or (is_sent_as_it_is and first.count == profile.rows):
+        if first.place is None or (is_sent_as_it_is and first.count == profile.rows):
             continue
-        first.row.place.warn(
+        first.place.warn(
             "instance", "input", "text",
             message=f"{first.count} of {profile.rows} inputs {verb} the {key} already, so the prompt has it twice",
             hint=f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
@@ -254,7 +223,7 @@ def separate_segments(file: File) -> None:
     if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or profile.holds_lists:
         return
     separator = show(scoring.separator)
-    profile.several_golds.warn(
+    profile.find("several_golds").warn(
         "instance", "references",
         message=f"several correct references, none with {separator}: each alone is a right list",
         hint=f"join the segments with {separator} in one reference, or set multi_label",
@@ -267,17 +236,17 @@ def separate_segments(file: File) -> None:
 
 def ids(file: File) -> None:
     """Report rows whose id is missing, empty, or taken by an earlier row."""
-    known = file.ids
+    known = file.columns
     repeated = known.find_repeated()
-    if not repeated or (file.is_imported and not any(known.hashes)):  # a table without a column of ids
+    if not repeated or (file.reader.is_imported and not any(known.ids)):  # a table without a column of ids
         return
     number = file.counts["renamed_ids"] = len(repeated)
     message = f"{count(number, 'row has no id of its', 'rows have no id of their')} own; made unique"
     also: Path = ()
     first = known.locate(repeated[0])
-    if hashed := known.hashes[repeated[0]]:
-        twin = known.numbers[known.hashes.index(hashed)]
-        message += f": {show(known.read_id(repeated[0], file.fetch))} is also the id of "
+    if hashed := known.ids[repeated[0]]:
+        twin = known.numbers[known.ids.index(hashed)]
+        message += f": {show(known.read_id(repeated[0], file.store))} is also the id of "
         also = () if first.line is not None else (*ALL_ROWS, twin, "instance", "id")
         message += format_path(also[:2]) if also else f"line {twin}"
     first.warn("instance", "id", message=message, code="ids", also=also)
@@ -288,10 +257,8 @@ def scales(file: File) -> None:
     for criterion, found in file.profile.scales.items():
         first, *others = found
         for scale in others[:1]:
-            row = found[scale]
-            judgements = enumerate(row.judgements or ())
-            number = next(n for n, one in judgements if msgspec.json.encode(one.scale) == scale)
-            row.place.error(
+            place, number = found[scale]
+            place.error(
                 "judgements", number, "scale",
                 message=f"{show(msgspec.json.decode(scale))}, where {show(criterion)} was judged on "
                 f"{show(msgspec.json.decode(first))} before",
@@ -300,31 +267,11 @@ def scales(file: File) -> None:
             )  # fmt: skip
 
 
-class UnknownPerturbation(Rule):
-    """Descriptions of perturbations that HELM does not know."""
-
-    def see(self, row: Row, state: State) -> None:  # noqa: ARG002
-        given = row.instance.get("perturbation")
-        wrong = _find_wrong(msgspec.json.encode(given)) if given else ""
-        if wrong:
-            row.place.error("instance", "perturbation", message=wrong, code="perturbation")
-
-
-@lru_cache(MOST_KEPT)
-def _find_wrong(perturbation: bytes) -> str:
-    """Return what is wrong with a description, which is JSON; "" for nothing."""
-    try:
-        to_perturbation(msgspec.json.decode(perturbation))
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def nonfinite_numbers(file: File) -> None:
     """Report NaN and infinity, which no browser reads."""
-    found, numbers = file.profile.nonfinite, file.profile.nonfinite_numbers
-    if found.row is not None:
-        found.row.place.warn(
+    found, numbers = file.profile.find("nonfinite"), file.profile.nonfinite_numbers
+    if found.place is not None:
+        found.place.warn(
             message=f"{count(numbers, 'number')} in {count(found.count, 'row')} "
             f"{'is' if numbers == 1 else 'are'} NaN or infinite; treated as not recorded",
             hint="write null",
@@ -337,58 +284,107 @@ def nonfinite_numbers(file: File) -> None:
 
 def missing_recordings(file: File) -> None:
     """Report rows of a recorded file that were not run, or failed."""
-    statuses = file.profile.statuses
-    evaluated = sum(first.count for first in statuses.values())
+    profile = file.profile
     refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
     left_out = "left out of the score, and counted", "missing=error refuses the file instead"
-    outcome, hint = left_out if file.is_imported else refused
-    if file.profile.earlier_left_out:
+    outcome, hint = left_out if file.reader.is_imported else refused
+    if profile.earlier_left_out:
         outcome, hint = left_out[0], "as in the run that wrote the file"
     for first, one, many, code in (
-        (statuses["not_run"], "row was not run", "rows were not run", "not-run"),
-        (statuses["failed"], "row failed", "rows failed", "failed"),
+        (profile.find_status("not_run"), "row was not run", "rows were not run", "not-run"),
+        (profile.find_status("failed"), "row failed", "rows failed", "failed"),
     ):
-        if file.profile.is_recorded and first.row is not None:
-            message = f"{count(first.count, one, many)} of {evaluated}; {outcome}"
-            first.row.place.warn(*(() if first.row.is_helm else ("request",)), message=message, hint=hint, code=code)
+        if profile.is_recorded and first.place is not None:
+            message = f"{count(first.count, one, many)} of {profile.selected}; {outcome}"
+            where = () if profile.find("helm").count else ("request",)
+            first.place.warn(*where, message=message, hint=hint, code=code)
 
 
 def incomplete_recordings(file: File) -> None:
     """Report rows with requests about some options, and not all that the method asks about."""
-    found = file.profile.incomplete
-    there, needed = file.profile.requests or (0, 0)
-    found.warn(
+    file.profile.find("incomplete").warn(
         "request",
         message="completions that the method cannot be scored with: it needs one request per option, with "
-        f"log-probabilities of tokens that end with it; here {there} of {needed} are recorded" + _explain(found),
+        f"log-probabilities of tokens that end with it; here {file.profile.missing_requests}",
         hint="completions that name an option are scored with method generation or multiple_choice_joint",
         code="incomplete-recording",
     )
 
 
-def _explain(found: First) -> str:
-    """Return which tokens of a row do not end with the option that was asked about, if such are the reason."""
-    row = found.row
-    options = row.options if row is not None else []
-    for _, state in row.found if row is not None else ():
-        index = state.get("reference_index") if state is not None else None
-        if state is None or index is None or tells_option(state, options):
-            continue
-        if not 0 <= index < len(options):
-            return f"; reference_index {index} is none of its {count(len(options), 'reference')}"
-        text = "".join(token["text"] for token in state["result"]["completions"][0].get("tokens") or ())
-        if text and not text.strip().endswith(options[index].strip()):
-            return f"; those of option {show(options[index])} end with {show(text[-40:])}"
-    return ""
-
-
 def mixed_recordings(file: File) -> None:
     """Report rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
-    found = file.profile.by_text
-    if file.profile.likelihoods.count:
+    profile = file.profile
+    found = profile.find("by_text", [split for split in profile.splits if split != "train"])
+    if profile.find("likelihoods").count:
         found.refuse(
             "likelihoods",
             message=f"missing in {count(found.count, 'row', 'rows')} with a completion, and other rows have them",
             hint="put the rows that were asked for a text into a file of their own",
             code="likelihoods",
         )
+
+
+def clusters(file: File) -> None:
+    """Report a key that `cluster=` names and rows do not have."""
+    lacking, name = file.profile.find("unclustered"), file.plan.settings.cluster
+    if name is not None and lacking.count == file.profile.rows:
+        file.problems.add(("cluster",), f"no row has a value of {show(name)}", code="cluster")
+    elif name is not None:
+        lacking.warn(message=f"no value of {show(name)}: each a cluster of its own", code="cluster")
+
+
+_RULES = (
+    unused_mapping,
+    too_few_rows,
+    selected_splits,
+    no_correct_reference,
+    row_rules.UnknownPerturbation,
+    missing_split,
+    row_rules.Overlap,
+    recorded_train,
+    undifferentiated,
+    doubled_prompt,
+    untagged_reference,
+    nonfinite_numbers,
+    ids,
+    missing_recordings,
+    incomplete_recordings,
+    mixed_recordings,
+    row_rules.UnmappedCompletions,
+    row_rules.StrayKeys,
+    stops_in_references,
+    empty_answers,
+    separate_segments,
+    row_rules.ReasonedAnswers,
+    row_rules.Groups,
+    clusters,
+    scales,
+)
+"""Problems of one line are reported in this order."""
+
+_READ_COMPLETIONS = (row_rules.UnmappedCompletions, row_rules.ReasonedAnswers)
+
+
+class Checks(Tally):
+    """The rules of one file."""
+
+    def __init__(self, header: Header, *, reads_completions: bool) -> None:
+        """`reads_completions`: whether it is worth time to read every completion as the metrics will."""
+        classes = [kind for kind in _RULES if isinstance(kind, type)]
+        self.rules: dict[object, Rule] = {
+            kind: kind(header) for kind in classes if reads_completions or kind not in _READ_COMPLETIONS
+        }
+        self._see = tuple(rule.see for rule in self.rules.values())
+
+    def see(self, row: Row, state: State) -> None:
+        """Show a row to the rules."""
+        for see in self._see:
+            see(row, state)
+
+    def report(self, file: File) -> None:
+        """Let every rule report."""
+        for kind in _RULES:
+            if kind in self.rules:
+                self.rules[kind].report(file)
+            elif not isinstance(kind, type):
+                kind(file)
