@@ -7,6 +7,7 @@ Every key and its default: docs/adapter_spec.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -15,9 +16,10 @@ import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
 from helm_ext.formats.request_states.checking import conform
-from helm_ext.formats.request_states.scoring import check_regex, check_scoring
 from helm_ext.formats.request_states.shapes import METHODS, UNSUPPORTED_METHODS, FileShape
 from helm_ext.parsing import find_question_starts
+from helm_ext.scoring.registry import find_unnamable
+from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 from helm_ext.scoring.stat_names import judge_stat
 
 if TYPE_CHECKING:
@@ -57,6 +59,11 @@ _DECODING = {
     "presence_penalty": "presence_penalty",
 }
 """Keys of `decoding_parameters`, and HELM's."""
+
+
+PATTERNS = ("extract", "extract_all")
+"""Keys of `scoring` that hold a regular expression."""
+LIKELIHOOD_NAMES = tuple(score.name for score in LIKELIHOOD_SCORES)
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
         for found in findings:
             problems.add(found.path, found.message, found.hint, code=found.code)
         settings = read_settings(keys.get("adapter_spec") or {}, options, problems)
-        check_scoring(keys.get("scoring") or {}, options.scoring, settings.output_format, problems)
+        _check_scoring(keys.get("scoring") or {}, options.scoring, settings.output_format, problems)
         return Header({}, settings, overrides, is_right=False)
     scoring = {**(keys.get("scoring") or {}), **overrides}
     settings = read_settings(keys["adapter_spec"], options, problems)
@@ -287,3 +294,53 @@ def _check_method(method: str | None, path: Path, problems: Problems) -> str | N
         hint = did_you_mean(method, METHODS) or f"known: {names}"
         problems.add(path, f"unknown method {show(method)}", hint, code="method")
     return None
+
+
+# What can be said of `scoring` before any row was seen
+
+
+def _check_scoring(
+    given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Problems
+) -> None:
+    """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
+    for chosen, inside in ((overrides, ()), (given, ("scoring",))):
+        if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
+            named = (chosen["metrics"], output_format, (*inside, "metrics"), report, LIKELIHOOD_NAMES)
+            check_metrics(*named, bool(given.get("score_tokenizer") or overrides.get("score_tokenizer")))
+        for key in PATTERNS:
+            if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
+                check_regex(chosen[key], (*inside, key), report)
+
+
+def check_metrics(
+    metrics: Sequence[str],
+    output_format: str,
+    path: tuple[str, ...],
+    report: Problems,
+    likelihoods: Sequence[str],
+    has_tokenizer: bool,
+) -> None:
+    """Report what cannot be measured. `likelihoods`: the scores of log-probabilities that are defined for all rows."""
+    if not metrics:
+        report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
+    for name in metrics:
+        unnamable = find_unnamable(name, output_format, has_likelihoods=bool(likelihoods), has_tokenizer=has_tokenizer)
+        if unnamable:
+            report.add(path, *unnamable, code="metrics")
+        elif likelihoods and name in LIKELIHOOD_NAMES and name not in likelihoods:
+            hint = _UNDEFINED.get(name, "it compares the options of a row, and some rows have one alone")
+            report.add(path, f"{name} is not defined for all rows", hint, code="metrics")
+
+
+_UNDEFINED = {
+    "acc_mutual_info": "each likelihood needs `alone`, its log-probability without the question",
+    "brier_score": "it needs exactly one right option in each row",
+}
+
+
+def check_regex(pattern: str, path: Path, report: Problems) -> None:
+    """Report a regular expression that Python cannot compile."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        report.add(path, f"{show(pattern)} is no regular expression: {error}", code="regex")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
 from helm_ext.evalset import Scoring, Source
+from helm_ext.formats.request_states.header import LIKELIHOOD_NAMES, PATTERNS, check_metrics, check_regex
 from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
@@ -17,8 +18,6 @@ from helm_ext.scoring.tokens import load_tokenizer
 
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.profile import Profile
-
-_PATTERNS = ("extract", "extract_all")
 
 _SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
@@ -100,7 +99,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     metrics, main = _default_metrics(kind)
     if "metrics" in chosen and (chosen["metrics"] or kind.is_measured):
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
-        _check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods, has_tokenizer)
+        check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods, has_tokenizer)
         if main not in metrics and metrics:
             main = metrics[0]
     named = chosen.get("main_metric")
@@ -113,7 +112,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         main = named
         if main not in metrics and "metrics" not in chosen and _is_namable(main, kind):
             metrics = (*metrics, main)
-            _check_metrics([main], output_format, path("main_metric"), report, kind.likelihoods, has_tokenizer)
+            check_metrics([main], output_format, path("main_metric"), report, kind.likelihoods, has_tokenizer)
         main = _find_main_stat(main, metrics, kind, path("main_metric"), report)
     else:
         main = main_stat(main, output_format)
@@ -123,7 +122,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
             _prepare(score.prepare, path("metrics"), report)
     if has_tokenizer:
         _prepare(partial(load_tokenizer, chosen["score_tokenizer"]), path("score_tokenizer"), report)
-    for key in _PATTERNS:
+    for key in PATTERNS:
         if key in chosen:
             check_regex(chosen[key], path(key), report)
     _check_completions(chosen, output_format, path, report)
@@ -147,17 +146,6 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         cut_at=() if kind.is_helm else kind.stops.decide(chosen.get("cut_at_stop")),
         label_reading="exact" if kind.is_helm else "forgiving",
     )
-
-
-def check_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Problems) -> None:
-    """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
-    for chosen, inside in ((overrides, ()), (given, ("scoring",))):
-        if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
-            named = (chosen["metrics"], output_format, (*inside, "metrics"), report, _ANY)
-            _check_metrics(*named, bool(given.get("score_tokenizer") or overrides.get("score_tokenizer")))
-        for key in _PATTERNS:
-            if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
-                check_regex(chosen[key], (*inside, key), report)
 
 
 def _check_completions(
@@ -195,45 +183,8 @@ def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[
             )
 
 
-def check_regex(pattern: str, path: Path, report: Problems) -> None:
-    """Report a regular expression that Python cannot compile."""
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        report.add(path, f"{show(pattern)} is no regular expression: {error}", code="regex")
-
-
-_ANY = tuple(score.name for score in LIKELIHOOD_SCORES)
-
-
-def _check_metrics(
-    metrics: Sequence[str],
-    output_format: str,
-    path: tuple[str, ...],
-    report: Problems,
-    likelihoods: Sequence[str],
-    has_tokenizer: bool,
-) -> None:
-    """Report what cannot be measured. `likelihoods`: the scores of log-probabilities that are defined for all rows."""
-    if not metrics:
-        report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
-    for name in metrics:
-        unnamable = find_unnamable(name, output_format, has_likelihoods=bool(likelihoods), has_tokenizer=has_tokenizer)
-        if unnamable:
-            report.add(path, *unnamable, code="metrics")
-        elif likelihoods and name in _ANY and name not in likelihoods:
-            hint = _UNDEFINED.get(name, "it compares the options of a row, and some rows have one alone")
-            report.add(path, f"{name} is not defined for all rows", hint, code="metrics")
-
-
-_UNDEFINED = {
-    "acc_mutual_info": "each likelihood needs `alone`, its log-probability without the question",
-    "brier_score": "it needs exactly one right option in each row",
-}
-
-
 def _is_namable(name: str, kind: FileKind) -> bool:
-    if name in _ANY:
+    if name in LIKELIHOOD_NAMES:
         return name in kind.likelihoods
     return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods), has_tokenizer=True) is None
 
