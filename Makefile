@@ -5,7 +5,7 @@
 # make test-all  all tests (a quarter of an hour)
 # make coverage  all tests, and the lines that none of them reaches; also of the processes that tests start, so twice as long
 # make check  lint, types, layers, unit tests, property and contract tests with few examples, without those of a second or
-#             more (a minute)
+#             more and those of very long texts (a minute)
 # make axe    axe-core from the npm registry, for the tests of accessibility
 # make docs   the documentation as a site, in build/site; links are checked
 # make bench  the benchmark table (docs/speed.md)
@@ -56,7 +56,7 @@ lint: $(VENV)/.ready
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.ready
-	$(PYTEST) -m "not slow and not long" --hypothesis-profile=check tests/unit tests/property tests/contract
+	$(PYTEST) -m "not slow and not long" -k "not hostile and not million" --hypothesis-profile=check tests/unit tests/property tests/contract
 
 pythons:
 	$(PYTHON) tools/pythons.py $(PYTHONS)

@@ -135,5 +135,5 @@ class HubMachine(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-TestHubMachine = HubMachine.TestCase
+TestHubMachine = pytest.mark.long(HubMachine.TestCase)
 TestHubMachine.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)

@@ -80,6 +80,7 @@ def test_a_limit_changes_no_prompt(rows, shots, limit):
     assert ours(rows, fewshot=shots, limit=limit) == ours(rows, fewshot=shots)[:limit]
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(rows=ROWS, pool=st.lists(ROW, min_size=3, max_size=6), shots=st.integers(1, 3))
 def test_demonstrations_of_another_file(rows, pool, shots):
@@ -90,6 +91,7 @@ def test_demonstrations_of_another_file(rows, pool, shots):
             assert any(part.startswith(text) for text in inputs)
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(
     rows=st.lists(ROW, min_size=5, max_size=9, unique_by=lambda row: row["input"]),

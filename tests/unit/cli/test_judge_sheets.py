@@ -6,6 +6,7 @@ import csv
 import html
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,11 +51,20 @@ def write(path, judgements=lambda n: [judged(n)], mark=""):
     path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}))
 
 
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scored")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write(folder / "sums.json")
+        run("score", "sums.json", "--model", "secret-model", "--suite", "s")
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(scored, tmp_path, monkeypatch):
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "sums.json")
-    run("score", "sums.json", "--model", "secret-model", "--suite", "s")
     return tmp_path
 
 

@@ -66,6 +66,7 @@ def test_gates_are_right_as_often_as_they_say():
 
 
 @pytest.mark.parametrize("true", [-0.02, 0.0])
+@pytest.mark.long
 def test_the_gates_numbers_are_made_again(true):
     (written,) = [shares for rows, differing, at, shares in gate_lines() if (rows, differing, at) == (200, 0.3, true)]
     worse, not_worse, by_mean = coverage_table.judge_alike(200, 0.3, true)

@@ -56,6 +56,7 @@ def test_the_page_has_what_the_tool_makes():
         ("half of 300 labels *humanly* failed, 70 % are right (Rogan-Gladen)", 0.95),
     ],
 )
+@pytest.mark.long
 def test_other_corrections_hold(name, least):
     held, refused = tool.cover_other(name, 400)
     assert held >= least

@@ -31,6 +31,7 @@ def test_each_interval_covers_its_own_target_and_the_first_not_the_seconds(case)
         assert mistaken < 85
 
 
+@pytest.mark.long
 def test_the_table_is_made_again():
     """A tenth of the runs: within 4 standard errors of what the page says."""
     case = CASES[4]
