@@ -23,6 +23,7 @@ from helm_ext.cli import app, main
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
+WORKSHOP = "examples/ultraeval/datasets/workshop/config/workshop_ppl.json"
 FILES = ["per_instance_stats.json", "run_spec.json", "scenario.json", "scenario_state.json", "stats.json"]
 
 
@@ -178,73 +179,45 @@ def test_results_of_requests_that_were_never_written(folder, capsys):
     assert "never/manifest.json: no such file\n  hint: the folder of `helm-ext requests out`" in said
 
 
+TINY, CHAT = "--model here/tiny", "--model here/tiny --endpoint chat"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (f"adapter_spec:path=sums.json {TINY}", 2, "given\n  hint: --model ORGANIZATION/NAME, --endpoint chat"),
+        ("adapter_spec:path=sums.json --endpoint chat", 2, "--model: must be given"),
+        (CHAT, 2, "RUN_ENTRY: must be given"),
+        (f"adapter_spec:path=sums.json {TINY} --endpoint both", 2, "is not one of 'chat'"),
+        ("adapter_spec:path=sums.json --model tiny --endpoint chat", 2, "expected ORGANIZATION/NAME"),
+        ("adapter_spec:path=sums.json --model recorded/x --endpoint chat", 2, "a recorded model answers"),
+        (f"adapter_spec:path=none.json {CHAT}", 1, "none.json: no such file"),
+        (f"no_such_entry {CHAT}", 2, "Unknown run spec name: no_such_entry"),
+        (f"adapter_spec:path=sums.json,model=simple/model1 {CHAT}", 2, "names another model than --model here/tiny"),
+        (f"adapter_spec:path=sums.json adapter_spec:path=sums.json {CHAT}", 2, "is named twice"),
+        (f"adapter_spec:path=sums.json {CHAT} --prices 1", 2, "--prices 1: expected IN,OUT"),
+        (f"adapter_spec:path=sums.json {CHAT} --omit stop", 2, "omit=stop: cannot be left out"),
+        (f"ultraeval:config={WORKSHOP} {CHAT}", 1, "echo_prompt: log-probabilities of the prompt are asked for"),
         (
-            ["adapter_spec:path=sums.json", "--model", "here/tiny"],
-            2,
-            "given\n  hint: --model ORGANIZATION/NAME, --endpoint chat",
-        ),
-        (["adapter_spec:path=sums.json", "--endpoint", "chat"], 2, "--model: must be given"),
-        (["--model", "here/tiny", "--endpoint", "chat"], 2, "RUN_ENTRY: must be given"),
-        (["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "both"], 2, "is not one of 'chat'"),
-        (["adapter_spec:path=sums.json", "--model", "tiny", "--endpoint", "chat"], 2, "expected ORGANIZATION/NAME"),
-        (["adapter_spec:path=sums.json", "--model", "recorded/x", "--endpoint", "chat"], 2, "a recorded model answers"),
-        (["adapter_spec:path=none.json", "--model", "here/tiny", "--endpoint", "chat"], 1, "none.json: no such file"),
-        (["no_such_entry", "--model", "here/tiny", "--endpoint", "chat"], 2, "Unknown run spec name: no_such_entry"),
-        (
-            ["adapter_spec:path=sums.json,model=simple/model1", "--model", "here/tiny", "--endpoint", "chat"],
-            2,
-            "names another model than --model here/tiny",
-        ),
-        (["adapter_spec:path=sums.json"] * 2 + ["--model", "here/tiny", "--endpoint", "chat"], 2, "is named twice"),
-        (
-            ["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat", "--prices", "1"],
-            2,
-            "--prices 1: expected IN,OUT",
-        ),
-        (
-            ["adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat", "--omit", "stop"],
-            2,
-            "omit=stop: cannot be left out",
-        ),
-        (
-            ["ultraeval:config=examples/workshop_ppl.json", "--model", "here/tiny", "--endpoint", "chat"],
-            1,
-            "echo_prompt: log-probabilities of the prompt are asked for",
-        ),
-        (
-            [
-                "commonsense:dataset=hellaswag,method=multiple_choice_separate_original",
-                "--model",
-                "here/tiny",
-                "--endpoint",
-                "completions",
-            ],
+            f"commonsense:dataset=hellaswag,method=multiple_choice_separate_original {TINY} --endpoint completions",
             2,
             "HELM needs a tokenizer for multiple_choice_separate_original",
         ),
         (
-            ["innodata:path=first.zip", "--model", "here/tiny", "--endpoint", "completions"],
+            f"innodata:path=first.zip {TINY} --endpoint completions",
             1,
             "messages: the completions endpoint takes a text (24 requests: ",
         ),
-        (
-            ["simple_safety_tests", "--model", "here/tiny", "--endpoint", "chat"],
-            2,
-            "SimpleSafetyTestsAnnotator asks mo",
-        ),
-        (["--only-missing"], 1, "requests/manifest.json: no such file"),
+        (f"simple_safety_tests {CHAT}", 2, "SimpleSafetyTestsAnnotator asks mo"),
+        ("--only-missing", 1, "requests/manifest.json: no such file"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_nothing_is(folder, capsys, arguments, code, said):
     shutil.copytree(ROOT / "examples", "examples")
-    arguments = [a.replace("examples/", "examples/ultraeval/datasets/workshop/config/") for a in arguments]
-    if "innodata" in arguments[0]:
+    if "innodata" in arguments:
         pack = ["hub", "pack", "--test", "examples/innodata/test.jsonl", "--name", "first"]
         assert CliRunner().invoke(app, pack).exit_code == 0
-    got, err = refused(capsys, "out", *arguments)
+    got, err = refused(capsys, "out", *arguments.split())
     assert (got, said in err) == (code, True), err
     assert "Traceback" not in err
     assert not (folder / "requests").exists()

@@ -17,7 +17,14 @@ import console_blocks  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.nightly("docs/tutorials", "docs/how-to", "src/helm_ext/cli", "tools/console_blocks.py"),
+    pytest.mark.nightly(
+        "docs/tutorials",
+        "docs/how-to",
+        "src/helm_ext/cli",
+        "src/helm_ext/formats/format.py",
+        "src/helm_ext/formats/registry.py",
+        "tools/console_blocks.py",
+    ),  # fmt: skip
 ]
 
 
