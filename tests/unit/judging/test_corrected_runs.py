@@ -46,21 +46,35 @@ def stats_of(run) -> dict[str, float]:
     return {s["name"]["name"]: s["mean"] for s in run.stats if s["name"].get("split") == "test" and "mean" in s}
 
 
-def test_corrected_and_raw_stand_side_by_side(tmp_path):
-    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
-    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
-    assert done.exit_code == 0, (done.output, done.exception)
-    (run,) = find_runs([tmp_path / "out"])[0]
-    stats = stats_of(run)
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run with corrected scores, of which they are no main metric, and one of which they are."""
+    folder = tmp_path_factory.mktemp("corrected")
+    path = files.write(folder / "judged.json", make_rows(PASSED, FAILED))
+    for name, more in (("plain", ()), ("main", ("--arg", "main_metric=judge_correct"))):
+        done = run("score", path, "--model", "org/m", "-o", folder / name, *more)
+        (folder / f"{name}.txt").write_text(done.output)
+    return folder
+
+
+def test_corrected_and_raw_stand_side_by_side(folder, tmp_path):
+    (made,) = find_runs([folder / "plain"])[0]
+    stats = stats_of(made)
     assert stats["judge_correct"] == 0.75
     assert stats["judge_correct_corrected"] == pytest.approx(TRUE)
     assert stats["judge_correct_corrected@ci_low"] < TRUE < stats["judge_correct_corrected@ci_high"] < 0.84
     assert stats["judge_correct_labels"] == 50
-    lines = [line for line in done.output.splitlines() if "judge_correct" in line]
+    lines = [line for line in (folder / "plain.txt").read_text().splitlines() if "judge_correct" in line]
     assert [line.split()[1] for line in lines[:3]] == [
         "judge_correct_corrected", "judge_correct", "judge_correct_labels",
     ]  # fmt: skip
-    shown = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "two"), "--json"])
+    shown = run("score", folder / "judged.json", "--model", "org/m", "-o", tmp_path, "--json")
     metrics = json.loads(shown.stdout.splitlines()[0])["metrics"]
     assert metrics["judge_correct_corrected"]["mean"] == pytest.approx(TRUE)
     assert metrics["judge_correct_corrected"].keys() == metrics["judge_correct"].keys()
@@ -68,23 +82,20 @@ def test_corrected_and_raw_stand_side_by_side(tmp_path):
 
 def test_labels_of_no_recorded_design_correct_nothing_and_the_score_says_so(tmp_path):
     path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED, design=None))
-    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    done = run("score", path, "--model", "org/m", "-o", tmp_path / "out")
     assert "judge_correct is the judge's own number" in done.stderr
     assert "50 labels do not say how their rows were drawn" in done.stderr
-    (run,) = find_runs([tmp_path / "out"])[0]
-    assert "judge_correct_corrected" not in stats_of(run)
-    assert stats_of(run)["judge_correct_undesigned"] == 50
+    (made,) = find_runs([tmp_path / "out"])[0]
+    assert "judge_correct_corrected" not in stats_of(made)
+    assert stats_of(made)["judge_correct_undesigned"] == 50
 
 
-def test_check_begins_with_the_answer(tmp_path):
-    run = score(tmp_path, make_rows(PASSED, FAILED))
-    done = CliRunner().invoke(app, ["judge", "check", str(run.folder)])
-    assert done.exit_code == 0, (done.output, done.exception)
-    head, first, second, *_ = done.stdout.splitlines()
+def test_check_begins_with_the_answer(folder):
+    head, first, second, *_ = run("judge", "check", folder / "plain").stdout.splitlines()
     assert head == "correct, judged by gpt"
     assert first.startswith("This judge ")
     assert "corrected by 50 labels: 72.5%" in second
-    wrong = CliRunner().invoke(app, ["judge", "check", str(run.folder), "--criterion", "corect"])
+    wrong = run("judge", "check", folder / "plain", "--criterion", "corect", code=1)
     assert "did you mean 'correct'?" in str(wrong.exception)
 
 
@@ -106,10 +117,8 @@ def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
     plain = score(tmp_path, make_rows((1.0, 90, 0, 0), (0.0, 30, 0, 0)), "c", "org/c")
 
     def compare(*runs):
-        found = ["compare", *(str(run.folder) for run in runs), "--metric", "judge_correct", "--allow-different"]
-        html = ("--html", str(tmp_path / "page.html"))
-        done, as_json = (CliRunner().invoke(app, [*found, *more]) for more in (html, ("--json",)))
-        assert done.exit_code == 0, (done.output, done.exception)
+        given = ["compare", *(one.folder for one in runs), "--metric", "judge_correct", "--allow-different"]
+        done, as_json = (run(*given, *more) for more in (("--html", tmp_path / "page.html"), ("--json",)))
         return " ".join(done.stdout.split()), json.loads(as_json.stdout.splitlines()[0])
 
     said, found = compare(a, b)
@@ -148,28 +157,25 @@ def test_a_gate_judges_by_the_corrected_difference(tmp_path, labels, options, sa
     a = score(tmp_path, make_rows((1.0, 90, labels, 0), (0.0, 30, 0, labels * 2 // 3)), "a", "org/a")
     worse = labels // 5
     b = score(tmp_path, make_rows((1.0, 90, labels - worse, worse), (0.0, 30, 0, labels * 2 // 3)), "b", "org/b")
-    given = ["compare", str(a.folder), str(b.folder), "--metric", "judge_correct", "--allow-different", *options]
-    done = CliRunner().invoke(app, given)
-    assert says in done.stderr
-    assert done.exit_code == code, (done.output, done.exception)
+    given = ("--metric", "judge_correct", "--allow-different", *options)
+    assert says in run("compare", a.folder, b.folder, *given, code=code).stderr
 
 
 def test_a_series_shows_corrected_means_beside_corrected_gains(tmp_path):
     def score_labelled(suite, *rows):
         path = files.write(tmp_path / "x.json", make_rows(*rows), name="same")
-        given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--suite", suite]
-        assert CliRunner().invoke(app, given).exit_code == 0
+        run("score", path, "--model", "org/m", "-o", tmp_path / "out", "--suite", suite)
 
     score_labelled("1", (1.0, 90, 30, 0), (0.0, 30, 0, 20))
     score_labelled("2", (1.0, 90, 24, 6), (0.0, 30, 0, 20))
-    given = ["compare", str(tmp_path / "out"), "--over", "suite", "--metric", "judge_correct_corrected"]
-    first, second = map(json.loads, CliRunner().invoke(app, [*given, "--json"]).stdout.splitlines())
+    given = ["compare", tmp_path / "out", "--over", "suite", "--metric", "judge_correct_corrected"]
+    first, second = map(json.loads, run(*given, "--json").stdout.splitlines())
     assert (first["metric"], first["mean"]) == ("judge_correct_corrected", pytest.approx(0.75))
     assert second["mean"] == pytest.approx(0.75 - 0.15)
     assert second["gate"]["gain"] == pytest.approx(-0.15)
     assert second["first_worse"]
     score_labelled("3", (1.0, 90, 0, 0), (0.0, 30, 0, 0))  # then all means are the judge's own
-    said = CliRunner().invoke(app, given).stdout
+    said = run(*given).stdout
     assert re.search(r"2 .* 0.75 .* -0.15 corrected .*\n3 .* 0.75 .* \+0 raw ", said)
 
 
@@ -179,72 +185,47 @@ def test_the_least_value_is_asked_of_the_corrected_score(tmp_path, monkeypatch):
 
     monkeypatch.setattr("helm_ext.analysis.scores._ask_metrics", fail)
     path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
-    given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
-    done = CliRunner().invoke(app, [*given, "--fail-under", "main=0.74"])
-    assert done.exit_code == 1
+    given = ["score", path, "--model", "org/m", "-o", tmp_path / "out", "--arg", "main_metric=judge_correct"]
+    done = run(*given, "--fail-under", "main=0.74", code=1)
     assert "judge_correct_corrected is 0.725, less than 0.74" in done.stderr
     assert "judge_correct_corrected (main)" in done.stdout
     assert "judge_correct (raw)" in done.stdout
-    done = CliRunner().invoke(app, [*given, "--json"])
-    told = json.loads(done.stdout)
+    told = json.loads(run(*given, "--json").stdout)
     assert told["metrics"][told["main_metric"]]["mean"] == pytest.approx(0.725)
     files.write(path, make_rows(PASSED, FAILED, design=None))
     for least, code, says in (("0.74", 0, "not below 0.74"), ("0.76", 1, "less than 0.76")):
-        done = CliRunner().invoke(app, [*given, "--fail-under", f"main={least}"])
+        done = run(*given, "--fail-under", f"main={least}", code=code)
         assert f"judge_correct, the judge's own number, uncorrected, is 0.75, {says}" in done.stderr
-        assert done.exit_code == code
 
 
-def test_a_record_of_a_judged_run_is_headed_by_the_corrected_score_again(tmp_path):
-    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
-    given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
-    assert CliRunner().invoke(app, given).exit_code == 0
-    out = ["export", str(tmp_path / "out"), "--to", "every_eval_ever", "--out", str(tmp_path / "record")]
-    assert CliRunner().invoke(app, out).exit_code == 0
+def test_a_record_of_a_judged_run_is_headed_by_the_corrected_score_again(folder, tmp_path):
+    run("export", folder / "main", "--to", "every_eval_ever", "--out", tmp_path / "record")
     record = next((tmp_path / "record").rglob("*.json"))
-    done = CliRunner().invoke(app, ["score", str(record), "-o", str(tmp_path / "again"), "--json"])
-    told = json.loads(done.stdout)
+    told = json.loads(run("score", record, "-o", tmp_path / "again", "--json").stdout)
     assert told["main_metric"] == "judge_correct_corrected"
     assert told["metrics"][told["main_metric"]]["mean"] == pytest.approx(TRUE)
 
 
-def test_the_report_has_both(tmp_path):
-    run = score(tmp_path, make_rows(PASSED, FAILED))
-    made = CliRunner().invoke(app, ["report", str(run.folder), "-o", str(tmp_path / "report.html")])
-    assert made.exit_code == 0, (made.output, made.exception)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    row = re.search(
-        r"<td>judge_correct</td><td class=\"whole\">(.*?)</td><td>50</td><td class=\"whole\">(.*?)</td>", page
-    )
+def test_the_report_has_both_and_begins_with_the_main_one(folder, tmp_path):
+    pages = {}
+    for name in ("plain", "main"):
+        run("report", folder / name, "-o", tmp_path / "report.html")
+        pages[name] = (tmp_path / "report.html").read_text(encoding="utf-8")
+    both = r"<td>judge_correct</td><td class=\"whole\">(.*?)</td><td>50</td><td class=\"whole\">(.*?)</td>"
+    row = re.search(both, pages["plain"])
     assert row[1].startswith("0.725")
     assert row[2].startswith("0.75")
-    assert "Main metric: <code>normalized_exact_match" in page
+    assert "Main metric: <code>normalized_exact_match" in pages["plain"]
+    assert "Main metric: <code>judge_correct_corrected<" in pages["main"]
+    assert re.search(r'<th scope="row">org/m</th><td>0\.725</td>', pages["main"])
 
 
-def test_the_report_begins_with_the_corrected_score(tmp_path):
-    path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
-    given = ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out"), "--arg", "main_metric=judge_correct"]
-    assert CliRunner().invoke(app, given).exit_code == 0
-    suite = tmp_path / "out" / "runs" / "score"
-    made = CliRunner().invoke(app, ["report", str(suite), "-o", str(tmp_path / "report.html")])
-    assert made.exit_code == 0, (made.output, made.exception)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Main metric: <code>judge_correct_corrected<" in page
-    assert re.search(r'<th scope="row">org/m</th><td>0\.725</td>', page)
-
-
-def test_exported_scores_have_both(tmp_path):
-    run = score(tmp_path, make_rows(PASSED, FAILED))
-    given = ["export", str(run.folder), "--to", "csv", "--table", "scores", "--out", str(tmp_path / "scores.csv")]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 0, (done.output, done.exception)
+def test_exported_scores_have_both(folder, tmp_path):
+    run("export", folder / "plain", "--to", "csv", "--table", "scores", "--out", tmp_path / "scores.csv")
     lines = list(csv.DictReader((tmp_path / "scores.csv").open()))
     (corrected,) = [line for line in lines if line["metric"] == "judge_correct_corrected"]
-    assert (float(corrected["mean"]), corrected["interval"], corrected["rows"]) == (
-        pytest.approx(TRUE),
-        "corrected",
-        "120",
-    )
+    assert float(corrected["mean"]) == pytest.approx(TRUE)
+    assert (corrected["interval"], corrected["rows"]) == ("corrected", "120")
     assert [line["mean"] for line in lines if line["metric"] == "judge_correct"] == ["0.75"]
 
 
@@ -252,15 +233,14 @@ def test_rows_without_a_verdict_are_counted_once(tmp_path):
     states = make_rows(PASSED, FAILED)
     states[119]["judgements"] = [{"by": "gpt", "kind": "model", "criterion": "correct", "status": "unparsed"}]
     path = files.write(tmp_path / "judged.json", states)
-    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    done = run("score", path, "--model", "org/m", "-o", tmp_path / "out")
     assert "judge_correct_unparsed" in done.stdout
     assert "judge_correct_unscored" not in done.stdout
     del states[118]["judgements"]
     files.write(path, states)
-    done = CliRunner().invoke(app, ["score", str(path), "--model", "org/m", "-o", str(tmp_path / "out")])
+    done = run("score", path, "--model", "org/m", "-o", tmp_path / "out")
     assert re.search("judge_correct_unscored +│ +2 ", done.stdout)
 
 
 def test_several_answers_of_a_row_are_not_corrected(tmp_path):
-    run = score(tmp_path, make_rows(PASSED, FAILED), completions="mean")
-    assert "judge_correct_corrected" not in stats_of(run)
+    assert "judge_correct_corrected" not in stats_of(score(tmp_path, make_rows(PASSED, FAILED), completions="mean"))

@@ -89,41 +89,19 @@ def look_up(value, path):
     return value
 
 
-REQUIRED_OF_AGGREGATE = (
-    "schema_version",
-    "evaluation_id",
-    "retrieved_timestamp",
-    "source_metadata.source_type",
-    "source_metadata.source_organization_name",
-    "source_metadata.evaluator_relationship",
-    "eval_library.name",
-    "eval_library.version",
-    "model_info.name",
-    "model_info.id",
-    "model_info.additional_details.deployment_type",
-    "model_info.additional_details.model_availability",
-    "evaluation_results",
-)
-REQUIRED_OF_RESULT = (
-    "evaluation_name",
-    "source_data.dataset_name",
-    "source_data.source_type",
-    "metric_config.lower_is_better",
-    "score_details.score",
-)
-REQUIRED_OF_INSTANCE = (
-    "schema_version",
-    "evaluation_id",
-    "model_id",
-    "evaluation_name",
-    "sample_id",
-    "interaction_type",
-    "input.raw",
-    "input.reference",
-    "answer_attribution",
-    "evaluation.score",
-    "evaluation.is_correct",
-)
+REQUIRED_OF_AGGREGATE = """
+    schema_version evaluation_id retrieved_timestamp source_metadata.source_type
+    source_metadata.source_organization_name source_metadata.evaluator_relationship eval_library.name
+    eval_library.version model_info.name model_info.id model_info.additional_details.deployment_type
+    model_info.additional_details.model_availability evaluation_results
+""".split()
+REQUIRED_OF_RESULT = """
+    evaluation_name source_data.dataset_name source_data.source_type metric_config.lower_is_better score_details.score
+""".split()
+REQUIRED_OF_INSTANCE = """
+    schema_version evaluation_id model_id evaluation_name sample_id interaction_type input.raw input.reference
+    answer_attribution evaluation.score evaluation.is_correct
+""".split()
 
 
 def test_every_required_field_is_there_and_of_the_right_words(records):
@@ -154,15 +132,6 @@ def test_the_two_files_belong_together(records):
         assert len(ids) == len(aggregate["evaluation_results"])
 
 
-def test_bounds_hold_the_score_and_are_there_for_continuous_ones(records):
-    for aggregate, _, _ in records.values():
-        for found in aggregate["evaluation_results"]:
-            config = found["metric_config"]
-            low, high = (float(config[key]) for key in ("min_score", "max_score"))
-            assert config["score_type"] == "continuous"
-            assert low <= found["score_details"]["score"] <= high
-
-
 def test_details_are_text(records):
     def details(value):
         if isinstance(value, dict):
@@ -178,34 +147,25 @@ def test_details_are_text(records):
         assert all(isinstance(text, str) for found in details([aggregate, samples]) for text in found.values())
 
 
-def test_the_mean_of_the_lines_is_the_score_but_for_rows_that_were_left_out(records):
-    for aggregate, samples, _ in records.values():
-        for found in aggregate["evaluation_results"]:
-            of_result = [s for s in samples if s["evaluation_result_id"] == found["evaluation_result_id"]]
-            scored = [
-                s["evaluation"]["score"] for s in of_result if not s.get("error", "").startswith(("failed", "not run"))
-            ]
-            assert sum(scored) / len(scored) == pytest.approx(found["score_details"]["score"])
-            left_out = int(found["score_details"].get("details", {}).get("rows_left_out", 0))
-            assert (len(scored), left_out) == (
-                found["score_details"]["uncertainty"]["num_samples"], len(of_result) - len(scored),
-            )  # fmt: skip
-
-
-def test_scores_say_how_sure_they_are(records):
-    """Of 0 and 1: Wilson's interval of statsmodels."""
+def test_each_score_is_the_mean_of_its_lines_within_its_bounds_and_says_how_sure_it_is(records):
+    """But for rows that were left out. Of 0 and 1: Wilson's interval of statsmodels."""
     from statsmodels.stats.proportion import proportion_confint
 
     checked = 0
     for aggregate, samples, _ in records.values():
         for found in aggregate["evaluation_results"]:
+            config, score = found["metric_config"], found["score_details"]
+            low, high = (float(config[key]) for key in ("min_score", "max_score"))
+            assert config["score_type"] == "continuous"
+            assert low <= score["score"] <= high
+            of_result = [s for s in samples if s["evaluation_result_id"] == found["evaluation_result_id"]]
             scored = [
-                s["evaluation"]["score"] for s in samples
-                if s["evaluation_result_id"] == found["evaluation_result_id"]
-                and not s.get("error", "").startswith(("failed", "not run"))
-            ]  # fmt: skip
-            uncertainty = found["score_details"]["uncertainty"]
-            interval = uncertainty.get("confidence_interval")
+                s["evaluation"]["score"] for s in of_result if not s.get("error", "").startswith(("failed", "not run"))
+            ]
+            assert sum(scored) / len(scored) == pytest.approx(score["score"])
+            left_out = int(score.get("details", {}).get("rows_left_out", 0))
+            assert (len(scored), left_out) == (score["uncertainty"]["num_samples"], len(of_result) - len(scored))
+            interval = score["uncertainty"].get("confidence_interval")
             if interval is not None and interval["method"] == "wilson":
                 low, high = proportion_confint(sum(scored), len(scored), method="wilson")
                 assert (interval["lower"], interval["upper"]) == (pytest.approx(low), pytest.approx(high))
@@ -297,18 +257,12 @@ def test_the_same_run_gives_the_same_record(runs, records, tmp_path, monkeypatch
     write_every_eval_ever([runs["choice"]], tmp_path, replace=True)
 
 
-def test_a_run_without_scores_is_refused_before_anything_is_written(runs, tmp_path):
+def test_what_makes_no_record_is_refused_before_anything_is_written(runs, tmp_path):
     nothing = run_sums(tmp_path, "nothing", metrics=())
     with pytest.raises(DatasetIntegrityError, match=r"nothing: none of the stats of its rows is a score"):
         write_every_eval_ever([runs["choice"], nothing], tmp_path / "target")
-    assert not (tmp_path / "target").exists()
-
-
-def test_one_run_in_two_suites_is_refused(runs, tmp_path):
     copy = read_run(shutil.copytree(runs["helm"].folder, tmp_path / "other" / "sums"))
-    with pytest.raises(
-        DatasetIntegrityError, match=r"are one run, with one record\n  hint: export one suite at a time"
-    ):
+    with pytest.raises(DatasetIntegrityError, match=r"are one run, with one record\n  hint: export one suite"):
         write_every_eval_ever([runs["helm"], copy], tmp_path / "target")
     assert not (tmp_path / "target").exists()
 
