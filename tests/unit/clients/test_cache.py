@@ -62,19 +62,15 @@ def test_there_is_one_for_a_file(config, tmp_path):
     assert RequestCache.of(config) is not RequestCache.of(SqliteCacheConfig(str(tmp_path / "other.sqlite")))
 
 
-@pytest.mark.parametrize("config", [BlackHoleCacheConfig(), None])
-def test_without_a_cache_nothing_is_found(config):
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [(BlackHoleCacheConfig(), None), (None, None), (SqliteCacheConfig(":memory:"), {"reply": 1})],
+)
+def test_without_a_file(config, found):
     cache = RequestCache.of(config)
     cache.put_many([({"a": 1}, {"reply": 1})])
     cache.flush()
-    assert cache.get_many([{"a": 1}]) == [None]
-
-
-def test_a_cache_in_memory():
-    cache = RequestCache.of(SqliteCacheConfig(":memory:"))
-    cache.put_many([({"a": 1}, {"reply": 1})])
-    cache.flush()
-    assert cache.get_many([{"a": 1}]) == [{"reply": 1}]
+    assert cache.get_many([{"a": 1}]) == [found]
 
 
 def test_a_full_chunk_is_written_at_once(config, monkeypatch):

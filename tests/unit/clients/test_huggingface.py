@@ -166,12 +166,6 @@ def test_tokens_may_lie_on_both_sides_of_the_border(folders):
     same_but_for_last_bits(found, [helm.make_request(request) for request in requests])
 
 
-def test_a_begin_of_text_token_is_the_first(folders):
-    (result,) = make_client(folders, "llama").make_requests(make_requests("llama", ("nine",)))
-    assert texts(result)[0] == "<s>"
-    assert values(result)[0] == 0.0
-
-
 def test_a_calibrated_row_is_two_groups(folders, kind):
     options = ("three apples", "nine", "9 loaves")
     question, alone = make_requests(kind, options), make_requests(kind, options, prompt="Answer:")

@@ -1,6 +1,7 @@
 """`max_train_instances=N` in a run entry: how many rows are drawn, evaluated and shown agree with the run's name."""
 
 import json
+from pathlib import Path
 
 import pytest
 from helm.benchmark.run_expander import RUN_EXPANDERS, MaxTrainInstancesRunExpander, TemperatureRunExpander
@@ -22,8 +23,6 @@ def _in_folder(tmp_path, monkeypatch):
 
 def expand(value, spec=None, rows=ROWS, **arguments):
     write_path = arguments.pop("path", "x.json")
-    from pathlib import Path
-
     write(Path(write_path), rows, {"max_train_instances": 5} if spec is None else spec)
     return RUN_EXPANDERS["max_train_instances"](value).expand(
         get_run_spec("adapter_spec", {"path": write_path, **arguments})
@@ -63,14 +62,10 @@ def test_the_scenario_made_anew_draws_the_same():
     (run_spec,) = expand(3)
     args = json.loads(json.dumps(run_spec.scenario_spec.args))
     assert args["max_train_instances"] == 3
+    assert run_spec.groups[0] == create_scenario(run_spec.scenario_spec).name
     first = create_scenario(run_spec.scenario_spec).get_instances("")
     again = create_scenario(run_spec.scenario_spec).get_instances("")  # read from the file: what was kept is taken
     assert [(i.id, i.split) for i in first] == [(i.id, i.split) for i in again]
-
-
-def test_the_group_is_the_scenarios():
-    (run_spec,) = expand(3)
-    assert run_spec.groups[0] == create_scenario(run_spec.scenario_spec).name
 
 
 def test_what_other_arguments_said_stays():

@@ -47,9 +47,12 @@ def test_the_longest_value_gives_way_first():
     assert ",b=~" in name
 
 
-def test_values_that_differ_anywhere_give_names_that_differ():
+def test_values_are_told_apart_wherever_they_differ():
     values = ["x" * 500, "y" + "x" * 499, "x" * 250 + "y" + "x" * 249, "x" * 499 + "y", "x" * 501]
     assert len({fit_name("e", {"path": value}, "") for value in values}) == len(values)
+    assert shorten("x" * SHORT) == "x" * SHORT
+    assert shorten("/a/deep/folder/" * 9 + "workshop_gen.json").endswith("workshop_gen.json")
+    assert shorten("seed=1, " * 9, keep_end=False).startswith("seed=1, ")
 
 
 def test_very_many_arguments():
@@ -68,12 +71,6 @@ def test_bytes_are_counted_and_characters_are_whole(text):
     name = fit_name("e", {"path": text}, "")
     assert len((name + SUFFIX).encode()) <= MAX_FILE_NAME
     assert len(cut("甲" * 10, 8).encode()) == 6
-
-
-def test_a_short_value_stays_and_the_end_is_shown():
-    assert shorten("x" * SHORT) == "x" * SHORT
-    assert shorten("/a/deep/folder/" * 9 + "workshop_gen.json").endswith("workshop_gen.json")
-    assert shorten("seed=1, " * 9, keep_end=False).startswith("seed=1, ")
 
 
 # The scenario's arguments
@@ -113,15 +110,6 @@ def test_a_path_of_3000_characters(config):
     assert (list(measured.segments), total.to_stats()) == ([], [])
 
 
-def test_what_is_short_is_as_it_was(tmp_path, monkeypatch):
-    root = made.make_checkout(tmp_path / "U")
-    monkeypatch.chdir(root)
-    run_spec = run_specs.get_run_spec("ultraeval", dict(dataset="sums", method="gen"))
-    assert full_arguments(run_spec) is None
-    assert run_spec.scenario_spec.args["dataset"] == "sums"
-    assert "~" not in run_spec.name
-
-
 def test_a_scenario_finds_its_arguments_in_another_process(config, tmp_path, monkeypatch):
     output = tmp_path / "out"
     output.mkdir()
@@ -143,17 +131,14 @@ def test_a_scenario_finds_its_arguments_in_another_process(config, tmp_path, mon
         create_scenario(spec).get_instances(folder)
 
 
-def test_nothing_is_written_where_a_run_is_only_shown(config, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen"))
-    assert not (tmp_path / "benchmark_output").exists()
-
-
 def test_columns_are_the_same_wherever_the_files_lie(config, monkeypatch):
     far = run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen", fewshot=2))
     monkeypatch.chdir(config.parents[1])
     near = run_specs.get_run_spec("ultraeval", dict(config="configs/both.json", task="sums_sums_gen", fewshot=2))
     assert full_arguments(near) is None
+    assert near.scenario_spec.args["config"] == "configs/both.json"
+    assert "~" not in near.name
+    assert not Path("benchmark_output").exists()  # nothing is written where a run is only shown
     assert near.groups == far.groups
     titles = [create_scenario(run_spec.scenario_spec).get_metadata().display_name for run_spec in (near, far)]
     assert titles[0] == titles[1]

@@ -6,12 +6,13 @@ import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
 from helm.common.object_spec import parse_object_spec
 
-from helm_ext.errors import DatasetChangedError, DatasetSchemaError, RunEntryError
+from helm_ext.errors import DatasetChangedError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import planned
 from helm_ext.formats.scenario import group_name, tell_apart
 from helm_ext.planning import run_specs
 
+NONE = {"max_train_instances": 0}
 BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
 
 
@@ -87,17 +88,11 @@ def test_recordings_of_two_models_are_one_column(write):
     assert record("wrong", "25", name="sums").groups != one.groups
 
 
-def test_changed_bytes_change_the_name(write):
-    write()
-    before = make("adapter_spec:dataset=sums").name
-    write(states=[state("1+1?", "2")])
-    assert make("adapter_spec:dataset=sums").name != before
-
-
 def test_a_file_that_changes_between_planning_and_running_is_refused(write, monkeypatch):
     write()
     spec = make("adapter_spec:dataset=sums")
     write(states=[state("1+1?", "2")])
+    assert make("adapter_spec:dataset=sums").name != spec.name
     monkeypatch.setattr(planned, "_waiting", {})  # the run starts elsewhere
     with pytest.raises(DatasetChangedError, match="sums: the data changed since the run was planned"):
         create_scenario(spec.scenario_spec).get_instances("")
@@ -150,6 +145,7 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
             "adapter_spec: exactly one of dataset, path is needed, dataset and path are given\n" + BOTH_FORMS,
         ),
         ("adapter_spec:dataset=sums,seed=x", "seed=x: expected a whole number"),
+        ("adapter_spec:dataset=sums,separator=", "separator=: expected a text that is not empty"),
         ("adapter_spec:dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
         ("adapter_spec:dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
         (
@@ -165,52 +161,31 @@ def test_wrong_arguments(write, entry, message):
     assert str(caught.value) == message
 
 
-def test_a_bad_file_stops_at_planning(write):
-    write(states=[state(gold=42)])
-    with pytest.raises(DatasetSchemaError, match="expected a string, got 42"):
-        make("adapter_spec:dataset=sums")
-
-
 def test_the_scenario_hands_over_the_instances_and_describes_them(write):
-    write(display_name="Sums", description="Adding a number to itself.")
-    spec = make("adapter_spec:dataset=sums")
+    rows = [state(f"{i}+{i}?", str(2 * i), id=f"r{i}", split="dev") for i in range(4)]
+    path = write(states=rows, display_name="Sums", description="Adding a number to itself.")
+    spec = make("adapter_spec:dataset=sums,seed=3")
     scenario = create_scenario(spec.scenario_spec)
     instances = scenario.get_instances("")
     assert instances[0].input.text == "0+0?"
     assert scenario.description == "Adding a number to itself."
-    metadata = scenario.get_metadata()
-    assert metadata.name in spec.groups
-    assert metadata.display_name == metadata.short_display_name == "Sums"
+    path.unlink()  # the description needs no file
+    metadata = create_scenario(spec.scenario_spec).get_metadata()
+    assert metadata.name == spec.groups[0]
+    assert metadata.display_name == metadata.short_display_name == "Sums (seed=3)"
     assert f"Digest of the questions: {spec.scenario_spec.args['questions']};" in metadata.description
-    assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "test")
-
-
-def test_metadata_needs_no_file(write, tmp_path):
-    path = write()
-    spec = make("adapter_spec:path=adapter_specs/sums.json")
-    path.unlink()
-    assert create_scenario(spec.scenario_spec).get_metadata().name == spec.groups[0]
+    assert (metadata.main_metric, metadata.main_split) == (spec.scenario_spec.args["main_metric"], "valid")
 
 
 @pytest.mark.parametrize(("missing", "warned"), [("", True), (",missing=skip", False)])
 def test_missing_rows_are_warned_of_unless_they_are_to_be_skipped(write, caplog, missing, warned):
     write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
     with caplog.at_level("INFO", logger="helm"):
-        make("adapter_spec:dataset=sums" + missing)
+        scenario = create_scenario(make("adapter_spec:dataset=sums" + missing).scenario_spec)
     assert ("a recorded run refuses the file" in caplog.text) == warned
     assert "1 not_run" in caplog.text
-
-
-def test_missing_skip_marks_only_rows_without_a_recording(write):
-    write(states=[state("1+1?", "2", "2", id="a"), state("2+2?", "4", id="b")])
-    scenario = create_scenario(make("adapter_spec:dataset=sums,missing=skip").scenario_spec)
     skipped = {i.id: row_extra(i)["recorded"].get("skip") for i in scenario.get_instances("") if i.split == "test"}
-    assert skipped == {"a": None, "b": True}
-
-
-def test_a_dev_file_is_shown_under_its_split(write):
-    write(states=[state(id=f"r{i}", text=f"{i}", split="dev") for i in range(3)])
-    assert create_scenario(make("adapter_spec:dataset=sums").scenario_spec).get_metadata().main_split == "valid"
+    assert skipped == {"a": None, "b": None if warned else True}
 
 
 def test_group_names_dodge_babi_and_keep_versions_apart():
@@ -239,17 +214,6 @@ def test_titles_of_one_suite_that_are_equal_get_digits(write):
     assert tell_apart([before, other]) == [before, other]
 
 
-def test_the_arguments_stand_in_the_columns_title(write):
-    write()
-    metadata = create_scenario(make("adapter_spec:dataset=sums,seed=3").scenario_spec).get_metadata()
-    assert metadata.display_name == "sums (seed=3)"
-    assert metadata.name == make("adapter_spec:dataset=sums,seed=3").groups[0]
-
-
-def title_of(spec):
-    return create_scenario(spec.scenario_spec).get_metadata().display_name
-
-
 def description_of(spec):
     return create_scenario(spec.scenario_spec).get_metadata().description
 
@@ -264,16 +228,11 @@ def test_a_column_says_that_live_runs_score_fewer_rows(write):
         path.write_text(json.dumps({**json.loads(path.read_text()), "name": "sums"}))
     plain, recorded = make("adapter_spec:dataset=plain"), make("adapter_spec:dataset=recorded")
     assert plain.groups == recorded.groups
-    assert title_of(plain) == title_of(recorded)
-    assert description_of(plain).endswith(" A live run scores 7 of 10 rows.")
-
-
-def test_a_cap_of_the_file_is_for_live_runs(write):
-    write(
-        states=[state(f"{i}?", "x", "x") for i in range(10)],
-        adapter_spec={"max_train_instances": 0, "max_eval_instances": 4},
-    )
-    assert description_of(make("adapter_spec:dataset=sums")).endswith(" A live run scores 4 of 10 rows.")
+    described = [create_scenario(run_spec.scenario_spec).get_metadata() for run_spec in (plain, recorded)]
+    assert described[0].display_name == described[1].display_name
+    assert described[0].description.endswith(" A live run scores 7 of 10 rows.")
+    write("capped", [state(text, gold, gold) for text, gold in rows], adapter_spec={**NONE, "max_eval_instances": 4})
+    assert description_of(make("adapter_spec:dataset=capped")).endswith(" A live run scores 4 of 10 rows.")
 
 
 def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
@@ -284,11 +243,3 @@ def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
     split = [state(f"{i}?", "x", "x", split="train" if i < 3 else "test") for i in range(10)]
     write(states=split, adapter_spec={"max_train_instances": 3})
     assert "live run" not in description_of(make("adapter_spec:dataset=sums"))
-
-
-def test_an_empty_separator_is_refused():
-    from helm_ext.errors import RunEntryError
-    from helm_ext.formats import get_format
-
-    with pytest.raises(RunEntryError, match="separator=: expected a text that is not empty"):
-        get_format("adapter_spec").parse({"path": "x.json", "separator": ""})
