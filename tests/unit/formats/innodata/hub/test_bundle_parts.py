@@ -1,4 +1,4 @@
-"""The parts of a bundle by themselves: records, `meta.json`, the archive, and what is read of them in which order."""
+"""The parts of a bundle by themselves: what is read of them in which order, and the edges of limits and names."""
 
 from __future__ import annotations
 
@@ -9,51 +9,18 @@ import zipfile
 
 import pytest
 
-from helm_ext.errors import (
-    DatasetIntegrityError,
-    DatasetNotFoundError,
-    DatasetSchemaError,
-    DatasetSyntaxError,
-    HelmExtError,
-    Location,
-    Problem,
-    Problems,
-)
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError, Location, Problems
 from helm_ext.files.archive import Limits, open_archive
-from helm_ext.formats.innodata.hub.bundle import (
-    Bundle,
-    SplitCheck,
-    check_split,
-    iter_checked,
-    open_bundle,
-)
+from helm_ext.formats.innodata.hub.bundle import SplitCheck, check_split, iter_checked, open_bundle
 from helm_ext.formats.innodata.hub.packing import pack
-from helm_ext.formats.innodata.hub.records import (
-    NAME_RULE,
-    Meta,
-    is_valid_name,
-    parse_meta,
-    parse_object,
-    parse_record,
-    read_rows,
-    suggest_rename,
-)
+from helm_ext.formats.innodata.hub.records import NAME_RULE, Meta, is_valid_name, parse_meta, parse_record, read_rows
 
-USER, BOT = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
-SYSTEM = {"role": "system", "content": "Be brief."}
-RECORD = {"id": "1", "messages": [USER], "expected": "Hello"}
+USER = {"role": "user", "content": "Hi"}
+META = {"name": "demo", "test_size": 2, "train_size": 0, "test_digest": "A" * 64, "train_digest": "sha256:" + "b" * 64}
 
 
-def chat(*messages):
-    return {**RECORD, "messages": list(messages)}
-
-
-def told(problems):
-    """Severity, field, code and kind of each."""
-    return [(p.severity, p.location.field, str(p.code), p.kind) for p in problems.finish()]
-
-
-# Records
+def line(record_id, **more):
+    return json.dumps({"id": record_id, "messages": [{**USER, **more}], "expected": "Hello"}).encode() + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -66,32 +33,8 @@ def told(problems):
 )
 def test_a_key_of_a_message_that_is_like_one(key, hint):
     problems = Problems()
-    parse_record(json.dumps(chat({**USER, key: "x"})).encode(), Location("t.jsonl", 3), problems)
+    parse_record(line("1", **{key: "x"}), Location("t.jsonl", 3), problems)
     assert [problem.hint for problem in problems.finish()] == [hint]
-
-
-def test_a_broken_record_beside_others():
-    problems = Problems()
-    parse_record(b"[]", Location("t.jsonl", 1), problems)
-    found = parse_record(json.dumps({**RECORD, "x": 1}).encode(), Location("t.jsonl"), problems)
-    assert (found.id, found.messages, found.expected, found.extra, found.line) == ("1", [USER], "Hello", {"x": 1}, 0)
-
-
-def test_an_object_without_a_line():
-    problems = Problems()
-    assert parse_object(b"{", Location("meta.json"), problems) is None
-    assert parse_object(b"1", Location("meta.json"), problems) is None
-    assert [(p.location, p.code) for p in problems.finish()] == [
-        (Location("meta.json"), "not-an-object"),
-        (Location("meta.json", 1), "not-json"),
-    ]
-    assert parse_object(b'{"a": 1}', Location("meta.json"), problems) == {"a": 1}
-
-
-def test_hints_to_other_keys():
-    assert suggest_rename("expected", {"id": 1, "expcted": 2}) == 'rename "expcted" to "expected"'
-    assert suggest_rename("expected", {"messages": 1}) == ""
-    assert suggest_rename("id", {"idd": 1}, known=("idd",)) == ""
 
 
 def test_rows_are_hashed_and_blank_ones_told():
@@ -102,28 +45,16 @@ def test_rows_are_hashed_and_blank_ones_told():
     assert [(p.location, p.code) for p in problems.finish()] == [(Location("t.jsonl", 2), "blank-line")]
 
 
-# meta.json
-
-META = {"name": "demo", "test_size": 2, "train_size": 0, "test_digest": "A" * 64, "train_digest": "sha256:" + "b" * 64}
-
-
-def test_a_sound_meta():
+def test_a_sound_meta_whatever_was_wrong_before():
     problems = Problems()
-    stated = json.dumps({"task": "qa", **META, "level": [1]}).encode()
-    assert parse_meta(stated, "meta.json", problems) == Meta(
+    problems.add(Location("x"), "wrong", code="x")
+    assert parse_meta(json.dumps({"task": "qa", **META, "level": [1]}).encode(), "meta.json", problems) == Meta(
         name="demo",
         sizes={"test": 2, "train": 0},
         digests={"test": "a" * 64, "train": "b" * 64},
         attributes={"task": "qa", "level": [1]},
     )
-    assert problems.finish() == []
-
-
-def test_a_meta_is_told_sound_whatever_was_wrong_before():
-    problems = Problems()
-    problems.add(Location("x"), "wrong", code="x")
-    assert parse_meta(json.dumps(META).encode(), "meta.json", problems) is not None
-    assert parse_meta(b"[]", "meta.json", problems) is None
+    assert problems.errors == 1
 
 
 @pytest.mark.parametrize(
@@ -137,97 +68,57 @@ def test_names(name, valid):
 
 # Archives
 
-NAMES = ("a.txt", "b.txt")
 
-
-def make_zip(members, method=zipfile.ZIP_STORED, **options):
+def make_zip(members, method=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, data in members:
-            info = zipfile.ZipInfo(name)
-            info.compress_type = method
-            for key, value in options.items():
-                setattr(info, key, value)
-            archive.writestr(info, data)
+            archive.writestr(zipfile.ZipInfo(name), data, method)
     return file
 
 
 def open_it(file, limits=None):
     problems = Problems()
-    opened = open_archive(file, "x.zip", NAMES, limits or Limits(), problems)
-    found = problems.finish()
-    assert {p.location for p in found} <= {Location("x.zip")}
-    return opened, [(str(p.code), p.kind) for p in found]
+    opened = open_archive(file, "x.zip", ("a.txt", "b.txt"), limits or Limits(), problems)
+    return opened, [str(problem.code) for problem in problems.finish()]
 
 
 SOUND = [("a.txt", b"1"), ("b.txt", b"2")]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_sound_archive(method):
-    opened, problems = open_it(make_zip([*SOUND, ("__MACOSX/x", b""), ("d/.DS_Store", b"")], method))
-    assert problems == []
-    archive, members = opened
-    assert list(members) == ["a.txt", "b.txt"]
-    assert archive.read(members["b.txt"]) == b"2"
+def test_a_sound_archive_with_what_systems_add_and_a_comment(method):
+    data = make_zip([*SOUND, ("__MACOSX/x", b""), ("d/.DS_Store", b"")], method).getvalue()
+    (archive, members), problems = open_it(io.BytesIO(data[:-2] + b"\x03\x00abc"))
+    assert (problems, list(members), archive.read(members["b.txt"])) == ([], ["a.txt", "b.txt"], b"2")
 
 
-def test_limits():
+def test_limits(monkeypatch):
     large = [("a.txt", b"0" * (3 << 20)), ("b.txt", b"2")]
     packed = make_zip(large, zipfile.ZIP_DEFLATED)
-    assert open_it(packed) == (None, [("ratio", DatasetIntegrityError)])
+    assert open_it(packed) == (None, ["ratio"])
     assert open_it(packed, Limits(max_ratio=5_000))[1] == []
     assert open_it(make_zip([("a.txt", b"0" * (1 << 20)), SOUND[1]], zipfile.ZIP_DEFLATED))[1] == []
     assert open_it(make_zip(large), Limits(max_bytes=(3 << 20) + 1))[1] == []
-    assert open_it(make_zip(large), Limits(max_bytes=3 << 20)) == (None, [("too-large", DatasetSyntaxError)])
-
-
-def test_limits_of_the_process(monkeypatch):
+    assert open_it(make_zip(large), Limits(max_bytes=3 << 20)) == (None, ["too-large"])
     assert Limits.from_environ() == Limits() == Limits(8 << 30, 200)
     monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "7")
     monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_RATIO", "1")
     assert Limits.from_environ() == Limits(7, 1)
-    for value in ("0", "-1", "1.5", "many"):
-        monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_RATIO", value)
-        with pytest.raises(HelmExtError) as error:
-            Limits.from_environ()
-        assert str(error.value) == f'HELM_EXT_MAX_BUNDLE_RATIO: expected a positive whole number, got "{value}"'
-
-
-WHOLE = make_zip(SOUND).getvalue()
-
-
-def test_a_comment_is_no_trailing_data():
-    assert open_it(io.BytesIO(WHOLE[:-2] + b"\x03\x00abc"))[1] == []
 
 
 # Bundles
 
 
-def bundle_of(test, train=b"", **changes):
-    digests = {
-        f"{split}_digest": hashlib.sha256(data).hexdigest() for split, data in (("test", test), ("train", train))
-    }
-    sizes = {"test_size": test.count(b"\n"), "train_size": train.count(b"\n")}
-    meta = {"name": "demo", **sizes, **digests, **changes}
-    return make_zip([("test.jsonl", test), ("train.jsonl", train), ("meta.json", json.dumps(meta).encode())])
-
-
-def line(record_id):
-    return json.dumps({**RECORD, "id": record_id}).encode() + b"\n"
-
-
-def check_it(tmp_path, file, keep=None, limit=None):
-    path = tmp_path / "demo.zip"
-    path.write_bytes(file.getvalue())
+def check_it(tmp_path, test, train, keep, limit):
+    meta = {"name": "demo", "test_size": test.count(b"\n"), "train_size": train.count(b"\n")}
+    meta |= {"test_digest": hashlib.sha256(test).hexdigest(), "train_digest": hashlib.sha256(train).hexdigest()}
+    members = [("test.jsonl", test), ("train.jsonl", train), ("meta.json", json.dumps(meta).encode())]
+    (tmp_path / "demo.zip").write_bytes(make_zip(members).getvalue())
     problems, counts = Problems(), {}
-    with open_bundle(path) as bundle:
+    with open_bundle(tmp_path / "demo.zip") as bundle:
         kept = [record.id for record in iter_checked(bundle, problems, counts, keep, limit)]
-    found = [
-        (p.location.path.removeprefix(f"{path}/"), p.location.line, p.location.field, str(p.code), p.kind)
-        for p in problems.finish()
-    ]
-    return kept, counts, found
+    return kept, counts, {str(problem.code) for problem in problems.finish()}
 
 
 @pytest.mark.parametrize(
@@ -242,40 +133,17 @@ def check_it(tmp_path, file, keep=None, limit=None):
     ],
 )
 def test_records_that_are_kept(tmp_path, keep, limit, kept):
-    file = bundle_of(line("a") + line("b"), line("c"))
-    assert check_it(tmp_path, file, keep, limit) == (kept, {"test": 2, "train": 1, "rows": 3}, [])
+    found = check_it(tmp_path, line("a") + line("b"), line("c"), keep, limit)
+    assert found == (kept, {"test": 2, "train": 1, "rows": 3}, set())
 
 
 def test_with_a_limit_later_records_are_not_checked(tmp_path):
-    file = bundle_of(line("a") + line("a") + b"{}\n", line("a"))
-    assert check_it(tmp_path, file, "test", 1) == (["a"], {"test": 3, "train": 1, "rows": 4}, [])
-    assert {found[3] for found in check_it(tmp_path, file, "test", 2)[2]} == {"duplicate-id"}
-
-
-def test_lines_beyond_the_limit_are_counted_and_hashed():
-    data = b"".join(map(line, "abc")) + b"{}\n"
+    test = line("a") + line("a") + b"{}\n"
+    assert check_it(tmp_path, test, line("a"), "test", 1) == (["a"], {"test": 3, "train": 1, "rows": 4}, set())
+    assert check_it(tmp_path, test, line("a"), "test", 2)[2] == {"duplicate-id"}
     counted, problems = SplitCheck(), Problems()
-    found = [record.id for record in check_split(io.BytesIO(data), "t.jsonl", problems, counted, 2)]
-    assert (found, problems.finish()) == (["a", "b"], [])
-    assert counted == SplitCheck(4, hashlib.sha256(data).hexdigest())
-
-
-def test_names_of_the_file_and_of_the_dataset(tmp_path):
-    path = tmp_path / "other.zip"
-    path.write_bytes(bundle_of(line("a")).getvalue())
-    place = Location(f"{path}/meta.json", None, "name")
-    with open_bundle(path) as bundle:
-        assert bundle.warnings == (
-            Problem('"demo", but the file is named "other.zip"', place, "the hub takes it only as demo.zip", "warning",
-                    "name-mismatch"),
-        )  # fmt: skip
-        assert (bundle.path, type(bundle)) == (str(path), Bundle)
-    with pytest.raises(DatasetIntegrityError) as error, open_bundle(path, expected_name="other", shown_path="x"):
-        pass
-    assert error.value.problems == (
-        Problem('"demo", but the file is named "other.zip"', Location("x/meta.json", None, "name"),
-                "rename the file to demo.zip, or pack it again as other", "error", "name-mismatch"),
-    )  # fmt: skip
+    assert [record.id for record in check_split(io.BytesIO(test), "t.jsonl", problems, counted, 1)] == ["a"]
+    assert (counted, problems.finish()) == (SplitCheck(3, hashlib.sha256(test).hexdigest()), [])
 
 
 # Packing
@@ -299,36 +167,15 @@ def test_arguments_of_packing(tmp_path, named, message):
     assert str(error.value) == message
 
 
-def test_what_is_packed(tmp_path):
-    (tmp_path / "t.jsonl").write_bytes(line("a") + line("b"))
-    (tmp_path / "r.jsonl").write_bytes(line("c"))
-    sources = {"test": tmp_path / "t.jsonl", "train": tmp_path / "r.jsonl"}
-    made = pack(name="demo", **sources, attributes={"é": [1], "a": None}, target=tmp_path)
-    assert made.path == tmp_path / "demo.zip"
-    assert made.digest == hashlib.sha256(made.path.read_bytes()).hexdigest()
-    assert made.sizes == {"test": 2, "train": 1}
-    with zipfile.ZipFile(made.path) as archive:
-        assert archive.namelist() == ["test.jsonl", "train.jsonl", "meta.json"]
-        for info in archive.infolist():
-            assert (info.date_time, info.create_system, info.external_attr) == (
-                (1980, 1, 1, 0, 0, 0),
-                3,
-                0o100644 << 16,
-            )
-            assert info.compress_type == zipfile.ZIP_STORED
-        stated = {
-            "name": "demo", "test_size": 2, "train_size": 1,
-            "test_digest": hashlib.sha256(line("a") + line("b")).hexdigest(),
-            "train_digest": hashlib.sha256(line("c")).hexdigest(), "a": None, "é": [1],
-        }  # fmt: skip
-        assert archive.read("meta.json").decode() == json.dumps(stated, ensure_ascii=False, indent=2) + "\n"
-        assert archive.read("test.jsonl") == line("a") + line("b")
-    assert pack(name="demo", **sources, attributes={"é": [1], "a": None}, target=tmp_path) == made
+def test_an_existing_bundle_is_overwritten_only_where_that_is_asked_for(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(line("a"))
+    made = pack(name="demo", test=tmp_path / "t.jsonl", attributes={"é": [1], "a": None}, target=tmp_path)
+    assert pack(name="demo", test=tmp_path / "t.jsonl", attributes={"é": [1], "a": None}, target=tmp_path) == made
     with pytest.raises(DatasetIntegrityError) as error:
-        pack(name="demo", **sources, target=tmp_path)
+        pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path)
     hint = "--replace overwrites it, --out writes elsewhere"
     assert str(error.value) == f"{made.path}: exists, with other content\n  hint: {hint}"
-    small = pack(name="demo", **sources, target=tmp_path, compress=True, replace=True)
+    small = pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path, compress=True, replace=True)
     with zipfile.ZipFile(small.path) as archive:
         assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_DEFLATED}
 
@@ -336,21 +183,10 @@ def test_what_is_packed(tmp_path):
 def test_sources_that_cannot_be_packed(tmp_path):
     (tmp_path / "t.jsonl").write_bytes(line("a"))
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    with pytest.raises(DatasetIntegrityError) as error:
+    with pytest.raises(DatasetIntegrityError, match="empty.jsonl: the test split is empty"):
         pack(name="demo", test=tmp_path / "empty.jsonl", target=tmp_path)
-    assert error.value.problems == (
-        Problem("the test split is empty", Location(str(tmp_path / "empty.jsonl")),
-                "at least one record is needed to evaluate", "error", "empty-test"),
-    )  # fmt: skip
-    with pytest.raises(DatasetNotFoundError) as error:
+    with pytest.raises(DatasetNotFoundError, match="none.jsonl: cannot be read: No such file or directory"):
         pack(name="demo", test=tmp_path / "none.jsonl", target=tmp_path)
-    assert error.value.problems == (
-        Problem("cannot be read: No such file or directory", Location(str(tmp_path / "none.jsonl")), "", "error",
-                "unreadable"),
-    )  # fmt: skip
-    with pytest.raises(DatasetIntegrityError) as error:
-        pack(name="demo", test=tmp_path / "t.jsonl", train=tmp_path / "t.jsonl", target=tmp_path)
-    assert [(p.code, p.location.line) for p in error.value.problems] == [("duplicate-id", 1)]
     with pytest.raises(DatasetNotFoundError) as error:
         pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path / "a b")
     assert str(error.value) == f"{tmp_path}/a b: no such folder\n  hint: mkdir -p '{tmp_path}/a b'"

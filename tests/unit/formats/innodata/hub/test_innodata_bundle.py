@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -175,25 +174,12 @@ def test_the_file_name(tmp_path):
         ([*members(), ("test.jsonl", TEST)], 'member "test.jsonl": occurs 2 times'),
         ([*members(), ("__MACOSX/../../etc/passwd", b"")], 'member "__MACOSX/../../etc/passwd": path traversal'),
         ([*members(), ("__MACOSX/..\\x", b"")], 'member "__MACOSX/..\\\\x": path traversal'),
+        ([*members(), ("__MACOSX/C:", b""), ("/etc/.DS_Store", b"")], 'member "/etc/.DS_Store": absolute name'),
+        ([*members(), ("C:/.DS_Store", b"")], 'member "C:/.DS_Store": absolute name'),
     ],
 )  # fmt: skip
 def test_members(tmp_path, content, problem):
     assert texts(write_zip(tmp_path / "demo.zip", content)) == [f"demo.zip: {problem}"]
-
-
-def test_members_in_a_folder(tmp_path):
-    found = texts(write_zip(tmp_path / "demo.zip", [(f"demo/{name}", data) for name, data in members()]))
-    assert (
-        'demo.zip: member "demo/test.jsonl": unexpected\n  hint: put the files at the top of the archive, in no folder'
-        in found
-    )
-    assert len(found) == 6
-
-
-@pytest.mark.parametrize("name", ["/etc/passwd", "\\\\server\\x", "C:\\x"])
-def test_absolute_names(tmp_path, name):
-    found = texts(write_zip(tmp_path / "demo.zip", [*members(), (name, b"")]))
-    assert f"demo.zip: member {json.dumps(name)}: absolute name" in found
 
 
 def test_symlinks(tmp_path):
@@ -204,77 +190,49 @@ def test_symlinks(tmp_path):
     assert texts(path) == ['demo.zip: member "train.jsonl": symbolic link']
 
 
-def set_in_directory(path, offset, layout, value):
-    """Change one field of the first member, in the local header's copy too where `offset` says so."""
-    data = bytearray(path.read_bytes())
-    central = data.index(b"PK\x01\x02")
-    struct.pack_into(layout, data, central + offset, value)
-    path.write_bytes(data)
+ONLY = "\n  hint: make the archive anew, from the three files only"
+AGAIN = "\n  hint: copy or download the file again"
+DEFLATE = "\n  hint: use deflate, the default of every tool, or no compression"
 
 
-@pytest.mark.parametrize("flag", [0x1, 0x40])
-def test_encrypted(demo, flag):
-    set_in_directory(demo, 8, "<H", flag)
-    assert texts(demo) == ['demo.zip: member "test.jsonl": encrypted\n  hint: make the archive without a password']
+def in_directory(offset, value):
+    """Change a field of the first member in the archive's directory."""
+
+    def change(data):
+        data = bytearray(data)
+        struct.pack_into("<H", data, data.index(b"PK\x01\x02") + offset, value)
+        return bytes(data)
+
+    return change
 
 
-@pytest.mark.parametrize(("method", "name"), [(12, "bzip2"), (14, "LZMA"), (93, "Zstandard"), (77, "unknown")])
-def test_compression_methods(demo, method, name):
-    set_in_directory(demo, 10, "<H", method)
-    assert texts(demo) == [
-        (
-            f'demo.zip: member "test.jsonl": compression method {method} ({name})\n'
-            "  hint: use deflate, the default of every tool, or no compression"
-        )
-    ]
-
-
-def test_a_name_with_nul(demo):
-    demo.write_bytes(demo.read_bytes().replace(b"train.jsonl", b"train.js\0nl"))
-    assert 'demo.zip: member "train.js\\u0000nl": NUL in the name' in texts(demo)
-
-
-def test_truncated(demo):
-    data = demo.read_bytes()
-    demo.write_bytes(data[:-30])
-    assert texts(demo) == [
-        "demo.zip: truncated: the end of the ZIP archive is missing\n  hint: copy or download the file again"
-    ]
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        archive.comment = b"x"
-    demo.write_bytes(data[:-2] + b"\x05\x00ab")
-    assert texts(demo)[0].startswith("demo.zip: truncated: the comment of the ZIP archive is cut off")
-    demo.write_bytes(b"")
-    assert texts(demo) == ["demo.zip: not a ZIP archive"]
-    demo.write_bytes(b'{"adapter_spec": {}}')
-    assert texts(demo) == ["demo.zip: not a ZIP archive"]
-
-
-def test_data_around_the_archive(demo):
-    data = demo.read_bytes()
-    demo.write_bytes(data + b"hidden")
-    hint = "\n  hint: make the archive anew, from the three files only"
-    assert texts(demo) == ["demo.zip: 6 bytes of trailing data after the archive" + hint]
-    demo.write_bytes(b"#!/bin/sh\n" + data)
-    assert texts(demo) == ["demo.zip: data before the first member" + hint]
-
-
-def test_a_directory_that_is_damaged(demo):
-    data = bytearray(demo.read_bytes())
-    data[data.index(b"PK\x01\x02")] = 0
-    demo.write_bytes(data)
-    assert texts(demo)[0].startswith("demo.zip: not a ZIP archive, or damaged: ")
-
-
-def test_bytes_that_are_damaged(demo):
-    demo.write_bytes(demo.read_bytes().replace(b"2+2?", b"2+3?", 1))
-    found = texts(demo)
-    assert found == [
-        (
-            "demo.zip/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'\n"
-            "  hint: copy or download the file again"
-        )
-    ]
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        *((in_directory(8, flag), 'member "test.jsonl": encrypted\n  hint: make the archive without a password') for flag in (0x1, 0x40)),
+        *(
+            (in_directory(10, method), f'member "test.jsonl": compression method {method} ({name}){DEFLATE}')
+            for method, name in ((12, "bzip2"), (14, "LZMA"), (93, "Zstandard"), (77, "unknown"))
+        ),
+        (lambda data: data.replace(b"train.jsonl", b"train.js\0nl"), 'member "train.js\\u0000nl": NUL in the name'),
+        (lambda data: data[:-30], f"truncated: the end of the ZIP archive is missing{AGAIN}"),
+        (lambda data: data[:-2] + b"\x05\x00ab", f"truncated: the comment of the ZIP archive is cut off{AGAIN}"),
+        (lambda data: b"", "not a ZIP archive"),
+        (lambda data: b'{"adapter_spec": {}}', "not a ZIP archive"),
+        (lambda data: data + b"hidden", f"6 bytes of trailing data after the archive{ONLY}"),
+        (lambda data: data + b"\n", f"1 byte of trailing data after the archive{ONLY}"),
+        (lambda data: b"#!/bin/sh\n" + data, f"data before the first member{ONLY}"),
+        (lambda data: data.replace(b"PK\x01\x02", b"\0K\x01\x02", 1), "not a ZIP archive, or damaged: "),
+        (lambda data: data.replace(b"2+2?", b"2+3?", 1), f"/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'{AGAIN}"),
+        (lambda data: data.replace(b"train.jsonl", b"other.jsonl", 1), "/train.jsonl: cannot be decompressed: File name in directory"),
+        (lambda data: data[-22:-14] + b"\0" * 12 + b"\0\0", 'member "test.jsonl": missing'),
+    ],
+)  # fmt: skip
+def test_archives_that_are_odd(demo, change, problem):
+    demo.write_bytes(change(demo.read_bytes()))
+    assert any(text.removeprefix("demo.zip").removeprefix(": ").startswith(problem) for text in texts(demo)), texts(
+        demo
+    )
 
 
 def test_damaged_meta_and_deflate_streams(tmp_path):
@@ -286,14 +244,6 @@ def test_damaged_meta_and_deflate_streams(tmp_path):
     path.write_bytes(data)
     (found,) = texts(path)
     assert found.startswith("demo.zip/meta.json: cannot be decompressed: ")
-
-
-def test_a_member_whose_local_header_lies(demo):
-    data = bytearray(demo.read_bytes())
-    at = data.index(b"train.jsonl")
-    data[at : at + 5] = b"other"
-    demo.write_bytes(data)
-    assert any("cannot be decompressed: File name in directory" in text for text in texts(demo))
 
 
 def test_limits(tmp_path, monkeypatch):
@@ -397,11 +347,6 @@ def test_an_empty_test_split(tmp_path):
     assert texts(write_zip(tmp_path / "demo.zip", members(test_jsonl=b"", meta_json=stated))) == [
         "demo.zip/test.jsonl: the test split is empty\n  hint: at least one record is needed to evaluate"
     ]
-
-
-def test_an_empty_train_split(tmp_path):
-    stated = meta(train_size=0, train_digest=hashlib.sha256(b"").hexdigest())
-    assert check(write_zip(tmp_path / "demo.zip", members(train_jsonl=b"", meta_json=stated)))[0] == []
 
 
 def test_records_of_a_bundle_that_is_not_sound(tmp_path):
@@ -529,17 +474,3 @@ def test_json_schema_describes_records_and_meta():
     assert schema["$defs"]["meta"]["required"] == ["name", "test_size", "train_size", "test_digest", "train_digest"]
     pattern = schema["$defs"]["meta"]["properties"]["name"]["pattern"]
     assert pattern == "^[a-z0-9]+([._-][a-z0-9]+)*$"
-
-
-def test_an_archive_without_members(tmp_path):
-    with zipfile.ZipFile(tmp_path / "demo.zip", "w"):
-        pass
-    assert (tmp_path / "demo.zip").stat().st_size == 22  # the record that ends an archive, and nothing else
-    assert [text.splitlines()[0] for text in texts(tmp_path / "demo.zip")] == [
-        f'demo.zip: member "{name}": missing' for name in ("test.jsonl", "train.jsonl", "meta.json")
-    ]
-
-
-def test_one_byte_too_many(demo):
-    demo.write_bytes(demo.read_bytes() + b"\n")
-    assert [text.splitlines()[0] for text in texts(demo)] == ["demo.zip: 1 byte of trailing data after the archive"]

@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from helm_ext import hub
-from helm_ext.errors import HubError, Location, Problem
+from helm_ext.errors import HubError, Location
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.hub.storage import LocalStorage, RemoteStorage, open_storage
 from helm_ext.formats.innodata.hub.versioning import blob_path, entry_path, get_root, open_version, require_hub
@@ -89,21 +89,6 @@ def test_what_is_like_an_earlier_version(make, root, tmp_path):
         ("the train split is that of version 1, not that of the newest, 5", older, "older-content", "warning", place),
     ]
     assert warnings(hub.upload(make("78"), root)) == []
-
-
-def test_a_damaged_blob_is_restored(make, root):
-    path = make()
-    version = hub.upload(path, root).version
-    (root / blob_path(version.digest)).write_bytes(b"x")
-    made = hub.upload(path, root)
-    message = "the stored ZIP of version 1 was damaged or missing; it was restored"
-    assert made.version == version
-    assert made.warnings == (Problem(message, Location(str(path)), severity="warning", code="restored"),)
-    assert (root / blob_path(version.digest)).read_bytes() == path.read_bytes()
-    assert refused(hub.upload, path, root) == (
-        f"demo: this ZIP is version 1 already (SHA-256 {version.digest[:12]}, uploaded {version.uploaded}); "
-        "nothing was changed"
-    )
 
 
 def test_a_version_that_cannot_be_opened(make, root):
