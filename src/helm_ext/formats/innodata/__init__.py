@@ -3,8 +3,7 @@
 options.py     arguments of a run entry
 loading.py     a bundle is read and checked, and becomes an EvalSet
 replies.py     replies recorded earlier
-attributes.py  what reports can be grouped by
-lowering.py    records as HELM's instances
+lowering.py    records as HELM's instances, and what reports can group them by
 writing.py     EvalSet ──▶ bundle
 hub/           bundles and their records, and the hub that keeps versions of them
 """

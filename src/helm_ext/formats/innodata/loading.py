@@ -19,11 +19,16 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import EvalSet, Places
 from helm_ext.files.store import RowStore
-from helm_ext.formats.innodata.attributes import MAX_ATTRIBUTES, AttributeValues, short_attributes
 from helm_ext.formats.innodata.hub import open_bundle, open_version, resolve
 from helm_ext.formats.innodata.hub.bundle import iter_checked
 from helm_ext.formats.innodata.hub.records import Record
-from helm_ext.formats.innodata.lowering import to_adapter_spec, to_instance
+from helm_ext.formats.innodata.lowering import (
+    MAX_ATTRIBUTES,
+    AttributeValues,
+    short_attributes,
+    to_adapter_spec,
+    to_instance,
+)
 from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.innodata.replies import RecordIds, Replies, check_replies, make_instances, read_replies
 

@@ -69,12 +69,13 @@ def _has(named: _Named, *columns: str) -> bool:
 def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
     """Return the layout of a table with these columns and this first row; None for one that is not known."""
     named = {column.strip().casefold().replace(" ", "_"): column for column in columns}
-    return next((found for find in _LAYOUTS if (found := find(named, sample)) is not None), None)
+    for wanted, make in _LAYOUTS:
+        if _has(named, *wanted) and (found := make(named, sample)) is not None:
+            return found
+    return None
 
 
-def _hellaswag(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "ctx", "endings", "label"):
-        return None
+def _hellaswag(named: _Named, _: Cells) -> Layout:
     roles = {"question": named["ctx"], "options": named["endings"], "gold": named["label"]}
     shown = (
         "the question is the column `ctx`; lm-eval shows models `activity_label: ctx_a` and `ctx_b`, with what stands "
@@ -90,8 +91,6 @@ _AFTER_HASHES = re.compile(r"####\s*(\S[^\n]*?)\s*\Z")
 
 
 def _gsm8k(named: _Named, sample: Cells) -> Layout | None:
-    if not _has(named, "question", "answer"):
-        return None
     column = named["answer"]
     value = sample.get(column)
     if not isinstance(value, str) or not _AFTER_HASHES.search(value):
@@ -139,9 +138,7 @@ def _truthfulqa_choice(named: _Named, _: Cells) -> Layout | None:
     )  # fmt: skip
 
 
-def _truthfulqa_text(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "question", "best_answer", "correct_answers"):
-        return None
+def _truthfulqa_text(named: _Named, _: Cells) -> Layout:
     best, correct = named["best_answer"], named["correct_answers"]
 
     def adapt(cells: Cells) -> dict[str, Any]:
@@ -162,8 +159,6 @@ def _truthfulqa_text(named: _Named, _: Cells) -> Layout | None:
 
 
 def _squad(named: _Named, sample: Cells) -> Layout | None:
-    if not _has(named, "context", "question", "answers"):
-        return None
     column = named["answers"]
     answers = sample.get(column)
     if not (isinstance(answers, str) and answers.startswith("{")) and not isinstance(answers, Mapping):
@@ -259,9 +254,7 @@ def _adapt_lighteval(cells: Cells) -> dict[str, Any]:
     return found
 
 
-def _opencompass(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "origin_prompt", "prediction"):
-        return None
+def _opencompass(named: _Named, _: Cells) -> Layout:
     roles = {"question": "origin_prompt", "output": "prediction", "gold": named.get("gold", "gold")}
     return Layout(
         name="OpenCompass predictions", why="the keys origin_prompt and prediction",
@@ -270,9 +263,7 @@ def _opencompass(named: _Named, _: Cells) -> Layout | None:
     )  # fmt: skip
 
 
-def _deepeval(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "input", "actualoutput"):
-        return None
+def _deepeval(named: _Named, _: Cells) -> Layout:
     return Layout(
         name="deepeval test run", why="the keys input and actualOutput",
         roles={"question": named["input"], "output": named["actualoutput"],
@@ -290,9 +281,7 @@ def _adapt_deepeval(cells: Cells) -> dict[str, Any]:
     return {"source_scores": scores}
 
 
-def _promptfoo(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "promptidx", "testcase", "prompt"):
-        return None
+def _promptfoo(_: _Named, __: Cells) -> Layout:
     return Layout(
         name="promptfoo results", why="the keys promptIdx, testCase and prompt", adapt=_adapt_promptfoo,
         tool="promptfoo", allows_hidden=True,
@@ -361,9 +350,7 @@ def _fill_in(value: Any, variables: Mapping[str, Any]) -> Any:
     return value if match is None else variables.get(match[1])
 
 
-def _evalscope(named: _Named, sample: Cells) -> Layout | None:
-    if not _has(named, "index", "target", "sample_score"):
-        return None
+def _evalscope(_: _Named, sample: Cells) -> Layout:
     score = _read_review(sample)
     return Layout(
         main=str(score.get("main_score_name") or next(iter(score.get("value") or ()), "")),
@@ -408,9 +395,7 @@ def _join_parts(content: Any) -> Any:
     return "\n".join(parts)
 
 
-def _opencompass_details(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "prompt", "origin_prediction", "predictions", "references"):
-        return None
+def _opencompass_details(named: _Named, _: Cells) -> Layout:
     return Layout(
         name="OpenCompass results", why="details with prompt, predictions and references", tool="opencompass",
         roles={"question": "prompt", "output": "predictions", "gold": "references", "id": "idx"},
@@ -435,10 +420,8 @@ def _ragas(named: _Named, _: Cells) -> Layout | None:
     )  # fmt: skip
 
 
-def _own_export(named: _Named, sample: Cells) -> Layout | None:
+def _own_export(_: _Named, sample: Cells) -> Layout:
     """`helm-ext export` of predictions (`analysis.export.columns`), in each of its kinds of file."""
-    if not _has(named, "run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"):
-        return None
     run = sample.get("run")
 
     def adapt(cells: Cells) -> dict[str, Any]:
@@ -468,7 +451,20 @@ def _parsed(cells: Cells, column: str) -> Any:
     return parse_list(value) if isinstance(value, str) and value else value or None
 
 
-_LAYOUTS: Sequence[Callable[[_Named, Cells], Layout | None]] = (
-    _lighteval, _opencompass, _opencompass_details, _deepeval, _promptfoo, _evalscope, _ragas, _own_export,
-    _hellaswag, _truthfulqa_choice, _truthfulqa_text, _squad, _boolq, _gsm8k,
+_LAYOUTS: Sequence[tuple[Sequence[str], Callable[[_Named, Cells], Layout | None]]] = (
+    ((), _lighteval),
+    (("origin_prompt", "prediction"), _opencompass),
+    (("prompt", "origin_prediction", "predictions", "references"), _opencompass_details),
+    (("input", "actualoutput"), _deepeval),
+    (("promptidx", "testcase", "prompt"), _promptfoo),
+    (("index", "target", "sample_score"), _evalscope),
+    ((), _ragas),
+    (("run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"), _own_export),
+    (("ctx", "endings", "label"), _hellaswag),
+    ((), _truthfulqa_choice),
+    (("question", "best_answer", "correct_answers"), _truthfulqa_text),
+    (("context", "question", "answers"), _squad),
+    ((), _boolq),
+    (("question", "answer"), _gsm8k),
 )  # fmt: skip
+"""The columns that a layout must have, in lower case, and what makes it of a table that has them."""

@@ -72,8 +72,7 @@ def _unchanged(text: str) -> str:
     return text
 
 
-def first_line(text: str) -> str:
-    """Return the first line of the stripped text, stripped (upstream's `until_return_post`)."""
+def _first_line(text: str) -> str:
     return text.strip().split("\n")[0].strip()
 
 
@@ -110,21 +109,11 @@ def gsm8k(text: str) -> str:
     return next((word for word in reversed(words) if word.isdigit()), words[0] if words else "")
 
 
-def after_equals(text: str) -> str:
-    """Return what stands after the last "=" (upstream's `arithmetic_post`)."""
-    return text.strip().rsplit("=", 1)[-1].strip()
-
-
 def after_answer_is(text: str) -> str:
     """Return the word after the first "answer is", without punctuation around it (upstream's `theoremqa_post`)."""
     text = text.strip()
     found = re.search(r"answer is (\S+)", text)
     return found.group(1).strip(".,?!\"';:") if found else text
-
-
-def first_block(text: str) -> str:
-    """Return the text before the first blank line (upstream's `mbpp_post`)."""
-    return text.split("\n\n", maxsplit=1)[0]
 
 
 def function_body(text: str) -> str:
@@ -140,11 +129,6 @@ def from_first_letter(text: str) -> str:
     return text[found.start() :] if found else text
 
 
-def last_letter(text: str) -> str:
-    """Return the last A, B, C or D, or "" (upstream's `gaokao_single_choice_post`)."""
-    return next((character for character in reversed(text) if character in "ABCD"), "")
-
-
 def answer_letter(text: str) -> str:
     """Return the letter after "answer is" or "答案是", else the first of A to F.
 
@@ -155,11 +139,6 @@ def answer_letter(text: str) -> str:
         if found:
             return found.group(1)
     return next((character for character in text if character in "ABCDEF"), "")
-
-
-def all_letters(text: str) -> str:
-    """Return all letters A to F, in order (upstream's `agieval_multiple_answer_post`)."""
-    return "".join(re.findall("[A-F]", text))
 
 
 def last_number(text: str) -> str:
@@ -188,18 +167,23 @@ def option_letter(text: str) -> str:
 
 
 OURS: dict[str, Callable[[str], str]] = {
-    "until_return_post": first_line,
+    # The first line.
+    "until_return_post": _first_line,
     "exact_match_post": short_answer,
     "gsm8k_post": gsm8k,
-    "arithmetic_post": after_equals,
+    # What stands after the last "=".
+    "arithmetic_post": lambda text: text.strip().rsplit("=", 1)[-1].strip(),
     "theoremqa_post": after_answer_is,
-    "mbpp_post": first_block,
+    # What stands before the first blank line.
+    "mbpp_post": lambda text: text.split("\n\n", maxsplit=1)[0],
     "humaneval_post": function_body,
     "hellaswag_post": from_first_letter,
-    "gaokao_single_choice_post": last_letter,
+    # The last A, B, C or D.
+    "gaokao_single_choice_post": lambda text: "".join(re.findall("[ABCD]", text)[-1:]),
     "agieval_single_answer_post": answer_letter,
-    "agieval_multiple_answer_post": all_letters,
-    "first_line": first_line,
+    # All letters A to F, in order.
+    "agieval_multiple_answer_post": lambda text: "".join(re.findall("[A-F]", text)),
+    "first_line": _first_line,
     "last_number": last_number,
     "boxed": boxed,
     "option_letter": option_letter,
