@@ -93,14 +93,22 @@ TESTS = {
     "parsing/reader": PARSING,
     "parsing/segments": PARSING,
     "parsing/statements": PARSING,
-    "parsing/texts": PARSING,
+    "parsing/texts": [*PARSING, "unit/scoring/test_stops.py"],
     "scoring/annotators": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
-    "scoring/answers": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
-    "scoring/batches": ["unit/scoring/test_metrics.py", "unit/scoring/test_source_scores.py"],
-    "scoring/breakdown": ["unit/scoring/test_breakdown.py", "unit/scoring/test_metrics.py"],
+    "scoring/answers": [
+        "unit/scoring/test_answers.py",
+        "unit/scoring/test_metrics.py",
+        "unit/scoring/test_thinking.py",
+    ],
+    "scoring/breakdown": [
+        "unit/scoring/test_breakdown.py",
+        "unit/scoring/test_metrics.py",
+        "unit/scoring/test_uncertainty.py",
+        "unit/formats/imported/test_pipeline.py",
+    ],
     "scoring/caps": ["unit/running/test_caps.py"],
     "scoring/code_execution": ["unit/scoring/test_code_execution.py"],
-    "scoring/completeness": ["unit/scoring/test_completeness.py"],
+    "scoring/completeness": ["unit/scoring/test_completeness.py", "unit/scoring/test_metrics.py"],
     "scoring/folding": ["unit/scoring/test_basic_metrics.py", "unit/scoring/test_metrics.py"],
     "scoring/likelihood": ["unit/scoring/test_likelihood.py"],
     "scoring/metrics": [
@@ -115,8 +123,11 @@ TESTS = {
         "property/test_normal_form_properties.py",
     ],
     "scoring/reducers": ["unit/formats/imported/test_pipeline.py"],
-    "scoring/references": ["unit/scoring/test_completeness.py", "unit/scoring/test_metrics.py"],
-    "scoring/registry": ["unit/scoring/test_score_registry.py"],
+    "scoring/registry": [
+        "unit/scoring/test_score_registry.py",
+        "unit/scoring/test_uncertainty.py",
+        "unit/scoring/test_kola.py",
+    ],
     "scoring/score": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/kola": ["unit/scoring/test_kola.py"],
@@ -135,15 +146,12 @@ TESTS = {
     ],
     "scoring/scores/ultraeval": ["unit/scoring/test_ultraeval_scores.py"],
     "scoring/source_scores": ["unit/formats/imported/test_pipeline.py"],
-    "scoring/stops": ["unit/scoring/test_stops.py"],
-    "scoring/bounds": ["unit/scoring/test_uncertainty.py"],
-    "scoring/thinking": ["unit/scoring/test_thinking.py"],
-    "scoring/tokens": ["unit/scoring/test_kola.py"],
-    "scoring/unclear": ["unit/cli/test_judge_unclear.py"],
-    "scoring/uncertainty": ["unit/scoring/test_uncertainty.py", "unit/formats/imported/test_pipeline.py"],
-    "scoring/judgements": ["unit/judging/test_judged_runs.py"],
+    "scoring/judgements": [
+        "unit/judging/test_judged_runs.py",
+        "unit/judging/test_corrected_runs.py",
+        "unit/cli/test_judge_unclear.py",
+    ],
     "scoring/corrected_scores": ["unit/scoring/test_corrected_scores.py"],
-    "scoring/corrected_stats": ["unit/judging/test_corrected_runs.py"],
     "scoring/stat_names": ["unit/judging/test_judged_runs.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
@@ -276,7 +284,7 @@ def try_module(module: str, sample: int | None, seed: int) -> bool:
 def main() -> None:
     """Try each module in a process of its own; exit code 1 if one of them was not enough."""
     arguments = argparse.ArgumentParser(description="Do the tests notice when the code is wrong?")
-    arguments.add_argument("modules", nargs="*", default=["*"], help='of src/helm_ext: "scoring/stops", "*/hub/*"')
+    arguments.add_argument("modules", nargs="*", default=["*"], help='of src/helm_ext: "scoring/caps", "*/hub/*"')
     arguments.add_argument("--sample", type=int, help="how many changes of each module to try, drawn at random")
     arguments.add_argument("--seed", type=int, default=0, help="of that draw")
     arguments.add_argument("--here", action="store_true", help="try the one module named in this process")

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from helm_ext.analysis.comparing import PairResult, correct_pairs, show_p, to_scores
 from helm_ext.analysis.run_scores import RunScores
-from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.statistics import MarginTest, holm, judge_margin
 
 Outcome = Literal["fail", "pass", "cannot tell"]

@@ -18,8 +18,8 @@ import orjson
 
 from helm_ext.analysis.scores import find_scores, is_lower_better
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
-from helm_ext.scoring.bounds import find_bounds
 from helm_ext.scoring.reducers import FIRST
+from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.stat_names import ANSWERS, CORRECTED, NOISE
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from helm_ext.scoring.bounds import find_bounds
+from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.stat_names import BESIDE, CORRECTED, list_judge_stats
 
 _DESCRIPTIVE = frozenset(

@@ -34,8 +34,7 @@ from helm_ext.judging.verdicts import Reading
 from helm_ext.parsing import is_cut_off
 from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.scores.refusal import find_expected
-from helm_ext.scoring.stat_names import ANSWER, CHOICE, REFUSAL, UNCLEAR
-from helm_ext.scoring.unclear import find_strict
+from helm_ext.scoring.stat_names import ANSWER, CHOICE, REFUSAL, UNCLEAR, find_strict
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

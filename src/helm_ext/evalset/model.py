@@ -191,16 +191,16 @@ class Scoring:
     drop_duplicates: bool = False
     """Whether a segment that is repeated in a list counts once."""
     cut_at: tuple[str, ...] = ()
-    """Stop sequences at which predictions and references are cut (`helm_ext.scoring.stops` decides)."""
+    """Stop sequences at which predictions and references are cut (`parsing.StopCensus` decides)."""
     label_reading: Literal["forgiving", "exact"] = "forgiving"
     """How a completion of a multiple-choice row is read as a label: `helm_ext.parsing.read_label`, or HELM's own rule
     (the stripped completion equals the label), which HELM's own `scenario_state.json` files are re-scored with."""
 
     thinking: Literal["move", "keep"] = "move"
     """Whether what a model thinks is moved out of a completion's text before anything reads it, into `thinking`, or
-    stays a part of the answer (`helm_ext.scoring.thinking`)."""
+    stays a part of the answer (`helm_ext.scoring.answers`)."""
     score_tokenizer: str | None = None
-    """The folder or name of a tokenizer, for scores that count tokens (`helm_ext.scoring.tokens`)."""
+    """The folder or name of a tokenizer, for scores that count tokens (`helm_ext.scoring.registry`)."""
     completions: str = "first"
     """How the scores of several completions of a row become its score: a name of `helm_ext.scoring.reducers`."""
     next_question: Sequence[str] = ()

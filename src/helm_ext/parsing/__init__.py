@@ -13,6 +13,7 @@ from __future__ import annotations
 from helm_ext.parsing.labels import read_choice, read_label, read_labels
 from helm_ext.parsing.segments import find_segments, read_list, split_segments, trim
 from helm_ext.parsing.texts import (
+    StopCensus,
     clean,
     compile_pattern,
     cut_at_next_question,
@@ -25,6 +26,7 @@ from helm_ext.parsing.texts import (
 )
 
 __all__ = [
+    "StopCensus",
     "clean",
     "compile_pattern",
     "cut_at_next_question",

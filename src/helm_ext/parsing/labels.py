@@ -6,7 +6,7 @@ on which label it is: whether "A" is the label A or a word is told from what fol
 1.  *Label*: the completion is a label as it is spelled, but for white space, a final point and brackets. This also wins
     where another option's text is the same (options `AB`, `A`, `B`, `O`).
 2.  *Text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
-3.  *Thinking* (`thinking`) is not part of the answer, nor are special tokens at the end
+3.  *Thinking* (`texts`) is not part of the answer, nor are special tokens at the end
     (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.texts`).
 4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
     LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
@@ -18,8 +18,8 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that
     disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer" more than
     "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial takes back
-    what was said before it. A list of the options in which one is marked as right states that one (`checklists`), of
-    numbers for each the largest does (`ratings`), and so does what is left over ("only D remains"). What is said of
+    what was said before it. A list of the options in which one is marked as right states that one, of
+    numbers for each the largest does (`reader`), and so does what is left over ("only D remains"). What is said of
     another question or year weighs least.
 6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
     sentence about the option follows ("(B) is wrong"), or other options are listed behind it. Of a long text that was

@@ -9,7 +9,7 @@ What HELM's summarizer does that a reader stumbles over, and what is done about 
 | no number says how sure it is                                         | a table with the ends of 95 % intervals     |
 | pages cut headings after 27 characters, so both ends look alike       | which end it is stands first                |
 
-Intervals of runs of ours stand in their `stats.json` (`helm_ext.scoring.uncertainty`). For runs of HELM's own they are
+Intervals of runs of ours stand in their `stats.json` (`helm_ext.scoring.breakdown`). For runs of HELM's own they are
 computed from `per_instance_stats.json`, one run after the other.
 """
 
@@ -31,9 +31,9 @@ from helm.benchmark.scenarios.scenario import ScenarioMetadata, ScenarioSpec
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.analysis.json_arrays import read_array
+from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
 from helm_ext.scoring.caps import describe_cap
 from helm_ext.scoring.stat_names import ENDS
-from helm_ext.scoring.uncertainty import END_WORDS, describe_interval, to_interval_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat

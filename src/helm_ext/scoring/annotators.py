@@ -9,8 +9,7 @@ from helm.benchmark.annotation.annotator import Annotator
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring
-from helm_ext.scoring.answers import AnswerReader, get_options, keep_answers
-from helm_ext.scoring.thinking import move_thinking
+from helm_ext.scoring.answers import AnswerReader, get_options, keep_answers, move_thinking
 
 
 class AnswerAnnotator(Annotator):

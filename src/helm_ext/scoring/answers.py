@@ -24,12 +24,15 @@ are for HELM. Nothing read is "", which is wrong in every metric.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
+from helm.common.request import Thinking
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
@@ -176,6 +179,43 @@ class AnswerReader:
 def get_options(state: RequestState) -> dict[str, str] | None:
     """Return label to option text, or None for rows whose completions are not read as labels."""
     return row_extra(state.instance).get("labels") or state.output_mapping or None
+
+
+def move_thinking(state: RequestState) -> None:
+    """Move what was thought out of the texts of a state's completions, in place, to where HELM keeps it.
+
+    It is no part of an answer. Done once, before anything reads a completion, for recorded and for live ones; so the
+    run's files show the same, and a file that is scored again is scored alike. Tokens and log-probabilities stay: they
+    are those of the whole completion. `scoring.thinking: "keep"` leaves completions as they are.
+
+    A row stays as it is if one of its references holds such a tag: there it is part of what is asked for.
+    """
+    if state.result is None or state.reference_index is not None:
+        return
+    completions = state.result.completions
+    for place, completion in enumerate(completions):
+        if "<" not in completion.text:  # nearly all
+            continue
+        found = parsing.split_thinking(completion.text)
+        if found is not None and not any(
+            parsing.names_thinking(reference.output.text) for reference in state.instance.references
+        ):
+            known = completion.thinking.text if completion.thinking is not None else None
+            thought = "\n".join(filter(None, [known, found[0]]))
+            completions[place] = replace(completion, text=found[1], thinking=Thinking(text=thought))
+
+
+def find_thinking(scenario_state: ScenarioState) -> Iterator[Instance]:
+    """Yield the instances with a completion that was thought about, each once."""
+    seen = set()
+    for state in scenario_state.request_states:
+        if state.result is None or state.reference_index is not None:
+            continue
+        if any(completion.thinking is not None for completion in state.result.completions):
+            key = state.instance.id, state.instance.perturbation
+            if key not in seen:
+                seen.add(key)
+                yield state.instance
 
 
 _KEPT = "_kept_answers"

@@ -1,4 +1,4 @@
-"""The main metric for each value of an attribute: a leaderboard per severity, per task, ...
+"""The main metric for each value of an attribute, and how sure it is: a leaderboard per severity, per task, ...
 
 A dataset's attributes (`EvalSet.attributes`) become stats such as `refusal_match@severity=high`, in a metric group of
 their own, so that `helm-summarize --auto-generate-schema` shows a table "By severity" with a column a value.
@@ -6,15 +6,26 @@ their own, so that `helm-summarize --auto-generate-schema` shows a table "By sev
 HELM's `Instance.sub_split` is one of them. Where stats are told apart by sub-split, HELM's tables show the mean over
 sub-splits, however many rows each has (`get_unique_stat_by_matcher` of helm/benchmark/presentation/summarize.py). So
 our runs compute every stat over all rows, and report the sub-splits beside it.
+
+The ends of 95 % intervals stand beside each: `exact_match@ci_low`, `exact_match@severity=high@ci_low`. The rules are
+those of `statistics.intervals`. A row counts once, with the mean over its trials; rows of one cluster (`cluster=`,
+`RowExtra`) are not independent. Perturbed copies of a row are no part of it, as they are none of the mean that
+leaderboards show.
+
+That interval is of questions like these. Where rows were answered several times (completions, trials), a second one,
+`exact_match@these_rows_low` and `exact_match@these_rows_high`, is of exactly these.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+import numpy as np
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
@@ -23,54 +34,60 @@ from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
-
-BreakdownSummary = dict[int, list[Column]]
-"""By trial."""
-
+from helm_ext.scoring.registry import find_bounds
+from helm_ext.scoring.score import StatInfo
+from helm_ext.scoring.stat_names import ANSWERS, ENDS, NOISE, THESE_ROWS
+from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
 SUB_SPLIT = "sub_split"
 """The attribute that HELM's instances have themselves."""
+END_WORDS = ("from", "to")
+"""End the short names of both ends."""
+
+BreakdownSummary = dict[int, list[Column]]
+"""By trial."""
 
 
 def without_sub_splits(scenario_state: ScenarioState) -> ScenarioState:
     """Return the same request states, of instances without `sub_split`: their stats are those of all rows."""
     if all(instance.sub_split is None for instance in scenario_state.instances):
         return scenario_state
-    plain: dict[int, Instance] = {}
-    states = []
-    for state in scenario_state.request_states:
-        key = id(state.instance)
-        if key not in plain:
-            plain[key] = replace(state.instance, sub_split=None)
-        states.append(replace(state, instance=plain[key]))
+    states = scenario_state.request_states
+    plain = {id(state.instance): replace(state.instance, sub_split=None) for state in states}
+    states = [replace(state, instance=plain[id(state.instance)]) for state in states]
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=states)
 
 
-class BreakdownMeasure:
-    """Takes the main metric apart by the values of attributes, batch by batch."""
+def attributes_of(instance: Instance) -> dict[str, str]:
+    """Return the row's attributes, and their values."""
+    attributes = row_extra(instance).get("attributes", {})
+    return attributes if instance.sub_split is None else {SUB_SPLIT: instance.sub_split, **attributes}
 
-    def __init__(self, main_metric: str) -> None:
-        self._main_metric = main_metric
-        self._names: dict[tuple[MetricName, str, str], MetricName] = {}
 
-    def measure(self, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]) -> BreakdownSummary:
-        """Return the main metric's values for each attribute value, by trial."""
-        own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
-        trials: dict[int, list[list[Stat]]] = {}
-        for row in rows:
-            found = trials.setdefault(row.train_trial_index, [])
-            for stat in row.stats:
-                if stat.name.name == self._main_metric:
-                    attributes = own[row.instance_id, row.perturbation]
-                    found.append([Stat(self._name(stat.name, *one)).merge(stat) for one in attributes.items()])
-        return {trial: to_columns(found) for trial, found in trials.items()}
+def _stat_name(main_metric: str, attribute: str, value: str) -> str:
+    return f"{main_metric}@{attribute}={value}"
 
-    def _name(self, name: MetricName, attribute: str, value: str) -> MetricName:
-        key = name, attribute, value
-        known = self._names.get(key)
-        if known is None:
-            known = self._names[key] = replace(name, name=_stat_name(self._main_metric, attribute, value))
-        return known
+
+def measure_breakdown(
+    main_metric: str, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]
+) -> BreakdownSummary:
+    """Return a batch's values of the main metric for each attribute value, by trial."""
+    own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
+    names: dict[tuple[MetricName, str, str], MetricName] = {}
+    trials: dict[int, list[list[Stat]]] = {}
+    for row in rows:
+        found = trials.setdefault(row.train_trial_index, [])
+        for stat in row.stats:
+            if stat.name.name == main_metric:
+                of_row = []
+                for attribute, value in own[row.instance_id, row.perturbation].items():
+                    key = stat.name, attribute, value
+                    name = names.get(key)
+                    if name is None:
+                        name = names[key] = replace(stat.name, name=_stat_name(main_metric, attribute, value))
+                    of_row.append(Stat(name).merge(stat))
+                found.append(of_row)
+    return {trial: to_columns(found) for trial, found in trials.items()}
 
 
 class BreakdownTotal:
@@ -113,10 +130,211 @@ def describe_breakdown(
     ]
 
 
-def attributes_of(instance: Instance) -> dict[str, str]:
-    attributes = row_extra(instance).get("attributes", {})
-    return attributes if instance.sub_split is None else {SUB_SPLIT: instance.sub_split, **attributes}
+# ---- Intervals
+
+Group = tuple[str, str, "str | None"]
+"""A metric; "", or "@" and an attribute with its value; and the split."""
+
+_UNKNOWN = (1.0, math.nan)
+"""Of a row that does not say what its value is made of: the number of answers, and the variance."""
 
 
-def _stat_name(main_metric: str, attribute: str, value: str) -> str:
-    return f"{main_metric}@{attribute}={value}"
+class GroupRows(NamedTuple):
+    """The rows of one group in a batch."""
+
+    values: array[float]
+    """Of each row the mean over its trials."""
+    clusters: list[str | None] | None
+    """What the rows belong to; None where no row belongs to anything."""
+    repeats: tuple[array[float], array[float]] | None
+    """How many answers each value is made of, and its variance, NaN where that is not known; None where no row says."""
+    trials: dict[int, tuple[float, int]]
+    """Sum and number of the values of each trial."""
+
+
+IntervalSummary = dict[Group, GroupRows]
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What `GroupRows` is made of: by row, and by trial."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    repeats: dict[str, tuple[float, float]] = field(default_factory=dict)
+    trials: dict[int, tuple[float, int]] = field(default_factory=dict)
+
+    def add(self, row_id: str, value: float, trial: int) -> None:
+        total, count = self.trials.get(trial, (0.0, 0))
+        self.trials[trial] = total + value, count + 1
+        number = self.counts[row_id] = self.counts.get(row_id, 0) + 1
+        known = self.values.get(row_id, 0.0)
+        self.values[row_id] = known + (value - known) / number
+
+
+def measure_intervals(
+    metrics: Sequence[str],
+    rows: Sequence[PerInstanceStats],
+    instances: Iterable[Instance],
+    *,
+    is_repeated: bool = False,
+) -> IntervalSummary:
+    """Return a batch's values of some metrics in each split; of the first also for each value of the rows' attributes.
+
+    `is_repeated`: whether rows say how many answers their values are made of, and how noisy those are.
+    """
+    suffixes, clusters = {}, {}
+    for instance in instances:
+        extra = row_extra(instance)
+        suffixes[instance.id] = [f"@{key}={value}" for key, value in attributes_of(instance).items()]
+        if "cluster" in extra:
+            clusters[instance.id] = extra["cluster"]
+    found: dict[Group, _Rows] = {}
+    for metric in metrics:
+        for row in rows:
+            if row.perturbation is not None:
+                continue
+            for stat in row.stats:
+                if stat.name.name != metric or stat.mean is None or stat.name.split == "train":
+                    continue
+                for suffix in ("", *(suffixes[row.instance_id] if metric == metrics[0] else ())):
+                    key = metric, suffix, stat.name.split
+                    group = found.get(key)
+                    if group is None:
+                        group = found[key] = _Rows()
+                    group.add(row.instance_id, stat.mean, row.train_trial_index)
+                    if is_repeated:
+                        group.repeats[row.instance_id] = _find_repeats(metric, row.stats)
+    return {
+        key: GroupRows(
+            array("d", group.values.values()),
+            [clusters.get(row_id) for row_id in group.values] if clusters else None,
+            _to_columns(group.repeats[row_id] for row_id in group.values)
+            if any(answers > 1 for answers, _ in group.repeats.values())
+            else None,
+            group.trials,
+        )
+        for key, group in found.items()
+    }
+
+
+def _find_repeats(metric: str, stats: Iterable[Stat]) -> tuple[float, float]:
+    said = {stat.name.name: stat.mean for stat in stats}
+    answers, noise = said.get(f"{metric}{ANSWERS}"), said.get(f"{metric}{NOISE}")
+    return _UNKNOWN[0] if answers is None else answers, _UNKNOWN[1] if noise is None else noise
+
+
+def _unknown(rows: int) -> tuple[array[float], array[float]]:
+    return array("d", _UNKNOWN[:1]) * rows, array("d", _UNKNOWN[1:]) * rows
+
+
+def _to_columns(repeats: Iterable[tuple[float, float]]) -> tuple[array[float], array[float]]:
+    answers, noise = zip(*repeats, strict=True)
+    return array("d", answers), array("d", noise)
+
+
+class IntervalTotal:
+    """Adds up the batches: the ends of each group's interval.
+
+    None where the metric is no mean over rows (a score of all rows together), and where one row or one cluster is all
+    there is.
+    """
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        self._metrics = metrics
+        self._values: dict[Group, array[float]] = {}
+        self._clusters: dict[Group, list[Hashable]] = {}
+        """Of each row its cluster, or a number of its own. Absent while no row has one."""
+        self._names: dict[str, str] = {}
+        """One object for each cluster's name: there may be a million rows."""
+        self._repeats: dict[Group, tuple[array[float], array[float]]] = {}
+        """As `GroupRows.repeats`. Absent while no row is repeated."""
+        self._trials: dict[Group, dict[int, tuple[float, int]]] = {}
+
+    def add(self, summary: IntervalSummary) -> None:
+        """Add a batch."""
+        for group, (values, clusters, repeats, trials) in summary.items():
+            known = self._values.setdefault(group, array("d"))
+            if clusters is not None or group in self._clusters:
+                of_group = self._clusters.setdefault(group, list(range(len(known))))
+                for cluster in clusters or [None] * len(values):
+                    of_group.append(len(of_group) if cluster is None else self._names.setdefault(cluster, cluster))
+            if repeats is not None or group in self._repeats:
+                columns = self._repeats.setdefault(group, _unknown(len(known)))
+                for column, new in zip(columns, repeats or _unknown(len(values)), strict=True):
+                    column.extend(new)
+            known.extend(values)
+            of_trials = self._trials.setdefault(group, {})
+            for trial, (total, count) in trials.items():
+                before, number = of_trials.get(trial, (0.0, 0))
+                of_trials[trial] = before + total, number + count
+
+    def to_stats(self, arguments: Mapping[str, Any] | None = None) -> list[Stat]:
+        """Return the ends of the intervals. `arguments`: those of the run's metric that `find_bounds` reads."""
+        made: list[Stat] = []
+        for group in sorted(self._values, key=lambda group: self._metrics.index(group[0])):
+            name = MetricName(f"{group[0]}{group[1]}", split=group[2])
+            values, bounds = self._values[group], find_bounds(name.name, arguments)
+            made += to_interval_stats(name, values, self._clusters.get(group), bounds)
+            these = self._measure_these(group, values)
+            if these is not None:
+                made += _to_stats(name, these, THESE_ROWS, bounds)
+        return made
+
+    def _measure_these(self, group: Group, values: array[float]) -> Interval | None:
+        """Return the interval of exactly these rows; None where each was answered once."""
+        trials = self._trials[group]
+        if not np.isfinite(values).all() or (len(trials) < 2 and group not in self._repeats):
+            return None
+        if len(trials) < 2:
+            answers, noise = self._repeats[group]
+            return answers_interval(values, noise, answers)
+        if any(count != len(values) for _, count in trials.values()):
+            return None
+        return trials_interval([total / count for total, count in trials.values()], len(values))
+
+
+def to_interval_stats(
+    name: MetricName,
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    bounds: tuple[float, float] | None = None,
+) -> Iterator[Stat]:
+    """Yield both ends of the interval of the mean of these rows; `clusters` says what each row belongs to.
+
+    `bounds`: the least and the greatest value, where the name does not tell. None where a value is infinite or NaN (a
+    perplexity beyond all numbers).
+    """
+    if np.isfinite(values).all():
+        yield from _to_stats(name, mean_interval(values, clusters), ENDS, bounds or find_bounds(name.name))
+
+
+def _to_stats(
+    name: MetricName, interval: Interval, ends: tuple[str, str], bounds: tuple[float, float]
+) -> Iterator[Stat]:
+    lowest, highest = bounds
+    for end, value in zip(ends, (max(interval.low, lowest), min(interval.high, highest)), strict=True):
+        if interval.method != "none" and math.isfinite(value):
+            yield Stat(MetricName(f"{name.name}{end}", split=name.split)).add(value)
+
+
+def describe_ends(name: str, title: str, short: str, group: str | None) -> list[StatInfo]:
+    """Return how reports present both ends of a stat's interval; `title` and `short` are those of the stat."""
+    return [
+        StatInfo(
+            f"{name}{end}",
+            f"{title}, {which} end of the 95 % interval",
+            f"The {which} end of the 95 % interval of {name}.",
+            f"{short} {word}",
+            lower_is_better=None,
+            group=group,
+        )
+        for end, which, word in zip(ENDS, ("lower", "upper"), END_WORDS, strict=True)
+    ]
+
+
+def describe_interval(described: Mapping[str, MetricMetadata], main_metric: str) -> list[MetricMetadata]:
+    """Return the metadata of both ends. They are columns of a table of their own: "Main metric interval"."""
+    main = described.get(main_metric)
+    short = (main and (main.short_display_name or main.display_name)) or main_metric
+    return [info.to_metadata() for info in describe_ends(main_metric, short, short, None)]

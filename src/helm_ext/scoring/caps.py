@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.common.hierarchical_logger import hlog
 
 from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.scoring.score import describe_count
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric import MetricMetadata
     from helm.benchmark.metrics.metric_service import MetricService
 
 NUM_CAPPED = "num_capped"
@@ -55,15 +56,8 @@ class CappedRowsMetric(FoldingMetric):
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe the stat."""
-        return [
-            MetricMetadata(
-                name=NUM_CAPPED,
-                display_name="# capped",
-                description="Rows that are no part of the run, because --max-eval-instances is smaller than the file.",
-                lower_is_better=True,
-                group="general_information",
-            )
-        ]
+        what = "Rows that are no part of the run, because --max-eval-instances is smaller than the file."
+        return [describe_count(NUM_CAPPED, "# capped", what).to_metadata()]
 
 
 class _Total:

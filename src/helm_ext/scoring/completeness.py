@@ -1,25 +1,31 @@
-"""What is not part of a score: rows that were left out, and stats that nobody measured. Both are said, not hidden."""
+"""What is not part of a score: rows that were left out, and stats that nobody measured. Both are said, not hidden.
+
+And what HELM would measure wrongly without a tokenizer: the log-probabilities of options (`collapse_reference`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.adapter_spec import ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED, AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
-from helm.common.request import GeneratedOutput
+from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.common.request import GeneratedOutput, Token
 
 from helm_ext.adaptation.recorded import is_recorded
+from helm_ext.errors import RecordedError, show
 from helm_ext.evalset import row_extra
-from helm_ext.scoring.references import lacks_tokenizer
-from helm_ext.scoring.score import StatInfo
+from helm_ext.scoring.score import StatInfo, describe_count
+from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -61,6 +67,38 @@ def _has_logprobs(completions: Sequence[GeneratedOutput]) -> bool:
         if not math.isfinite(completion.logprob) or not math.isfinite(sum([t.logprob for t in completion.tokens])):
             return False
     return measured
+
+
+def collapse_reference(state: RequestState, adapter_spec: AdapterSpec) -> RequestState:
+    """Make HELM's BasicReferenceMetric right for a deployment without a tokenizer.
+
+    It sums the last N tokens, N being the number of tokens of " " + reference, and divides by N where the method is
+    not calibrated. Without a tokenizer N is 1 and the score is that of the last token. So the tokens that spell the
+    reference are found in the recorded ones and replaced by one, with the same score.
+
+    Raises RecordedError where the tokens do not end with it; formats leave such a recording out before (`not_run`).
+    """
+    if state.result is None or state.reference_index is None or not lacks_tokenizer(adapter_spec.model_deployment):
+        return state
+    completion = state.result.completions[0]
+    reference = state.instance.references[state.reference_index].output.text
+    tokens = [token.text for token in completion.tokens]
+    count = count_reference_tokens(tokens, reference)
+    if count is None:
+        raise RecordedError(
+            f"row {state.instance.id}: the recorded tokens end with {show(''.join(tokens)[-40:])}, which is not the "
+            f"option {show(reference)}: its log-probability cannot be told"
+        )
+    logprob = sum(token.logprob for token in completion.tokens[len(completion.tokens) - count :])
+    if adapter_spec.method != ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED:
+        logprob /= count
+    collapsed = replace(completion, tokens=[Token(text=reference, logprob=logprob)])
+    return replace(state, result=replace(state.result, completions=[collapsed]))
+
+
+def lacks_tokenizer(model_deployment: str) -> bool:
+    """Whether a deployment names no tokenizer: HELM then counts one token for any text."""
+    return get_model_deployment(model_deployment).tokenizer_name is None
 
 
 Place = tuple[Any, ...]
@@ -115,10 +153,6 @@ class LeftOutTotal:
         ]
 
 
-def _count(name: str, title: str, description: str, *, lower_is_better: bool | None = True) -> StatInfo:
-    return StatInfo(name, title, description, lower_is_better=lower_is_better, group="general_information")
-
-
 REPORT_STATS = (
     StatInfo(
         "unmapped",
@@ -127,21 +161,21 @@ REPORT_STATS = (
         short_display_name="Unmapped",
         lower_is_better=True,
     ),
-    _count("num_left_out", "# left out", "Number of rows that are not part of any score of this run."),
-    _count(
+    describe_count("num_left_out", "# left out", "Number of rows that are not part of any score of this run."),
+    describe_count(
         "num_thinking",
         "# with thinking",
         "Number of rows whose model thought before it answered; its thinking is no part of the answer.",
         lower_is_better=None,
     ),
-    _count("num_not_run", "# not run", "Rows left out because no completion is recorded for them."),
-    _count("num_failed", "# failed", "Rows left out because their request failed."),
-    _count(
+    describe_count("num_not_run", "# not run", "Rows left out because no completion is recorded for them."),
+    describe_count("num_failed", "# failed", "Rows left out because their request failed."),
+    describe_count(
         "num_unscored",
         "# unscored",
         "Rows left out because no score could be made of their answer, as the file says.",
     ),
-    _count(
+    describe_count(
         "num_too_long",
         "# too long",
         "Rows left out because the question alone does not fit the model's context window.",

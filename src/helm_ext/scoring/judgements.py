@@ -3,7 +3,17 @@
 Of several judges each has a stat of its own, `judge_CRITERION[BY]`. A judgement is no score unless it is `ok` and of
 just this question, answer and rubric; of the others there are numbers, by judge: `judge_correct_unparsed`,
 `judge_correct[gpt]_stale`. `judge_CRITERION_unscored` are the answered rows without a value.
-What a judge says of unclear rows alone also makes a score of all rows (`scoring.unclear`).
+
+*Corrected by people's labels* (`corrected_scores`), beside the raw score: `judge_correct_corrected` and the ends of its
+interval, also of each value of the rows' attributes (`judge_correct_corrected@subject=law`). What cannot be corrected
+has none. `judge_correct_labels` is the number of rows with a label that says how it was drawn,
+`judge_correct_undesigned` that of labels that do not.
+
+*Unclear rows*: scores of which a judge read what our own reading could not, `exact_match_judged`,
+`refusal_match_judged`. A row that was read clearly counts as the strict score has it. An unclear one (no option, no
+match of `extract`, a reply of which `refusal_match` cannot tell whether it refuses) counts what the judge's verdict
+makes of it (`judge_unclear_choice`, ...); without a verdict it stays as the strict score has it, and is counted:
+`exact_match_judged_unscored`. The strict score is as ever, and stays the main metric.
 """
 
 from __future__ import annotations
@@ -11,11 +21,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats, add_context
+from helm.benchmark.metrics.metric import PerInstanceStats, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
 
@@ -29,10 +40,36 @@ from helm_ext.judging.judgement import (
     question_text,
     take_judgements,
 )
-from helm_ext.scoring.corrected_stats import CorrectedRow, CorrectedTotal, describe_corrected, find_corrected
+from helm_ext.scoring.breakdown import attributes_of, describe_ends
+from helm_ext.scoring.corrected_scores import Seen, measure_judged, see
+from helm_ext.scoring.score import StatInfo, describe_count
 from helm_ext.scoring.source_scores import to_stat
-from helm_ext.scoring.stat_names import UNCLEAR, UNSCORED, judge_stat, list_judge_stats
-from helm_ext.scoring.unclear import find_judged_unclear
+from helm_ext.scoring.stat_names import (
+    CORRECTED,
+    ENDS,
+    JUDGED,
+    LABELS,
+    UNCLEAR,
+    UNDESIGNED,
+    UNSCORED,
+    find_strict,
+    judge_stat,
+    list_judge_stats,
+)
+from helm_ext.scoring.statistics.corrected import Corrected
+
+
+class _Labelled(NamedTuple):
+    """What was said of an answer by one criterion, and the groups that the row is in."""
+
+    criterion: str
+    split: str | None
+    seen: Seen
+    cluster: str
+    is_alone: bool
+    """Whether nothing but the row's own answers is in its cluster."""
+    groups: tuple[str, ...]
+    """"" for all rows, and each attribute with its value."""
 
 
 class JudgesSummary(NamedTuple):
@@ -42,7 +79,7 @@ class JudgesSummary(NamedTuple):
     """Of the rows, those included that are left out of other scores."""
     numbers: Counter[MetricName]
     """How many judgements are not ok, and rows without a value, by the names of their stats."""
-    rows: list[CorrectedRow]
+    rows: list[_Labelled]
     """What the corrected scores are made of."""
 
 
@@ -61,11 +98,17 @@ class Judges:
         `metrics`, `main_metric`: the run's own.
         """
         self.judged = judged
-        self.stats = frozenset(list_judge_stats(judged))
+        self.stats = list_judge_stats(judged)
         """The names of the scores."""
-        self.unclear = find_judged_unclear(judged, metrics, main_metric) if reduce is None else []
-        """What makes scores of all rows of what was said of unclear ones."""
         self._reduce = reduce
+        self._unclear: dict[str, str] = {}
+        """The strict score to the criterion by which its unclear rows were judged."""
+        for criterion in judged if reduce is None else ():
+            strict = find_strict(criterion, metrics, main_metric) if criterion in UNCLEAR else None
+            if strict is not None:
+                self._unclear.setdefault(strict, criterion)
+        self.with_interval = [*self.stats, *map(_judged_stat, self._unclear)]
+        """The stats that have an interval."""
 
     def score(self, state: RequestState) -> dict[str, list[float]]:
         """Return the row's values by stat, one for each completion that has one."""
@@ -91,44 +134,54 @@ class Judges:
         made = {name: several[0] if self._reduce is None else self._reduce(several) for name, several in values.items()}
         return {name: value for name, value in made.items() if value is not None}
 
-    def add_unclear(self, rows: Sequence[PerInstanceStats]) -> Counter[MetricName]:
-        """Give rows the scores of which a judge read the unclear ones; returns how many of these have no verdict."""
-        numbers = Counter[MetricName]()
-        for one in self.unclear:
-            numbers.update(one.add_to(rows))
-        return numbers
+    def measure(self, rows: Sequence[PerInstanceStats], states: Sequence[RequestState]) -> JudgesSummary:
+        """Take the values of a batch, count what is no score, and take what corrected scores need.
 
-    def measure(
-        self, rows: Iterable[PerInstanceStats], states: Iterable[RequestState], unscored: Counter[MetricName]
-    ) -> JudgesSummary:
-        """Take the values of the rows of a batch, count what is no score, and take what corrected scores need.
-
-        Rows of several answers have none: people label the first answer. `unscored`: what `add_unclear` counted.
+        Rows get the scores of which a judge read the unclear ones. Rows of several answers have no corrected score:
+        people label the first answer.
         """
-        states, summary = list(states), Counter(unscored)
+        numbers = Counter[MetricName]()
+        for strict, criterion in self._unclear.items():
+            numbers.update(_add_judged(rows, strict, criterion))
         for state in states:
-            if state.reference_index is not None:
-                continue
-            context = MetricContext.from_instance(state.instance)
-            names = []
-            for one in _take(state):
-                told = self.judged.get(one.criterion)
-                if told is not None and one.kind == "model" and one.status in NOT_OK:
-                    by = one.by if len(told["judges"]) > 1 else ""
-                    names.append(f"{judge_stat(one.criterion, by)}_{one.status}")
-            if row_extra(state.instance).get("left_out", "unscored") == "unscored":
-                scored = self.reduce(self.score(state))
-                stats = (judge_stat(criterion) for criterion in self.judged if criterion not in UNCLEAR)
-                names += [f"{stat}{UNSCORED}" for stat in stats if stat not in scored]
-            summary.update(add_context(Stat(MetricName(name)), context).name for name in names)
+            if state.reference_index is None:
+                context = MetricContext.from_instance(state.instance)
+                numbers.update(
+                    add_context(Stat(MetricName(name)), context).name for name in self._list_no_scores(state)
+                )
         values: dict[MetricName, array[float]] = {}
-        names_of_all = self.stats | {one.name for one in self.unclear}
         for stat in chain.from_iterable(row.stats for row in rows):
-            if stat.name.name in names_of_all and stat.mean is not None:
+            if stat.name.name in self.with_interval and stat.mean is not None:
                 values.setdefault(stat.name, array("d")).append(stat.mean)
-        return JudgesSummary(
-            values, summary, find_corrected(states, _take, self.judged) if self._reduce is None else []
-        )
+        labelled = chain.from_iterable(map(self._find_labelled, states)) if self._reduce is None else ()
+        return JudgesSummary(values, numbers, [*labelled])
+
+    def _list_no_scores(self, state: RequestState) -> Iterator[str]:
+        """Yield the stats that count a row's judgements that are not ok, and its criteria without a value."""
+        for one in _take(state):
+            told = self.judged.get(one.criterion)
+            if told is not None and one.kind == "model" and one.status in NOT_OK:
+                yield f"{judge_stat(one.criterion, one.by if len(told['judges']) > 1 else '')}_{one.status}"
+        if row_extra(state.instance).get("left_out", "unscored") == "unscored":
+            scored = self.reduce(self.score(state))
+            stats = (judge_stat(criterion) for criterion in self.judged if criterion not in UNCLEAR)
+            yield from (f"{stat}{UNSCORED}" for stat in stats if stat not in scored)
+
+    def _find_labelled(self, state: RequestState) -> Iterator[_Labelled]:
+        """Yield what a row brings to the corrected scores."""
+        instance = state.instance
+        if instance.perturbation is not None or instance.split == "train" or state.reference_index:
+            return
+        by_criterion: dict[str, list[Judgement]] = {}
+        for one in _take(state):
+            if one.criterion in self.judged:
+                by_criterion.setdefault(one.criterion, []).append(one)
+        for criterion, judgements in by_criterion.items():
+            seen, cluster = see(judgements), row_extra(instance).get("cluster")
+            if seen is not None:
+                name = str(instance.id) if cluster is None else f"\0{cluster}"
+                groups = "", *(f"@{key}={value}" for key, value in attributes_of(instance).items())
+                yield _Labelled(criterion, instance.split, seen, name, cluster is None, groups)
 
     def score_left_out(self, states: Iterable[RequestState]) -> Iterator[PerInstanceStats]:
         """Yield what was said of answers that cannot be scored here: rows without a gold, say."""
@@ -140,6 +193,94 @@ class Judges:
                 stats = [add_context(Stat(MetricName(name)).add(value), context) for name, value in scores.items()]
                 if stats:
                     yield PerInstanceStats(str(instance.id), instance.perturbation, state.train_trial_index, stats)
+
+    def describe(self) -> list[StatInfo]:
+        """Return how reports present the scores of judges, and the numbers beside them."""
+        described: list[StatInfo] = []
+        for criterion, told in self.judged.items():
+            judges = told["judges"]
+            who = judges[0] if len(judges) == 1 else f"a jury of {len(judges)}: {', '.join(judges)}"
+            for by in ("", *(judges if len(judges) > 1 else ())):
+                described += _describe_judge(criterion, by, who)
+        for criterion in self.judged:
+            name = judge_stat(criterion)
+            corrected, title = f"{name}{CORRECTED}", f"Judge, corrected: {criterion}"
+            described += [
+                StatInfo(
+                    corrected,
+                    title,
+                    f"{criterion}, as people would have judged all answers: the judge's verdicts, corrected by human "
+                    "labels of some.",
+                    group="judges",
+                ),
+                *describe_ends(corrected, title, criterion, "judges"),
+                describe_count(
+                    f"{name}{LABELS}",
+                    f"# labels: {name}",
+                    f"Answers that people labelled by {criterion}, whose design is recorded.",
+                    lower_is_better=None,
+                ),
+                describe_count(
+                    f"{name}{UNDESIGNED}",
+                    f"# labels without a design: {name}",
+                    "Labels that do not say how their rows were drawn: they correct nothing.",
+                ),
+            ]
+        for strict in self._unclear:
+            name = _judged_stat(strict)
+            described += [
+                StatInfo(
+                    name,
+                    f"{strict}, unclear rows judged",
+                    f"{strict} where the answer could be read; elsewhere what a judge read in it.",
+                    group="judges",
+                ),
+                describe_count(
+                    f"{name}{UNSCORED}",
+                    f"# unscored: {name}",
+                    f"Unclear rows without a verdict of the judge: in {name} as {strict} has them.",
+                ),
+            ]
+        return described
+
+
+def _describe_judge(criterion: str, by: str, who: str) -> Iterator[StatInfo]:
+    name = judge_stat(criterion, by)
+    yield StatInfo(
+        name,
+        f"Judge, raw: {criterion}" + (f" ({by})" if by else ""),
+        f"{criterion}, as {by or who} judged the answers. Raw: not corrected by human labels.",
+        group="judges",
+    )
+    numbers = {status: f"Judgements of {criterion} that are {status.replace('_', ' ')}" for status in NOT_OK}
+    if not by:
+        numbers["unscored"] = f"Answered rows without a value of {name}"
+    for status, text in numbers.items():
+        yield describe_count(
+            f"{name}_{status}", f"# {status.replace('_', ' ')}: {name}", f"{text}: no part of its mean."
+        )
+
+
+def _judged_stat(strict: str) -> str:
+    return f"{strict.removesuffix('_low')}{JUDGED}"
+
+
+def _add_judged(rows: Iterable[PerInstanceStats], strict: str, criterion: str) -> Iterator[MetricName]:
+    """Give rows the score of which a judge read the unclear ones; yields a name for each of these without a verdict."""
+    name = _judged_stat(strict)
+    for row in rows:
+        known = {stat.name.name: stat for stat in row.stats}
+        score = known.get(strict)
+        if score is None or score.mean is None:
+            continue
+        value, flag = score.mean, known.get(UNCLEAR[criterion])
+        if flag is not None and flag.mean:
+            verdict = known.get(judge_stat(criterion))
+            if verdict is None or verdict.mean is None:
+                yield replace(score.name, name=f"{name}{UNSCORED}")
+            else:
+                value = verdict.mean
+        row.stats.append(Stat(replace(score.name, name=name)).add(value))
 
 
 def _take(state: RequestState) -> list[Judgement]:
@@ -160,50 +301,40 @@ class JudgesTotal:
 
     def __init__(self) -> None:
         self._values: dict[MetricName, array[float]] = {}
-        self._numbers, self._corrected = Counter[MetricName](), CorrectedTotal()
+        self._numbers = Counter[MetricName]()
+        self._rows: dict[tuple[str, str | None, str], list[_Labelled]] = {}
+        """By criterion, split and group."""
 
     def add(self, summary: JudgesSummary) -> None:
         """Add a batch."""
         for name, values in summary.values.items():
             self._values.setdefault(name, array("d")).extend(values)
         self._numbers.update(summary.numbers)
-        self._corrected.add(summary.rows)
+        for row in summary.rows:
+            for group in row.groups:
+                self._rows.setdefault((row.criterion, row.split, group), []).append(row)
 
     def to_stats(self) -> list[Stat]:
         """Return the scores, the numbers of what is none, and the corrected scores."""
-        scores = (to_stat(name, values) for name, values in self._values.items())
-        numbers = (Stat(name).add(number) for name, number in self._numbers.items())
-        return [*scores, *numbers, *self._corrected.to_stats()]
+        made = [to_stat(name, values) for name, values in self._values.items()]
+        made += [Stat(name).add(number) for name, number in self._numbers.items()]
+        for (criterion, split, group), rows in self._rows.items():
+            numbers = _correct(judge_stat(criterion), group, rows)
+            made += [Stat(MetricName(one, split=split)).add(value) for one, value in numbers.items()]
+        return made
 
 
-def describe_judges(judged: Mapping[str, Mapping[str, Any]]) -> list[MetricMetadata]:
-    """Return the metadata of the scores of judges, and of the numbers beside them."""
-    described = []
-    for criterion, told in judged.items():
-        judges = told["judges"]
-        who = judges[0] if len(judges) == 1 else f"a jury of {len(judges)}: {', '.join(judges)}"
-        for by in ("", *(judges if len(judges) > 1 else ())):
-            name = judge_stat(criterion, by)
-            described.append(
-                MetricMetadata(
-                    name=name,
-                    display_name=f"Judge, raw: {criterion}" + (f" ({by})" if by else ""),
-                    description=f"{criterion}, as {by or who} judged the answers. Raw: not corrected by human labels.",
-                    lower_is_better=False,
-                    group="judges",
-                )
-            )
-            numbers = {status: f"Judgements of {criterion} that are {status.replace('_', ' ')}" for status in NOT_OK}
-            if not by:
-                numbers["unscored"] = f"Answered rows without a value of {name}"
-            described += [
-                MetricMetadata(
-                    name=f"{name}_{status}",
-                    display_name=f"# {status.replace('_', ' ')}: {name}",
-                    description=f"{text}: no part of its mean.",
-                    lower_is_better=True,
-                    group="general_information",
-                )
-                for status, text in numbers.items()
-            ]
-    return [*described, *describe_corrected(judged)]
+def _correct(name: str, group: str, rows: Sequence[_Labelled]) -> dict[str, float]:
+    """Return the corrected score of the rows of a group with the ends of its interval, and of all rows the labels."""
+    clusters = [row.cluster for row in rows]
+    are_alone = all(row.is_alone for row in rows) and len(set(clusters)) == len(rows)  # else trials
+    score = measure_judged([row.seen for row in rows], None if are_alone else clusters)
+    if score is None:
+        return {}
+    counted = {f"{name}{LABELS}": score.labels, f"{name}{UNDESIGNED}": score.undesigned}
+    numbers = {} if group else {stat: float(number) for stat, number in counted.items() if number}
+    if isinstance(score.corrected, Corrected):
+        interval, corrected = score.corrected.interval, f"{name}{CORRECTED}{group}"
+        ends = {f"{corrected}{ENDS[0]}": interval.low, f"{corrected}{ENDS[1]}": interval.high}
+        numbers |= {corrected: interval.mean} | ends
+    return numbers

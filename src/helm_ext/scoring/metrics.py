@@ -10,35 +10,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import MetricMetadata
+from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
 from helm.benchmark.metrics.statistic import Stat
-from helm.benchmark.scenarios.scenario import CORRECT_TAG
+from helm.benchmark.scenarios.scenario import CORRECT_TAG, TRAIN_SPLIT, Instance
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.scoring.answers import Answer, AnswerReader, Question, get_options, take_answers
+from helm_ext.scoring.answers import (
+    Answer,
+    AnswerReader,
+    Question,
+    find_thinking,
+    get_options,
+    move_thinking,
+    take_answers,
+)
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, InstanceCountMetric, Reading
-from helm_ext.scoring.batches import BatchMeasure, BatchTotal, Pieces
-from helm_ext.scoring.breakdown import describe_breakdown
-from helm_ext.scoring.completeness import REPORT_STATS, find_unmeasured, take_scored
-from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, find_perturbations
-from helm_ext.scoring.judgements import Judges, describe_judges
+from helm_ext.scoring.breakdown import (
+    BreakdownSummary,
+    BreakdownTotal,
+    IntervalSummary,
+    IntervalTotal,
+    describe_breakdown,
+    describe_interval,
+    measure_breakdown,
+    measure_intervals,
+    without_sub_splits,
+)
+from helm_ext.scoring.completeness import (
+    REPORT_STATS,
+    LeftOutTotal,
+    collapse_reference,
+    count_left_out,
+    find_unmeasured,
+    take_scored,
+)
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, Total, find_perturbations
+from helm_ext.scoring.judgements import Judges, JudgesSummary, JudgesTotal
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
-from helm_ext.scoring.references import collapse_reference
-from helm_ext.scoring.registry import get_scores
+from helm_ext.scoring.registry import get_scores, load_tokenizer
 from helm_ext.scoring.score import Score, Value
-from helm_ext.scoring.source_scores import SourceMeasure, describe_source_scores
+from helm_ext.scoring.source_scores import (
+    SourceMeasure,
+    SourceSummary,
+    SourceTotal,
+    describe_source_scores,
+    find_left_out,
+)
 from helm_ext.scoring.stat_names import ANSWERS, NOISE
-from helm_ext.scoring.tokens import load_tokenizer
-from helm_ext.scoring.uncertainty import describe_interval
 
 
 class EvalSetMetric(FoldingMetric):
@@ -90,56 +117,82 @@ class EvalSetMetric(FoldingMetric):
         self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
     ) -> Callable[[ScenarioState], Measured]:
         """Return what scores the request states of a batch, but those of rows that are left out, which are counted."""
-        return BatchMeasure(self._take_apart(adapter_spec, facts), adapter_spec, service, facts)
+        count = InstanceCountMetric().begin(adapter_spec, service, facts)
+        generation, reference = (
+            _begin_late(metric, adapter_spec, service, facts) for metric in self._find_helms(adapter_spec, facts)
+        )
+        main, source = self.scoring.main_metric, self._compare_source()
 
-    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> BatchTotal:
+        def measure(state: ScenarioState) -> Measured:
+            if self.scoring.thinking == "move":
+                for request_state in state.request_states:
+                    move_thinking(request_state)
+            plain = without_sub_splits(state)
+            scored = take_scored(plain)
+            asked = [request_state.reference_index is not None for request_state in scored.request_states]
+            helms = generation(scored, not all(asked)), reference(scored, any(asked))
+            segments = [segment for one in helms for segment in one.segments]
+            if source is not None:
+                segments.append(find_left_out(plain.instances))
+            if self.judges is not None:
+                segments.append([*self.judges.score_left_out(plain.request_states)])
+            rows = in_order(segments, state.instances)
+            judged = None if self.judges is None else self.judges.measure(rows, plain.request_states)
+            summary = _Summary(
+                count(scored).summary,
+                tuple(one.summary for one in helms),
+                None if source is None else source.measure(rows, plain.instances),
+                measure_breakdown(main, rows, state.instances) if self.attributes else {},
+                measure_intervals(self._with_interval(), rows, state.instances, is_repeated=self.reducer is not None),
+                count_left_out(plain.instances, find_thinking(scored)),
+                judged,
+            )
+            return Measured(segments, summary)
+
+        return measure
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Total:
         """Return what adds up the batches."""
-        return BatchTotal(self._take_apart(adapter_spec, facts), adapter_spec, facts)
+        parts = [metric.make_total(adapter_spec, facts) for metric in self._find_helms(adapter_spec, facts)]
+        return _Total(self, InstanceCountMetric().make_total(adapter_spec, facts), parts)
 
-    def _take_apart(self, adapter_spec: AdapterSpec, facts: RunFacts) -> Pieces:
+    def _find_helms(self, adapter_spec: AdapterSpec, facts: RunFacts) -> tuple[FoldingMetric, FoldingMetric]:
+        """Return HELM's metrics of texts and of options, on what we read and compare."""
+        return (
+            FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
+            FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
+        )
+
+    def _compare_source(self) -> SourceMeasure | None:
+        """Return what compares our scores with those of the tool that wrote the file, where one did."""
+        if not self.source:
+            return None
+        own = self.scoring.main_metric if self.scoring.own_metric is None else self.scoring.own_metric
         same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
         measured = [*self.helm_metrics, *(score.name for score in self.scores)]
-        main = self.scoring.main_metric
-        own = main if self.scoring.own_metric is None else self.scoring.own_metric
-        return Pieces(
-            helms=(
-                FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
-                FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
-            ),
-            main_metric=main,
-            moves_thinking=self.scoring.thinking == "move",
-            is_repeated=self.reducer is not None,
-            has_attributes=bool(self.attributes),
-            judges=self.judges,
-            arguments={"source": self.source, "judged": self.judges.judged if self.judges else None},
-            source=SourceMeasure(self.source, own, same=same, measured=measured) if self.source else None,
-            summarize=partial(summarize, [*self.list_scores, *self.other_scores]),
-        )
+        return SourceMeasure(self.source, own, same=same, measured=measured)
+
+    def _with_interval(self) -> list[str]:
+        """Return the stats that have an interval: the main metric, and what judges say."""
+        judged = () if self.judges is None else self.judges.with_interval
+        return list(dict.fromkeys([self.scoring.main_metric, *judged]))
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
         from helm.benchmark.metrics.basic_metrics import BasicGenerationMetric, BasicReferenceMetric  # slow
 
-        described = {
-            metadata.name: metadata
-            for metric in (
-                BasicGenerationMetric(names=self.helm_metrics),
-                BasicReferenceMetric(),
-                InstanceCountMetric(),
-            )
-            for metadata in metric.get_metadata()
-        }
+        helms = BasicGenerationMetric(names=self.helm_metrics), BasicReferenceMetric(), InstanceCountMetric()
+        described = {metadata.name: metadata for metric in helms for metadata in metric.get_metadata()}
         if "quasi_exact_match" in described:
             # HELM calls both this and exact_match "EM"; they differ.
             described["quasi_exact_match"] = replace(described["quasi_exact_match"], short_display_name="Quasi EM")
-        for score in (*self.list_scores, *self.scores):
-            described.update((stat.name, stat.to_metadata()) for stat in (*score.over_all, *score.stats))
-        described.update((stat.name, stat.to_metadata()) for stat in REPORT_STATS)
-        if self.source:
-            described.update((metadata.name, metadata) for metadata in describe_source_scores(self.source))
-        if self.judges:
-            described.update((metadata.name, metadata) for metadata in describe_judges(self.judges.judged))
-            described.update((metadata.name, metadata) for one in self.judges.unclear for metadata in one.describe())
+        ours = [
+            *(stat for score in (*self.list_scores, *self.scores) for stat in (*score.over_all, *score.stats)),
+            *REPORT_STATS,
+            *(describe_source_scores(self.source) if self.source else ()),
+            *(self.judges.describe() if self.judges else ()),
+        ]
+        described.update((stat.name, stat.to_metadata()) for stat in ours)
         described.update((m.name, m) for m in describe_interval(described, self.scoring.main_metric))
         described.update((m.name, m) for m in describe_breakdown(described, self.scoring.main_metric, self.attributes))
         return list(described.values())
@@ -325,3 +378,89 @@ def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:
         for name, means in groups.items():
             made += [Stat(replace(name, name=one)).add(value) for one, value in score.summarize(means).items()]
     return made
+
+
+# ---- Batches of rows
+
+
+class _Summary(NamedTuple):
+    """What a batch says. `parts`: of HELM's metrics, None where no row is theirs."""
+
+    counts: Any
+    parts: tuple[Any, ...]
+    source: SourceSummary | None
+    breakdown: BreakdownSummary
+    intervals: IntervalSummary
+    left_out: Any
+    judges: JudgesSummary | None
+
+
+def _begin_late(
+    metric: FoldingMetric, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+) -> Callable[[ScenarioState, bool], Measured]:
+    """Return what measures rows by a metric that is begun when there is one for it: it may need a tokenizer then."""
+    begun: list[Callable[[ScenarioState], Measured]] = []
+
+    def measure(state: ScenarioState, is_needed: bool) -> Measured:
+        if not is_needed:
+            return Measured([[]] * adapter_spec.num_train_trials, None)
+        if not begun:
+            begun.append(metric.begin(adapter_spec, service, facts))
+        return begun[0](state)
+
+    return measure
+
+
+class _Total:
+    """Adds up what batches say."""
+
+    def __init__(self, metric: EvalSetMetric, counts: Total, parts: Sequence[Total]) -> None:
+        self.metric, self.counts, self.parts = metric, counts, parts
+        self.used = [False for _ in parts]
+        self.source, self.breakdown, self.judges = SourceTotal(), BreakdownTotal(), JudgesTotal()
+        self.intervals, self.left_out = IntervalTotal(metric._with_interval()), LeftOutTotal()  # noqa: SLF001 - its total
+
+    def add(self, summary: _Summary) -> None:
+        """Add a batch."""
+        self.counts.add(summary.counts)
+        for number, of_part in enumerate(summary.parts):
+            if of_part is not None:
+                self.parts[number].add(of_part)
+                self.used[number] = True
+        if summary.source is not None:
+            self.source.add(summary.source)
+        self.breakdown.add(summary.breakdown)
+        self.intervals.add(summary.intervals)
+        if summary.judges is not None:
+            self.judges.add(summary.judges)
+        self.left_out.add(summary.left_out)
+
+    def to_stats(self) -> list[Stat]:
+        """Return the stats of the run."""
+        metric = self.metric
+        source, judges = metric._compare_source(), metric.judges  # noqa: SLF001 - its total
+        parts = [part for part, used in zip(self.parts, self.used, strict=True) if used]
+        apart = {*(source.partners if source else ()), *(judges.stats if judges else ())}
+        stats = [stat for total in (self.counts, *parts) for stat in total.to_stats() if stat.name.name not in apart]
+        if source is not None:
+            splits = dict.fromkeys(split for split, *_ in self.left_out.places if split != TRAIN_SPLIT)
+            stats += self.source.to_stats(source.reported, splits)
+        return [
+            *stats,
+            *summarize([*metric.list_scores, *metric.other_scores], stats),
+            *self.breakdown.to_stats(),
+            *self.intervals.to_stats({"source": metric.source, "judged": judges and judges.judged}),
+            *self.judges.to_stats(),
+            *self.left_out.to_stats(),
+        ]
+
+
+def in_order(
+    segments: Sequence[Sequence[PerInstanceStats]], instances: Sequence[Instance]
+) -> Sequence[PerInstanceStats]:
+    """Return the rows of all segments in the order of the instances, however many of them a batch has."""
+    filled = [segment for segment in segments if segment]
+    if len(filled) < 2:
+        return filled[0] if filled else []
+    place = {(str(instance.id), instance.perturbation): number for number, instance in enumerate(instances)}
+    return sorted(chain.from_iterable(filled), key=lambda row: place[row.instance_id, row.perturbation])

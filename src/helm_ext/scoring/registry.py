@@ -9,15 +9,18 @@ Another package adds scores by an entry point of the group `helm_ext.scores` tha
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
+from typing import Any
 
-from helm_ext.errors import did_you_mean, show
+from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.scoring.score import Score, StatInfo
 from helm_ext.scoring.scores import helm, kola, likelihoods, lists, refusal, texts, ultraeval
+from helm_ext.scoring.stat_names import JUDGED, judge_stat
 
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
@@ -89,6 +92,51 @@ def our_stats() -> Mapping[str, StatInfo]:
     """
     ours = (score for module in _OURS for score in module.SCORES)
     return MappingProxyType({stat.name: stat for score in ours for stat in (*score.over_all, *score.stats)})
+
+
+def find_bounds(stat: str, arguments: Mapping[str, Any] | None = None) -> tuple[float, float]:
+    """Return the least and the greatest value of a stat: of HELM's or ours, of a judge's, or as the source has it.
+
+    `arguments`: those of the run's metric, with `source` (`Source.to_args()`) and `judged` (`EvalSet.judged`). Of any
+    other stat, minus and plus infinity.
+    """
+    source, judged = ((arguments or {}).get(name) for name in ("source", "judged"))
+    for criterion, told in (judged or {}).items():
+        if stat.startswith(judge_stat(criterion)) and stat[len(judge_stat(criterion)) :][:1] in ("", "[", "@"):
+            scale = told["scale"]
+            ends = (scale["min"], scale["max"]) if isinstance(scale, Mapping) else scale
+            return min(ends), max(ends)
+    for score in source["scores"].values() if source else ():
+        if stat == score["stat"] or stat.startswith(f"{score['stat']}@"):  # `inspect_match@subject=law`
+            lowest, highest = score.get("bounds") or (-math.inf, math.inf)
+            return lowest, highest
+    name = stat.partition("@")[0]  # `exact_match@5`: the best of five; `exact_match@subject=law`
+    if name.endswith(JUDGED):  # a share of right rows
+        return 0.0, 1.0
+    known = our_stats().get(name)
+    if known is None:
+        return -math.inf, math.inf
+    return known.bounds if known.can_be_main else (0.0, math.inf)  # which counts what others are made of
+
+
+@lru_cache(maxsize=2)
+def load_tokenizer(name: str) -> Callable[[str], Sequence[int]]:
+    """Return what gives the ids of a text's tokens, with those that the tokenizer adds by itself (GPT-2's adds none).
+
+    `name` is a folder, or the name of a tokenizer in Hugging Face's cache on this machine. Nothing is downloaded and no
+    code of the folder is run, because the name may come with the data. Raises RunEntryError where there is none.
+    """
+    from transformers import AutoTokenizer  # slow, and few need it
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # whatever a folder holds: transformers raises many kinds
+        why = " ".join(str(error).split())[:200]
+        raise RunEntryError(
+            f"score_tokenizer={show(name)} cannot be loaded: {type(error).__name__}: {why}\n"
+            "  hint: a folder with tokenizer.json, or a name that `hf download NAME` has put into this machine's cache"
+        ) from error
+    return lambda text: tokenizer(text)["input_ids"]
 
 
 @lru_cache(maxsize=1)

@@ -39,6 +39,8 @@ class StatInfo:
     group: str | None = "accuracy"
     can_be_main: bool = True
     """Whether the stat can stand on a leaderboard. A share of rows that could not be told is no measure of quality."""
+    bounds: tuple[float, float] = (0.0, 1.0)
+    """The least and the greatest value of one that can."""
 
     def to_metadata(self) -> MetricMetadata:
         """Return HELM's form of it, for `helm-summarize --auto-generate-schema`."""
@@ -52,6 +54,15 @@ class StatInfo:
             lower_is_better=self.lower_is_better,
             group=self.group,
         )
+
+
+def describe_count(
+    name: str, display_name: str, description: str, *, lower_is_better: bool | None = True, can_be_main: bool = True
+) -> StatInfo:
+    """Return how reports present a number beside the scores: of rows, of judgements, of segments."""
+    return StatInfo(
+        name, display_name, description, None, lower_is_better, "general_information", can_be_main=can_be_main
+    )
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,8 @@ class Score:
     score is not defined for the row, which is left out of its mean."""
     short_display_name: str | None = None
     group: str = "accuracy"
+    bounds: tuple[float, float] = (0.0, 1.0)
+    """The least and the greatest value."""
     several: tuple[StatInfo, ...] = ()
     """The stats, where the function returns more than one number; the first is the main one."""
     over_all: tuple[StatInfo, ...] = ()
@@ -105,16 +118,13 @@ class Score:
     @cached_property
     def stats(self) -> tuple[StatInfo, ...]:
         """The stats that the score gives for a row, the main one first."""
+        title = self.display_name or self.name
         return self.several or (
             StatInfo(
-                self.name,
-                self.display_name or self.name,
-                self.description,
-                self.short_display_name,
-                self.lower_is_better,
-                self.group,
+                self.name, title, self.description, self.short_display_name, self.lower_is_better, self.group,
+                bounds=self.bounds,
             ),
-        )
+        )  # fmt: skip
 
     @property
     def main_stat(self) -> str:

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats, add_context
+from helm.benchmark.metrics.metric import PerInstanceStats, add_context
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
-from helm_ext.scoring.score import StatInfo
+from helm_ext.scoring.score import StatInfo, describe_count
 from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
 
 _CLOSE = 1e-9
@@ -77,39 +77,31 @@ class SourceMeasure:
             self.partners[score["stat"]] = partner
             if score.get("no_mean") and score["mean"] is not None:
                 self.reported[score["stat"]] = float(score["mean"])
-        self._names = list(dict.fromkeys([*self.partners, *self.partners.values()]))
-        self._pairs = [(self._names.index(theirs), self._names.index(ours)) for theirs, ours in self.partners.items()]
 
     def measure(self, rows: Iterable[PerInstanceStats], instances: Iterable[Instance] = ()) -> SourceSummary:
-        """Compare; rows that are left out of our scores are among them. Written for speed: this runs over all rows.
-
-        `instances`: those of the rows.
-        """
+        """Compare; rows that are left out of our scores are among them. `instances`: those of the rows."""
         made: list[list[Stat]] = []
         differs: dict[int, MetricName] = {}
         """By the id of the score's name, of which a context has one."""
-        for stats in _pick(rows, self._names):
-            for place, partner in self._pairs:
-                stat, ours = stats[place], stats[partner]
+        for row in rows:
+            stats = {stat.name.name: stat for stat in row.stats}
+            for theirs, partner in self.partners.items():
+                stat, ours = stats.get(theirs), stats.get(partner)
                 if stat is None or stat.mean is None:
                     continue
                 found = [stat]
                 if ours is not None and ours.mean is not None:
                     name = differs.get(id(stat.name))
                     if name is None:
-                        name = differs[id(stat.name)] = replace(stat.name, name=f"{stat.name.name}{DIFFERS}")
+                        name = differs[id(stat.name)] = replace(stat.name, name=f"{theirs}{DIFFERS}")
                     found.append(Stat(name).add(float(abs(stat.mean - ours.mean) > _CLOSE)))
                 made.append(found)
         unscored = Counter(
-            _in_context(f"{name}{UNSCORED}", instance)
+            add_context(Stat(MetricName(f"{name}{UNSCORED}")), MetricContext.from_instance(instance)).name
             for instance in instances
             for name in row_extra(instance).get("source_unscored", ())
         )
         return SourceSummary(to_columns(made), unscored)
-
-
-def _in_context(stat: str, instance: Instance) -> MetricName:
-    return add_context(Stat(MetricName(stat)), MetricContext.from_instance(instance)).name
 
 
 class SourceTotal:
@@ -139,40 +131,22 @@ class SourceTotal:
         return made
 
 
-def _pick(rows: Iterable[PerInstanceStats], names: Sequence[str]) -> Iterator[list[Stat | None]]:
-    """Yield for each row its stats of these names, None for what it has not. They stand where the last row has them."""
-    places = [0] * len(names)
-    for row in rows:
-        stats = row.stats
-        picked: list[Stat | None] = []
-        for number, name in enumerate(names):
-            at = places[number]
-            if at >= len(stats) or stats[at].name.name != name:
-                at = next((place for place, stat in enumerate(stats) if stat.name.name == name), -1)
-                if at < 0:
-                    picked.append(None)
-                    continue
-                places[number] = at
-            picked.append(stats[at])
-        yield picked
-
-
 def to_stat(name: MetricName, values: Sequence[float]) -> Stat:
     """Return a stat of the rows' values: `count` is their number."""
     squares = math.fsum(value * value for value in values)
     return Stat(name).merge(Stat(name, len(values), math.fsum(values), squares, min(values), max(values)))
 
 
-def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
-    """Return the metadata of the source's scores, of the counts of rows that differ and of those without a score."""
+def describe_source_scores(source: Mapping[str, Any]) -> list[StatInfo]:
+    """Return how reports present the source's scores, the counts of rows that differ and of those without a score."""
     tool, described = source["tool"], []
     for name, score in source["scores"].items():
+        no_mean = f" No mean of rows: {score['no_mean']}." if score.get("no_mean") else ""
         described += [
             StatInfo(
                 score["stat"],
                 f"{name} ({tool})",
-                f"{name}, as {tool} scored the same completions."
-                + (f" No mean of rows: {score['no_mean']}." if score.get("no_mean") else ""),
+                f"{name}, as {tool} scored the same completions.{no_mean}",
                 lower_is_better=score["lower_is_better"],
                 group="source_scores",
             ),
@@ -183,12 +157,10 @@ def describe_source_scores(source: Mapping[str, Any]) -> list[MetricMetadata]:
                 lower_is_better=None,
                 group="source_scores",
             ),
-            StatInfo(
+            describe_count(
                 f"{score['stat']}{UNSCORED}",
                 f"# unscored: {name} ({tool})",
                 f"Rows that {tool}'s {name} could not score, as a judgement that cannot be read: no part of its mean.",
-                lower_is_better=True,
-                group="general_information",
             ),
         ]
-    return [stat.to_metadata() for stat in described]
+    return described

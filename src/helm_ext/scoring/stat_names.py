@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 DIFFERS = "_differs"
@@ -47,6 +47,14 @@ UNCLEAR = {CHOICE: "unmapped", ANSWER: "unmapped", REFUSAL: "refusal_unclear"}
 def judge_stat(criterion: str, by: str = "") -> str:
     """Return the stat of what a jury said, or one judge of several: `judge_correct`, `judge_correct[gpt]`."""
     return f"judge_{criterion}[{by}]" if by else f"judge_{criterion}"
+
+
+def find_strict(criterion: str, metrics: Sequence[str], main_metric: str) -> str | None:
+    """Return the stat beside which a criterion's score of unclear rows stands; None where the run has none."""
+    if criterion == REFUSAL:
+        return "refusal_match_low" if "refusal_match" in metrics else None
+    strict = ("exact_match", "quasi_exact_match")  # which say right or wrong of an answer
+    return next((name for name in (main_metric, *strict) if name in strict and name in metrics), None)
 
 
 def list_judge_stats(judged: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
-from helm_ext.parsing.mentions import Mentions
-from helm_ext.parsing.options import Options, get_label_set, simplify
-from helm_ext.parsing.texts import apply_pattern, extract
+from helm_ext.parsing.options import Options, get_label_set
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 LOGIC = {"A": "entailment", "B": "neutral", "C": "contradiction"}
@@ -15,10 +13,6 @@ LOGIC = {"A": "entailment", "B": "neutral", "C": "contradiction"}
 
 def make_options(labels):
     return Options(get_label_set(tuple(labels)), labels)
-
-
-def make_mentions(text, labels=LABELS):
-    return Mentions(make_options(labels), simplify(text))
 
 
 # Rules 1 and 2: nothing but a label or a text
@@ -48,11 +42,6 @@ def test_the_same_text_twice_names_the_label_that_stands_before_it():
 
 
 # Decoration
-
-
-@pytest.mark.parametrize("text", ["", " ", "x" * 200])
-def test_nothing_and_much_else_are_no_option(text):
-    assert make_options(LABELS).read_alone(text) is None
 
 
 def test_options_read_alone():
@@ -94,12 +83,6 @@ def test_what_is_asked_is_no_answer(text):
     assert read_label(text, LABELS) is None
 
 
-def test_both():
-    assert read_labels("Both A and C", LABELS) == ("A", "C")
-    assert read_labels("both zormun and wemtin.", LABELS) == ("A", "C")
-    assert read_label("Both A and C", LABELS) is None
-
-
 @pytest.mark.parametrize("mark", [". ", ") ", ": ", ".", ")", " - "])
 @pytest.mark.parametrize("first", LABELS)
 def test_who_lists_options_answers_nothing(mark, first):
@@ -114,23 +97,6 @@ def test_who_goes_on_with_another_option_on_a_later_line_answers_nothing(between
     assert read_label(f"A, because it is nice{between}A. It is nice", LABELS) == "A"
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("It is red.", True),
-        ("It is dark red.", False),
-        ("It is dark red, or red.", True),
-        ("It is not red.", False),
-        ("It is reddish.", False),
-        ("It is blue.", False),
-    ],
-)
-def test_a_text_that_stands_as_words_of_its_own(text, named):
-    found = make_mentions(text, {"A": "red", "B": "dark red"})
-    assert found.names_text("red", ["dark red"], [(0, len(text))]) is named
-    assert found.names_text("red", ["dark red"], [(0, 3)]) is False
-
-
 def test_the_mark_at_the_end_of_a_long_line_of_a_list():
     lines = ["A. zormun", "B. kolpus", "C. wemtin, which has six letters (correct)", "D. purkol"]
     assert read_label("\n".join(lines), LABELS) == "C"
@@ -139,8 +105,3 @@ def test_the_mark_at_the_end_of_a_long_line_of_a_list():
 
 
 # Thinking, and patterns
-
-
-def test_patterns_of_several_lines_and_places():
-    assert extract("a\nb\nc", r"(?m)^\w$") == "c"
-    assert apply_pattern("a\nb\nc", r"(?m)^\w$") == "a"

@@ -7,12 +7,9 @@ import pytest
 from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options, get_label_set, simplify
-from helm_ext.parsing.reader import _weigh
 from helm_ext.parsing.statements import (
     Rank,
-    Statement,
     find_statements,
-    raise_corrections,
     read_sentence,
 )
 
@@ -150,16 +147,6 @@ def test_an_option_may_begin_with_a_denial():
     assert read_label("Not entailment, since it is older.", labels) == "B"
 
 
-def test_what_stands_between_two_makes_the_second_a_correction():
-    text = "It is A. Wait, it is B, it is C"
-    first, second = Statement(0, 7, PLAIN, frozenset("A")), Statement(15, 22, PLAIN, frozenset("B"))
-    inside, third = Statement(18, 20, STATED, frozenset("D")), Statement(24, 31, PLAIN, frozenset("C"))
-    assert raise_corrections(text, [first, second, inside, third]) == [first, second._replace(rank=CORRECTED), third]
-    denied = first._replace(is_denied=True, end=20)
-    assert raise_corrections(text, [denied, second]) == [denied, second]  # what denies may hold another one
-    assert raise_corrections(text, []) == []
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -183,38 +170,11 @@ def test_a_sentence_about_an_option(text, expected):
     assert ("".join(sorted(found)) if found else None) == expected
 
 
-def weigh(*said, several=False):
-    """What (rank, labels) say together, "-" before the labels of one that denies; None where they say nothing."""
-    statements = [
-        Statement(place, place + 1, rank, frozenset(labels.removeprefix("-")), labels.startswith("-"))
-        for place, (rank, labels) in enumerate(said)
-    ]
-    found = _weigh(statements, several=several)
-    return None if found is None else "".join(sorted(found))
-
-
-def test_what_statements_say_together():
-    assert weigh() is None
-    assert weigh((STATED, "A")) == weigh((STATED, "A"), (PLAIN, "A")) == "A"
-    assert weigh((STATED, "A"), (STATED, "B")) == weigh((STATED, "A"), (PLAIN, "B")) == ""
-    assert weigh((STATED, "A"), (CONCLUDED, "B")) == "B"
-    assert weigh((CORRECTED, "A"), (CORRECTED, "B")) == "B"
-    assert weigh((PLAIN, "A"), (CONCLUDED, "A"), (STATED, "B")) == ""  # what is said again weighs as the heavier
-    assert weigh((CONCLUDED, "A"), (PLAIN, "A"), (STATED, "B")) == ""
-    assert weigh((STATED, "A"), (MODAL, "B")) == "A"
-    assert weigh((STATED, "A"), (PLAIN, "-A")) == ""
-    assert weigh((STATED, "A"), (PLAIN, "-A"), (PLAIN, "B")) == "B"
-    assert weigh((STATED, "A"), (PLAIN, "-B")) == "A"
-    assert weigh((PLAIN, "-A")) is None
-
-
 def test_where_several_may_be_right_they_add_up():
-    assert weigh((PLAIN, "A"), (PLAIN, "C"), several=True) == "AC"
-    assert weigh((PLAIN, "A"), (PLAIN, "C"), (PLAIN, "D"), several=True) == "ACD"
-    assert weigh((PLAIN, "A"), (PLAIN, "C")) == ""
-    assert weigh((STATED, "A"), (STATED, "C"), several=True) == ""
-    assert weigh((STATED, "A"), (PLAIN, "C"), several=True) == ""
-    assert read_labels("A is correct. C is correct.", LABELS) == ("A", "C")
+    assert read_labels("A is correct. C is correct. D is correct.", LABELS) == ("A", "C", "D")
+    assert read_label("A is correct. C is correct.", LABELS) is None
+    assert read_labels("The answer is A. The answer is C.", LABELS) == ()
+    assert read_labels("The answer is A. C is correct.", LABELS) == ()
     assert read_label("So\nB", LABELS) == "B"
     assert read_label("Option\nOption B", LABELS) == "B"
 

@@ -11,7 +11,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
 
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.breakdown import BreakdownMeasure, BreakdownTotal, describe_breakdown, without_sub_splits
+from helm_ext.scoring.breakdown import BreakdownTotal, describe_breakdown, measure_breakdown, without_sub_splits
 
 ATTRIBUTES = {"severity": ("high", "low")}
 
@@ -26,9 +26,9 @@ def instance(id, **attributes):
 
 
 def break_down(*batches):
-    measure, total = BreakdownMeasure("main"), BreakdownTotal()
+    total = BreakdownTotal()
     for rows, instances in batches:
-        total.add(measure.measure(rows, instances))
+        total.add(measure_breakdown("main", rows, instances))
     return total.to_stats()
 
 

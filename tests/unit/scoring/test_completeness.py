@@ -12,8 +12,14 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm_ext.adaptation.recorded import register_deployments
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.completeness import LeftOutTotal, count_left_out, find_unmeasured, take_scored
-from helm_ext.scoring.references import collapse_reference, lacks_tokenizer
+from helm_ext.scoring.completeness import (
+    LeftOutTotal,
+    collapse_reference,
+    count_left_out,
+    find_unmeasured,
+    lacks_tokenizer,
+    take_scored,
+)
 from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 PROBABILITIES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helm_ext.scoring.stops import StopCensus
+from helm_ext.parsing import StopCensus
 
 
 def census(*references, stops=("<stop>", "\n")):

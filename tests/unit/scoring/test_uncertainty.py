@@ -7,8 +7,8 @@ import math
 import pytest
 from helm.benchmark.metrics.metric_name import MetricName
 
-from helm_ext.scoring.bounds import find_bounds
-from helm_ext.scoring.uncertainty import to_interval_stats
+from helm_ext.scoring.breakdown import to_interval_stats
+from helm_ext.scoring.registry import find_bounds
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
 from helm_ext.formats.request_states.recorded import Status, tells_option
-from helm_ext.scoring.stops import StopCensus
+from helm_ext.parsing import StopCensus
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Judged, RunScoring

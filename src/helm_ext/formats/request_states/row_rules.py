@@ -154,7 +154,7 @@ class Groups(Rule):
 
 
 def _take_answer(text: str, row: Row, thinking: str | None) -> str:
-    """Return a completion's text without thinking, unless it is kept (`helm_ext.scoring.thinking`)."""
+    """Return a completion's text without thinking, unless it is kept (`scoring.thinking`)."""
     if "<" not in text or thinking == "keep" or any(map(parsing.names_thinking, row.options)):
         return text
     found = parsing.split_thinking(text)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 
 from helm_ext.errors import HelmExtError
 from helm_ext.scoring.score import Score
 
 _CHINESE = "; HELM needs its extra `cleva`"
 _SPEECH = "; HELM gives an empty prediction 0, and needs its extra `audiolm`"
-_LOWER_IS_BETTER = frozenset(
+_ERRORS = frozenset(
     {"absolute_value_difference", "wer_score", "mer_score", "cer_score"}
     | {"chinese_wer_score", "chinese_mer_score", "chinese_cer_score"}
 )
+"""Lower is better, without an upper bound."""
 
 _DESCRIPTIONS = {
     "exact_match": "The prediction is a correct reference, white space around both aside.",
@@ -85,7 +87,8 @@ SCORES: tuple[Score, ...] = (
         Score(
             name=name,
             description=description,
-            lower_is_better=name in _LOWER_IS_BETTER,
+            lower_is_better=name in _ERRORS,
+            bounds=(0.0, math.inf) if name in _ERRORS | {"cider"} else (0.0, 1.0),
             prepare=_require_word_tokenizer if name in _WORD_TOKENIZED else None,
         )
         for name, description in _DESCRIPTIONS.items()

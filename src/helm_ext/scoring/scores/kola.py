@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from helm_ext.errors import DatasetError, show
-from helm_ext.scoring.score import Score, StatInfo
+from helm_ext.scoring.score import Score, StatInfo, describe_count
 
 MAX_PAIRS = 1_000_000
 """The most pairs of segments that are compared. Predicted segments beyond are matched with none, and still count."""
@@ -225,8 +225,8 @@ def _over_all_rows(name: str, count: Callable[[str, str], _Counts], titles: Mapp
         name=name,
         row_function=count_row,
         several=tuple(
-            StatInfo(f"{key}_{what}", f"# {title} {what}", f"{title} {what}, mean over rows.",
-                     group="general_information", can_be_main=False)
+            describe_count(f"{key}_{what}", f"# {title} {what}", f"{title} {what}, mean over rows.",
+                           lower_is_better=False, can_be_main=False)
             for key, title in titles.items() for what in counts
         ),
         over_all=(

@@ -125,6 +125,7 @@ SCORES = (
         description="Mean squared distance between the probabilities of the options and those of the right answer, "
         "summed over the options of a row (0 is best, 2 worst).",
         lower_is_better=True,
+        bounds=(0.0, 2.0),
     ),
 )
 

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from helm_ext.scoring.score import Score, StatInfo
+from helm_ext.scoring.score import Score, StatInfo, describe_count
 
 MAX_PAIRS = 250_000
 """The most pairs of segments that are matched exactly: 500 segments against 500, about a third of a second."""
@@ -150,8 +151,7 @@ def _total_credit(gold: Counter[_Bag], pred: Counter[_Bag], n_gold: int, n_pred:
     return float(matrix[matched].sum())
 
 
-def _count(name: str, display_name: str, description: str) -> StatInfo:
-    return StatInfo(name, display_name, description, group="general_information", can_be_main=False)
+_count = partial(describe_count, lower_is_better=False, can_be_main=False)
 
 
 def _micro(prefix: str, how: str) -> tuple[StatInfo, ...]:

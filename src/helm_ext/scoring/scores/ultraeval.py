@@ -155,6 +155,7 @@ def _make_bleu(tokenizer: str) -> Score:
         display_name="BLEU (UltraEval)" if tokenizer == "13a" else f"BLEU (UltraEval, {tokenizer})",
         description=f"sacrebleu's BLEU of one answer, 0 to 100, tokenizer {tokenizer}, all references at once.",
         row_function=bleu,
+        bounds=_PERCENT,
     )
 
 
@@ -167,6 +168,7 @@ _SENTENCE_ENDS = (
 """A closing quotation mark belongs to the sentence before it. In this order, each on what the one before made."""
 
 _EPSILON = 1e-8
+_PERCENT = (0.0, 100.0)
 
 
 def _rouge(reference: str, hypothesis: str, kind: str) -> dict[str, float]:
@@ -220,6 +222,7 @@ def make_rouge(tokenizer: str = BLEU_TOKENIZERS[0], index: str = "f1", n_gram: s
         display_name=f"ROUGE-{kind.upper()} (UltraEval)",
         description=f"ROUGE-{kind.upper()} {ROUGE_PARTS[part]} of one answer, 0 to 100, tokenizer {tokenizer}.",
         row_function=rouge,
+        bounds=_PERCENT,
     )
 
 
@@ -238,42 +241,41 @@ def function_execution(row: Mapping[str, Any], _golds: Sequence[str], prediction
     return float(code_execution.passes(code_execution.make_program(row, prediction)))
 
 
-def _score(
-    upstream: str,
-    display_name: str,
-    description: str,
-    function: Callable[[str, str], float] | None = None,
-    row_function: Callable[[Mapping[str, Any], Sequence[str], str], float] | None = None,
-    refused: str = "",
-) -> Score:
-    return Score(
-        name=score_name(upstream),
-        function=function,
-        display_name=f"{display_name} (UltraEval)",
-        description=description,
-        row_function=row_function,
-        refused=refused,
-    )
+def _score(upstream: str, display_name: str, description: str, **more: Any) -> Score:
+    return Score(score_name(upstream), display_name=f"{display_name} (UltraEval)", description=description, **more)
 
 
 SCORES: tuple[Score, ...] = (
-    _score("exact_match", "Exact match", "1 if equal to an accepted answer, all spaces removed.", exact_match),
-    _score("prefix_match", "Prefix match", "1 if the answer begins with an accepted one, both stripped.", prefix_match),
-    _score("in_match", "In match", "1 if the answer, in lower case and stripped, is an accepted one.", in_match),
+    _score("exact_match", "Exact match", "1 if equal to an accepted answer, all spaces removed.", function=exact_match),
+    _score(
+        "prefix_match",
+        "Prefix match",
+        "1 if the answer begins with an accepted one, both stripped.",
+        function=prefix_match,
+    ),
+    _score(
+        "in_match", "In match", "1 if the answer, in lower case and stripped, is an accepted one.", function=in_match
+    ),
     _score(
         "qa_match",
         "QA match",
         "1 if the first option label of the first line is right, or the answer begins with the right option's text.",
         row_function=qa_match,
     ),
-    _score("f1_score", "F1", "F1 over words split at white space, best over the accepted answers.", f1_score),
+    _score("f1_score", "F1", "F1 over words split at white space, best over the accepted answers.", function=f1_score),
     _score(
         "gaokaobench_match",
         "GAOKAO match",
         "Share of the letters that are right, place by place.",
         row_function=gaokaobench_match,
     ),
-    _score("chrf", "chrF", "sacrebleu's chrF of one answer, 0 to 100, all references at once.", row_function=chrf),
+    _score(
+        "chrf",
+        "chrF",
+        "sacrebleu's chrF of one answer, 0 to 100, all references at once.",
+        row_function=chrf,
+        bounds=_PERCENT,
+    ),
     _score(
         "function_execution",
         "Tests passed",
