@@ -38,31 +38,36 @@ def output(content, completion="", stop="stop", **message):
     return {"output": {"choices": [choice], "completion": completion}}
 
 
-def test_parts_of_a_message_are_lines_and_reasoning_stands_apart(tmp_path) -> None:
-    parts = [
-        {"type": "reasoning", "reasoning": "East?"},
-        {"type": "text", "text": "An"},
-        {"type": "text", "text": "da"},
-    ]
-    (answer,) = read_row(tmp_path, [sample(**output(parts))]).answers
-    assert (answer.text, answer.thinking) == ("An\nda", "East?")
+def with_logprobs(*values):
+    made = output("Anda")
+    made["output"]["choices"][0]["logprobs"] = {"content": [{"token": "x", "logprob": value} for value in values]}
+    return made
 
 
-def test_hidden_reasoning_is_its_summary(tmp_path) -> None:
-    parts = [{"type": "reasoning", "reasoning": "x9f", "redacted": True, "summary": "about rivers"}]
-    (answer,) = read_row(tmp_path, [sample(**output(parts))]).answers
-    assert (answer.text, answer.thinking) == ("", "about rivers")
+def thought(**part):
+    return {"type": "reasoning", **part}
 
 
-@pytest.mark.parametrize(("stop", "reason"), [("max_tokens", "length"), ("model_length", "length"), ("stop", "stop")])
-def test_cut_answers_say_so(tmp_path, stop, reason) -> None:
-    (answer,) = read_row(tmp_path, [sample(**output("And", stop=stop))]).answers
-    assert (answer.finish_reason, answer.is_refusal) == (reason, False)
+def said(text):
+    return {"type": "text", "text": text}
 
 
-def test_a_filtered_answer_is_a_refusal_and_an_answer(tmp_path) -> None:
-    (answer,) = read_row(tmp_path, [sample(**output("", stop="content_filter"))]).answers
-    assert (answer.text, answer.is_refusal) == ("", True)
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (output([thought(reasoning="East?"), said("An"), said("da")]), {"text": "An\nda", "thinking": "East?"}),
+        (output([thought(reasoning="x9f", redacted=True, summary="about rivers")]), {"text": "", "thinking": "about rivers"}),
+        (output("And", stop="max_tokens"), {"finish_reason": "length", "is_refusal": False}),
+        (output("And", stop="model_length"), {"finish_reason": "length", "is_refusal": False}),
+        (output("And", stop="stop"), {"finish_reason": "stop", "is_refusal": False}),
+        (output("", stop="content_filter"), {"text": "", "is_refusal": True}),
+        (with_logprobs(-0.5, -0.25), {"logprob": -0.75}),
+        ({"output": {"choices": [], "completion": "Anda"}}, {"text": "Anda", "finish_reason": ""}),
+    ],
+)  # fmt: skip
+def test_what_is_read_of_an_output(tmp_path, changes, expected) -> None:
+    (answer,) = read_row(tmp_path, [sample(**changes)]).answers
+    assert {name: getattr(answer, name) for name in expected} == expected
 
 
 SUBMIT = ("submit", {"answer": "Anda"})
@@ -93,18 +98,6 @@ def test_the_answer_of_an_agent_is_what_it_submits(tmp_path, said, completion, c
     assert found.text == answer
 
 
-def test_log_probabilities_are_added_up(tmp_path) -> None:
-    made = sample(**output("Anda"))
-    made["output"]["choices"][0]["logprobs"] = {"content": [{"token": "An", "logprob": -0.5}, {"logprob": -0.25}]}
-    (answer,) = read_row(tmp_path, [made]).answers
-    assert answer.logprob == -0.75
-
-
-def test_without_choices_the_completion_is_the_answer(tmp_path) -> None:
-    (answer,) = read_row(tmp_path, [sample(output={"choices": [], "completion": "Anda"})]).answers
-    assert answer.text == "Anda"
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -127,15 +120,6 @@ def test_conversations_stay_conversations(tmp_path) -> None:
     opened = open_log(write_json(tmp_path, [sample(input=turns), sample(2)]))
     assert opened.adapter_spec == {"method": "chat"}
     assert next(opened.rows()).question == [{**turns[0]}, {"role": "user", "content": "?"}]
-
-
-def test_images_are_words_and_are_counted(tmp_path) -> None:
-    parts = [{"type": "text", "text": "What is it?"}, {"type": "image", "image": "data:..."}]
-    opened = open_log(write_json(tmp_path, [sample(input=[{"role": "user", "content": parts}])]))
-    (row,) = opened.rows()
-    assert row.question[0]["content"] == "What is it?\n[image]"
-    assert opened.source.counts["media"] == 1
-    assert any("1 image or file" in note for note in opened.source.notes)
 
 
 @pytest.mark.parametrize("protocol", ["attachment", "tc"])
@@ -249,11 +233,32 @@ def test_the_only_score_of_old_logs(tmp_path) -> None:
     assert opened.source.scores["match"].mean == 1.0
 
 
-def test_edited_scores_are_counted(tmp_path) -> None:
-    opened = open_log(write_json(tmp_path, [sample(scores={"match": {"value": "I", "history": [{"value": "C"}]}})]))
-    list(opened.rows())
-    assert opened.source.counts["edited"] == 1
-    assert "1 sample has a score that was edited afterwards" in opened.source.notes
+# Logs as wholes
+
+
+EDITED = {"match": {"value": "I", "history": [{"value": "C"}]}}
+SEEN = {"role": "user", "content": [said("What is it?"), {"type": "image", "image": "data:..."}]}
+LIMITED = with_eval(dataset={"samples": 8}, config={"epochs": 2})
+PARTLY = header(results={"completed_samples": 100, "scores": [score("match", accuracy=0.25)]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "head", "note", "counted"),
+    [
+        ({}, LIMITED, "the log holds 1 of 16 samples of the dataset (samples times epochs): a limit", {}),
+        ({}, PARTLY, "the log holds 1 of the 100 samples that its own scores are about", {}),
+        ({"scores": EDITED}, header(), "1 sample has a score that was edited afterwards", {"edited": 1}),
+        ({"invalidation": {"author": "x"}}, header(), "1 sample is marked as invalid, and scored", {"invalidated": 1}),
+        ({"input": [SEEN]}, header(), "1 image or file in messages: a word stands for each", {"media": 1}),
+    ],
+)
+def test_what_must_be_known_of_a_log_is_said_and_counted(tmp_path, changes, head, note, counted) -> None:
+    opened = open_log(write_json(tmp_path, [sample(**changes)], head))
+    (row,) = opened.rows()
+    assert note in opened.source.notes
+    assert opened.source.counts == {"lines": 1, **counted}
+    if "input" in changes:
+        assert row.question[0]["content"] == "What is it?\n[image]"
 
 
 def test_means_over_all_epochs_are_not_compared_where_rows_have_fewer(tmp_path) -> None:
@@ -261,22 +266,6 @@ def test_means_over_all_epochs_are_not_compared_where_rows_have_fewer(tmp_path) 
     opened = open_log(write_json(tmp_path, samples, with_config(epochs_reducer=[])))
     list(opened.rows())
     assert opened.source.scores["match"].mean is None
-
-
-# Logs as wholes
-
-
-def test_a_limit_is_said(tmp_path) -> None:
-    opened = open_log(write_json(tmp_path, [sample()], with_eval(dataset={"samples": 8}, config={"epochs": 2})))
-    list(opened.rows())
-    assert any("1 of 16 samples" in note for note in opened.source.notes)
-
-
-def test_fewer_samples_than_the_scores_are_about_are_said(tmp_path) -> None:
-    results = {"completed_samples": 100, "scores": [score("match", accuracy=0.25)]}
-    opened = open_log(write_json(tmp_path, [sample()], header(results=results)))
-    list(opened.rows())
-    assert any("1 of the 100 samples that its own scores are about" in note for note in opened.source.notes)
 
 
 @pytest.mark.parametrize("samples", [[], None])
