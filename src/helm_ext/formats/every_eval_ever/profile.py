@@ -117,8 +117,9 @@ def open_evaluation(
         source.main_reason = "the first of the record" if aggregate else "the first in the samples"
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if task.counts["chat"] else {}
-    if golds is not None and _is_multi_label(aggregate):
-        spec["multi_label"] = True
+    kept = [result.kept.get("generation_config") or {} for result in aggregate.results] if aggregate else []
+    if golds is not None and any((one.get("additional_details") or {}).get("multi_label") == "true" for one in kept):
+        spec["multi_label"] = True  # our export says so
     return Opened(
         path=str(chosen.samples),
         source=source,
@@ -128,12 +129,6 @@ def open_evaluation(
         scoring={"completions": "mean"} if len(task.repeats) > 1 else {},
         is_measured=has_references,
     )
-
-
-def _is_multi_label(aggregate: Aggregate | None) -> bool:
-    """Whether our export says that all right options together are the answer."""
-    kept = [result.kept.get("generation_config") or {} for result in aggregate.results] if aggregate else []
-    return any((one.get("additional_details") or {}).get("multi_label") == "true" for one in kept)
 
 
 @dataclass

@@ -177,18 +177,13 @@ def _find_setting(settings: Mapping[str, Any], name: str) -> float | None:
 def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> ImportReader:
     """Return what reads the rows for the pipeline."""
     from helm_ext.formats.imported.reader import ImportReader
-
-    return ImportReader(opened, problems, is_measured=opened.is_measured or _names_ours(scoring))
-
-
-def _names_ours(scoring: Mapping[str, Any]) -> bool:
-    """Whether the run entry names a metric of ours."""
     from helm_ext.scoring.registry import find_unnamable
 
     main, output_format = scoring.get("main_metric"), scoring.get("output_format") or "string"
-    if scoring.get("metrics") is not None:
-        return True
-    return main is not None and find_unnamable(main, output_format, has_likelihoods=True, has_tokenizer=True) is None
+    names_ours = scoring.get("metrics") is not None or (
+        main is not None and find_unnamable(main, output_format, has_likelihoods=True, has_tokenizer=True) is None
+    )
+    return ImportReader(opened, problems, is_measured=opened.is_measured or names_ours)
 
 
 def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:

@@ -113,7 +113,12 @@ class ImportReader(Reader):
     def _to_state(self, row: Row, place: Place, *, unscored: str) -> State:
         """Return the row as a state. Written for speed: this runs once a row."""
         references, labels = _to_references(row, is_whole=not unscored)
-        instance: dict[str, Any] = {"input": self._to_input(row), "references": references, "split": row.split}
+        given: dict[str, Any] = {"text": row.question}
+        if not isinstance(row.question, str):
+            given = {"messages": [dict(message) for message in row.question]}
+        elif self._is_chat:
+            given = {"messages": [{"role": "user", "content": row.question}]}
+        instance: dict[str, Any] = {"input": given, "references": references, "split": row.split}
         if row.id is not None:
             instance["id"] = row.id
         if row.chain_of_thought and row.split == "train":
@@ -144,11 +149,6 @@ class ImportReader(Reader):
             place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
             source_unscored=not_given or None, needs_gold=needs_gold,
         )  # fmt: skip
-
-    def _to_input(self, row: Row) -> dict[str, Any]:
-        if not isinstance(row.question, str):
-            return {"messages": [dict(message) for message in row.question]}
-        return {"messages": [{"role": "user", "content": row.question}]} if self._is_chat else {"text": row.question}
 
 
 def _to_references(row: Row, *, is_whole: bool) -> tuple[list[dict[str, Any]], dict[str, int] | None]:

@@ -221,7 +221,8 @@ class RowMaker:
     def _to_epoch(self, sample: Sample, texts: Texts, group: _Group) -> _Epoch:
         scores = {name: score.value for name, score in (sample.scores or {}).items()}
         if sample.score is not None:
-            scores = {self._only_scorer(): sample.score.value}
+            first: Mapping[str, Any] = next(iter(self._header.scores), {})
+            scores = {str(first.get("scorer") or first.get("name") or "score"): sample.score.value}
         failed = _why_failed(sample)
         if failed:
             self.counts["failed_epochs"] += 1
@@ -233,11 +234,6 @@ class RowMaker:
             shown = multiple_choice.find_shown(sample, answer.text, texts)
         said = [self._judgements.read(name, score, texts) for name, score in (sample.scores or {}).items()]
         return _Epoch(sample.epoch, answer, "", scores, shown, [one for one in said if one is not None])
-
-    def _only_scorer(self) -> str:
-        """Return the name of the score in logs that have one."""
-        first: Mapping[str, Any] = next(iter(self._header.scores), {})
-        return str(first.get("scorer") or first.get("name") or "score")
 
     def _to_answer(self, output: Output, texts: Texts) -> Answer:
         """Return the answer: the first message, or the text that the solver made of the conversation."""
@@ -262,7 +258,7 @@ class RowMaker:
             finish_reason="length" if stop in _CUT else stop,
             thinking=texts.thinking_of(message),
             logprob=_sum_logprobs(choice),
-            is_refusal=stop == _FILTERED or _refuses(choice),
+            is_refusal=stop == _FILTERED or any(part.refusal for part in message.parts),
         )
 
     def _to_row(self, group: _Group) -> Row:
@@ -366,11 +362,6 @@ def _sum_logprobs(choice: Choice) -> float | None:
         return None
     total = math.fsum(token.logprob for token in choice.logprobs.content)
     return total if math.isfinite(total) else None
-
-
-def _refuses(choice: Choice) -> bool:
-    content = choice.message.content
-    return not isinstance(content, str) and any(part.refusal for part in content)
 
 
 def _with_text(epoch: _Epoch, text: str) -> Answer:

@@ -62,6 +62,11 @@ class Message(msgspec.Struct):
     reasoning: str | None = None
     """Where logs before 0.3.60 or so keep it."""
 
+    @property
+    def parts(self) -> list[Part]:
+        """Pieces of the content; [] where it is one text."""
+        return [] if isinstance(self.content, str) else self.content
+
 
 class _Token(msgspec.Struct):
     logprob: float
@@ -220,7 +225,7 @@ class Texts:
     def find_media(self, given: str | Sequence[Message]) -> list[str]:
         """Return what tells the images and files of a sample's input from others: its URL or a digest of its bytes."""
         messages = () if isinstance(given, str) else given
-        parts = [part for one in messages if not isinstance(one.content, str) for part in one.content]
+        parts = [part for one in messages for part in one.parts]
         return [self._identify(part) for part in parts if part.type not in ("text", "reasoning")]
 
     def _identify(self, part: Part) -> str:
@@ -252,9 +257,7 @@ class Texts:
         """Return the reasoning that a message keeps apart; None where it has none, or has it hidden."""
         if message.reasoning:
             return self.resolve(message.reasoning)
-        if isinstance(message.content, str):
-            return None
-        parts = [part for part in message.content if part.type == "reasoning"]
+        parts = [part for part in message.parts if part.type == "reasoning"]
         said = [part.summary if part.redacted else part.reasoning for part in parts]
         return "\n".join(self.resolve(text) for text in said if text) or None
 
