@@ -12,11 +12,11 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.engines.state import WorkerState, take_state
+from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import HelmExtError, count, show
 
 Task = TypeVar("Task")
@@ -29,28 +29,6 @@ FAILED_STARTS = 3
 """Workers that may be lost in a row before they are ready, times the number of workers."""
 
 
-class Engine(Protocol):
-    """Does tasks, somewhere."""
-
-    states: list[WorkerState]
-    """What its workers do, for whoever looks (`progress`). One list, whatever becomes of them."""
-
-    def map(
-        self,
-        make_worker: Callable[[], Callable[[Task], Result]],
-        tasks: Iterable[Task],
-        *,
-        split: Callable[[Task], Sequence[Task]] = lambda _: (),
-    ) -> Generator[Result, None, None]:
-        """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
-
-        `make_worker` is called once in each worker; what it returns does the tasks. Close what is returned, or go to
-        its end: busy workers write into what may be removed next. Raises what a task raises, BatchLostError for a task
-        that ends each worker that does it, and HelmExtError where no worker can be started.
-        """
-        ...
-
-
 class BatchLostError(HelmExtError):
     """A task ends the worker that does it, each time."""
 
@@ -60,10 +38,9 @@ class LostError(Exception):
 
 
 class ThisProcess:
-    """Does tasks one after the other, here."""
+    """Does tasks one after the other, here. Nobody survives what ends this process."""
 
-    def __init__(self) -> None:
-        self.states: list[WorkerState] = []
+    states: Sequence[WorkerState] = ()
 
     def map(
         self,
@@ -72,7 +49,7 @@ class ThisProcess:
         *,
         split: Callable[[Task], Sequence[Task]] = lambda _: (),  # noqa: ARG002 - one interface
     ) -> Generator[Result, None, None]:
-        """Yield the results. See `Engine.map`; nobody survives what ends this process."""
+        """Yield the results, in the order of the tasks."""
         yield from map(make_worker(), tasks)
 
 
@@ -182,6 +159,7 @@ class Workers(ABC):
         """`concurrency`: tasks that a worker does at once."""
         self.concurrency = concurrency
         self.states: list[WorkerState] = []
+        """What its workers do, for whoever looks (`progress`). One list, whatever becomes of them."""
         self._workers: list[_Worker] = []
         self._packed = b""
         """How to make what does the tasks."""
@@ -199,11 +177,13 @@ class Workers(ABC):
         in_order: bool = True,
         give_up: Callable[[Task, str], Result] | None = None,
     ) -> Generator[Result, None, None]:
-        """Yield the results. See `Engine.map`; `make_worker` can be pickled.
+        """Yield the results in the order of the tasks; of a task that had to be split, those of its parts.
 
-        `in_order`: else results come as they are there. `give_up`: returns what is the result of a task that ends each
-        worker, and gets the reason; default: BatchLostError. When a task raises, no other is begun; what is being done
-        comes first, and the exception last.
+        `make_worker` can be pickled, and is called once in each worker; what it returns does the tasks. `in_order`:
+        else results come as they are there. `give_up`: returns what is the result of a task that ends each worker, and
+        gets the reason; default: BatchLostError. Close what is returned, or go to its end: busy workers write into
+        what may be removed next. When a task raises, no other is begun; what is being done comes first, and the
+        exception last. Raises HelmExtError where no worker can be started.
         """
         packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
         if packed != self._packed:
@@ -281,7 +261,11 @@ class Workers(ABC):
             idle = sum(not worker.jobs for worker in self._workers)
             if jobs.count_waiting(idle + 1) <= idle:
                 return
-            state = take_state(self.states, [worker.state for worker in self._workers], self.noun)
+            taken = [worker.state for worker in self._workers]
+            state = next((state for state in self.states if state not in taken), None)  # of one that was lost
+            if state is None:
+                state = WorkerState(f"{self.noun} {len(self.states) + 1}")
+                self.states.append(state)
             try:
                 self._workers.append(_Worker(*self._start(self._packed), state))
             except LostError as error:
@@ -362,6 +346,9 @@ class Workers(ABC):
                 if give_up is None:
                     raise BatchLostError(f"{job.task}: this batch ends each process that does it{why}")
                 job.finish(give_up(job.task, worker.lost or "no more is known"))
+
+
+Engine = ThisProcess | Workers
 
 
 def read_number(name: str, default: float, *, least: float, whole: bool = True) -> float:

@@ -23,12 +23,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
 from typing_extensions import Self
 
-from helm_ext.engines.state import WorkerState, describe_workers, format_rate, format_time
 from helm_ext.errors import RunEntryError, did_you_mean, show
 
 PROGRESS_ENV = "HELM_EXT_PROGRESS"
@@ -39,6 +38,10 @@ SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_FRAMES = 0.25
 WINDOW_SECONDS = 60.0
 """The rate is that of the last minute: what became slower, or stands still, is not hidden by its past."""
+
+
+MAX_WORKERS = 20
+"""Workers that are named; the others are shown together."""
 
 
 class Measured(NamedTuple):
@@ -62,6 +65,57 @@ class Counts:
     def worked(self) -> int:
         """Rows on which the time went."""
         return self.rows
+
+
+@dataclass(eq=False)
+class WorkerState:
+    """A worker: one process, or those that took its place. Written by the engine's thread, read by any other.
+
+    It is read without a lock: what belongs together is one tuple.
+    """
+
+    name: str
+    rows: int = 0
+    """Of the tasks that it has done (`number` of a task; none where a task has none)."""
+    begun: float = field(default_factory=time.monotonic)
+    doing: tuple[object, float] | None = None
+    """The task, and since when; None: nothing."""
+    idle_since: float = field(default_factory=time.monotonic)
+    lost: tuple[int, float] | None = None
+    """How often it was lost, and when last."""
+
+    def begin(self, task: object) -> None:
+        """Note what it does now; None: nothing. Does nothing where that has not changed."""
+        doing = self.doing
+        if task is (None if doing is None else doing[0]):
+            return
+        now = time.monotonic()
+        if task is None:
+            self.idle_since = now
+        self.doing = None if task is None else (task, now)
+
+    def finish(self, task: object) -> None:
+        """Count the rows of a task that it has done."""
+        self.rows += getattr(task, "number", 0)
+
+    def restart(self) -> None:
+        """Note that it was lost, and another process takes its place."""
+        now = time.monotonic()
+        self.lost = (1 if self.lost is None else self.lost[0] + 1), now
+        self.doing, self.idle_since = None, now
+
+    def describe(self, unit: str) -> str:
+        """Return in words what it did, how fast, and what it does now, since when."""
+        now, doing, lost = time.monotonic(), self.doing, self.lost
+        text = f"{self.name}: {_describe_rows(self.rows, now - self.begun, unit)}"
+        if doing is None:
+            text += f", waiting for {format_time(now - self.idle_since)}"
+        else:
+            text += f", {doing[0]} for {format_time(now - doing[1])}"
+        if lost is not None:
+            times = "once" if lost[0] == 1 else f"{lost[0]} times"
+            text += f"; lost and started again {times}, {format_time(now - lost[1])} ago"
+        return text
 
 
 class Progress:
@@ -239,6 +293,39 @@ def describe(
         if total is not None and total > counts.rows:
             parts.append(f"{format_time((total - counts.rows) / rate)} left")
     return ", ".join(parts)
+
+
+def describe_workers(workers: Sequence[WorkerState], unit: str) -> Iterator[str]:
+    """Yield a line for each worker, and one for all that are too many."""
+    shown, others = workers[:MAX_WORKERS], workers[MAX_WORKERS:]
+    for worker in shown:
+        yield f"  {worker.describe(unit)}"
+    if others:
+        seconds = time.monotonic() - min(worker.begun for worker in others)
+        text = f"  {len(others)} others: {_describe_rows(sum(worker.rows for worker in others), seconds, unit)}"
+        busy, lost = sum(worker.doing is not None for worker in others), sum(bool(worker.lost) for worker in others)
+        yield f"{text}, {busy} at work" + (f"; {lost} lost and started again" if lost else "")
+
+
+def _describe_rows(rows: int, seconds: float, unit: str) -> str:
+    return f"{rows:,} {unit}, {format_rate(rows / seconds if seconds > 0 else 0.0)}/s"
+
+
+def format_rate(rate: float) -> str:
+    """Write a number per second: whole from 100 on, else two digits at least."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.1f}" if rate >= 1 else f"{rate:.2g}"
+
+
+def format_time(seconds: float) -> str:
+    """Write a time as `12 s`, `3:05 min` or `1:02 h`."""
+    whole = -int(-seconds // 1)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02d} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,}:{minutes:02d} h"
 
 
 def read_mode() -> str:

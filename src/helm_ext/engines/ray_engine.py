@@ -9,14 +9,20 @@ which may spill to disk, nor into Ray's table of actors.
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import pickle
+import platform
 import re
+import traceback
 import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from helm_ext.engines.engine import LostError, Workers
-from helm_ext.engines.ray_actor import RayActor, versions
 from helm_ext.engines.ray_cluster import RayConnection, RaySettings
+from helm_ext.errors import HelmExtError
 
 LOOK_SECONDS = 5
 """When nothing has happened for so long, this process looks whether its Ray is there: an actor that is asked for while
@@ -71,7 +77,7 @@ class RayEngine(Workers):
         actor = actor_class.remote()
         data = zlib.compress(packed)
         parts = [data[start : start + INLINE_BYTES] for start in range(0, len(data), INLINE_BYTES)]
-        return actor, actor.start.remote(versions(), *parts)
+        return actor, actor.start.remote(_versions(), *parts)
 
     def _submit(self, handle: Any, task: Any) -> Any:
         return handle.work.remote(task)
@@ -89,7 +95,9 @@ class RayEngine(Workers):
         except self._ray.exceptions.RayError as error:
             raise LostError(_say(error)) from error
         if raised is not None:
-            raise raised.to_error()
+            if not isinstance(raised.error, HelmExtError):  # ours are for users, who need not see where it was raised
+                raised.error.__cause__ = RuntimeError(f"in a Ray actor:\n{raised.traceback}")
+            raise raised.error
         return result
 
     def _end(self, handle: Any) -> None:
@@ -105,3 +113,53 @@ def _say(error: Exception) -> str:
     text = " ".join(str(error).split())
     found = re.search(r"Worker exit detail: (.*?)(?: Some common causes| Memory on the node|$)", text)
     return (found[1] if found else text)[:SHOWN_CAUSE]
+
+
+# In a process that Ray has started
+
+
+class _Raised(NamedTuple):
+    """An exception of another process."""
+
+    error: Exception
+    traceback: str
+
+
+class RayActor:
+    """What runs in Ray's process. Exceptions are returned: those that Ray raises are about Ray."""
+
+    def __init__(self) -> None:
+        self.worker: Callable[[Any], Any] | None = None
+
+    def start(self, wanted: dict[str, str], *packed: bytes) -> tuple[Any, _Raised | None]:
+        """Make the worker. `packed`: how, pickled and compressed, in parts."""
+        return self._do(self._make, wanted, packed)
+
+    def work(self, task: Any) -> tuple[Any, _Raised | None]:
+        """Do a task."""
+        assert self.worker is not None
+        return self._do(self.worker, task)
+
+    def _make(self, wanted: dict[str, str], packed: Sequence[bytes]) -> None:
+        if (mine := _versions()) != wanted:
+            raise HelmExtError(f"a Ray node has other versions than the driver: {mine}, {wanted}")
+        self.worker = pickle.loads(zlib.decompress(b"".join(packed)))()  # noqa: S301 - from our own driver
+
+    def _do(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, _Raised | None]:
+        try:
+            return function(*arguments), None
+        except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
+            os._exit(1)
+        except Exception as error:  # noqa: BLE001 - raised by the driver
+            raised = error
+            try:
+                pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
+            except Exception:  # noqa: BLE001 - whatever its class does: the driver must be able to unpickle it
+                raised = HelmExtError(f"{type(error).__name__}: {error}")
+            return None, _Raised(raised, traceback.format_exc())
+
+
+def _versions() -> dict[str, str]:
+    """Return what must be the same on all nodes, for the results to be."""
+    named = {name: importlib.metadata.version(name) for name in ("helm-ext", "crfm-helm")}
+    return {"python": ".".join(platform.python_version_tuple()[:2]), **named}

@@ -17,8 +17,7 @@ from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO,
 from helm_ext.files.opening import Reader
 
 if TYPE_CHECKING:
-    from helm_ext.engines.progress import Measured, Progress
-    from helm_ext.engines.state import WorkerState
+    from helm_ext.engines.progress import Measured, Progress, WorkerState
 
 BOM = b"\xef\xbb\xbf"
 """UTF-8's byte order mark. Whether it is allowed is each format's own decision."""

@@ -33,7 +33,7 @@ from helm.common.request import RequestResult
 
 from helm_ext.clients.asking import AsyncClient, ListClient, OptionRequest
 from helm_ext.clients.cache import RequestCache
-from helm_ext.engines.state import WorkerState
+from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
 from helm_ext.running.asking import Asking

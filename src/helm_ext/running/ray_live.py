@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.common.request import Request, RequestResult
 
-    from helm_ext.engines.state import WorkerState
+    from helm_ext.engines.progress import WorkerState
     from helm_ext.running.asking import Asking
 
 BATCH_ENV = "HELM_EXT_RAY_BATCH"

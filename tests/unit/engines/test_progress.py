@@ -14,8 +14,16 @@ import pytest
 from terminal import run_on_terminal, screen
 
 from helm_ext.engines import progress as progress_module
-from helm_ext.engines.progress import Counts, Measured, Progress, describe
-from helm_ext.engines.state import WorkerState, describe_workers, format_rate, format_time
+from helm_ext.engines.progress import (
+    Counts,
+    Measured,
+    Progress,
+    WorkerState,
+    describe,
+    describe_workers,
+    format_rate,
+    format_time,
+)
 from helm_ext.errors import RunEntryError
 
 
@@ -159,7 +167,7 @@ def test_a_terminal_shows_a_bar_and_the_log_above_it():
 
 LONG = """
     from helm_ext.engines import progress
-    from helm_ext.engines.state import WorkerState
+    from helm_ext.engines.progress import WorkerState
     progress.DELAY_SECONDS = 0
     class Task(str):
         number = 20
