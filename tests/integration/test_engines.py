@@ -180,7 +180,7 @@ def test_results_that_cannot_be_sent(on_ray):
 
 
 def test_other_versions(on_ray, monkeypatch):
-    monkeypatch.setattr(ray_engine, "versions", lambda: {"python": "2.7"})
+    monkeypatch.setattr(ray_engine, "_versions", lambda: {"python": "2.7"})
     with pytest.raises(HelmExtError, match="a Ray node has other versions than the driver"):
         list(on_ray.map(LISTER, [[1]]))
 

@@ -11,7 +11,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
@@ -47,9 +47,9 @@ class ProcessEngine(Workers):
 
     def _start(self, packed: bytes) -> tuple[ProcessPoolExecutor, Future[None]]:
         spawn = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin, initargs=(packed,))
+        pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
         try:
-            return pool, pool.submit(_make)
+            return pool, pool.submit(_make, packed)  # an argument of the initializer would stay in the process's memory
         except (RuntimeError, OSError, MemoryError) as error:  # no process, or no thread that waits for it (`ulimit`)
             for process in (pool._processes or {}).values():  # noqa: SLF001 - nobody else would end them
                 process.kill()
@@ -77,12 +77,11 @@ class ProcessEngine(Workers):
 
 # In a worker process
 
-_worker: dict[str, Any] = {}
-"""`packed`: how to make what does the tasks; `work`: that."""
+_worker: dict[str, Callable[[Any], Any]] = {}
+"""`work`: what does the tasks."""
 
 
-def _begin(packed: bytes) -> None:
-    _worker["packed"] = packed
+def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for all processes of a terminal; who started this ends it
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -95,9 +94,9 @@ def _begin(packed: bytes) -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
-def _make() -> None:
+def _make(packed: bytes) -> None:
     try:
-        _worker["work"] = pickle.loads(_worker["packed"])()  # noqa: S301 - from our own driver
+        _worker["work"] = pickle.loads(packed)()  # noqa: S301 - from our own driver
     except MemoryError:
         os._exit(1)
 

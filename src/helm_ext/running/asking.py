@@ -1,4 +1,9 @@
-"""The states of a live run while they are answered: results, failures, progress, and when to stop."""
+"""The states of a live run while they are answered: results, failures, progress, when to stop; and what becomes of rows
+that fail.
+
+Those are left out and counted, or the run stops and names them: `missing=` of the run entry decides, as it does for
+recorded rows.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from helm.benchmark.executor import ExecutorError
 from helm.common.hierarchical_logger import hwarn
+from helm.common.object_spec import get_class_by_name
 from helm.common.request import GeneratedOutput, RequestResult
 
+from helm_ext.adaptation.selection import leave_out
 from helm_ext.clients.asking import is_refused, notes_of
-from helm_ext.errors import DeploymentError
-from helm_ext.running.failed_rows import Asked
+from helm_ext.errors import DeploymentError, HelmExtError
+from helm_ext.evalset import EXTRA_KEY
 from helm_ext.running.progress import LimitReached, LiveProgress
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+
+_SHOWN_ROWS = 10
+
+
+class RowsFailedError(HelmExtError, ExecutorError):
+    """Rows of a live run have no answer, and are not to be left out. An ExecutorError, as in HELM."""
 
 
 class Asking:
@@ -37,10 +52,12 @@ class Asking:
         `most_refused`: rows that are refused before it is, as long as none is answered; None: any number.
         """
         self.states = list(states)
+        """In the order in which they were given; those that failed have no result."""
         self.rows = rows
         self.progress = progress
         self.patience = patience
         self.failures: dict[int, str] = {}
+        """Why a state has no result, by its place in `states`."""
         self.stopped_by: Exception | None = None
         self.failures_in_a_row = 0
         self.most_refused = most_refused
@@ -146,12 +163,6 @@ class Asking:
                 )
             )
 
-    def finish(self) -> Asked:
-        """Return what came of it. Raises what stopped it."""
-        if self.stopped_by is not None:
-            raise self.stopped_by
-        return Asked(self.states, self.failures)
-
 
 def _count_tokens(result: RequestResult) -> tuple[int, int, int]:
     """Return the tokens of the prompt, of the answer, and those of the prompt that the provider had kept.
@@ -166,3 +177,58 @@ def _count_tokens(result: RequestResult) -> tuple[int, int, int]:
 
 def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def skips_failed(run_spec: RunSpec) -> bool:
+    """Whether the run entry (`missing=skip`), or the default of the dataset's format, leaves out rows that fail."""
+    scenario = run_spec.scenario_spec
+    skips = getattr(get_class_by_name(scenario.class_name), "skips_missing", None)
+    if skips is None:  # not one of ours: HELM's metrics know no rows that are left out
+        return False
+    return (scenario.args or {}).get("missing", "skip" if skips else "error") == "skip"
+
+
+def settle(asked: Asking, *, skips_failed: bool) -> list[RequestState]:
+    """Return the states, the rows of those that failed marked as left out, for metrics of this package to count.
+
+    Raises RowsFailedError where they are not to be left out, or no row would be left.
+    """
+    if not asked.failures:
+        return asked.states
+    reasons: dict[object, str] = {}
+    for place, reason in sorted(asked.failures.items()):
+        reasons.setdefault(_row_of(asked.states[place]), reason)
+    rows = {_row_of(state): state for state in asked.states}
+    ours = all(EXTRA_KEY in (rows[row].instance.extra_data or {}) for row in reasons)
+    said = f"{len(reasons)} of {len(rows)} rows have no answer: {_name(reasons, rows)}"
+    if not (skips_failed and ours) or len(reasons) == len(rows):
+        skip = "; missing=skip in the run entry leaves them out of the score and counts them" if ours else ""
+        raise RowsFailedError(
+            f"{said}\n  hint: the other answers are in the cache, unless that is disabled, and a second start asks for "
+            f"these alone{skip if len(reasons) < len(rows) and not skips_failed else ''}"
+        )
+    hwarn(f"left out of the score: {said}")
+    settled = list(asked.states)
+    for place, state in enumerate(settled):
+        if _row_of(state) in reasons:
+            left_out = leave_out(state, "failed")
+            settled[place] = replace(left_out, result=left_out.request.result)
+    return settled
+
+
+def _row_of(state: RequestState) -> object:
+    return state.instance.id, state.instance.perturbation
+
+
+def _name(reasons: dict[object, str], rows: dict[object, RequestState]) -> str:
+    """Return the rows' ids, those that failed for one reason together."""
+    ids: dict[str, list[str]] = {}
+    for row, reason in reasons.items():
+        ids.setdefault(reason, []).append(str(rows[row].instance.id))
+    parts = []
+    for reason, named in list(ids.items())[:_SHOWN_ROWS]:
+        more = f", ... ({len(named) - _SHOWN_ROWS} more)" if len(named) > _SHOWN_ROWS else ""
+        parts.append(f"{', '.join(named[:_SHOWN_ROWS])}{more}: {reason}")
+    if len(ids) > _SHOWN_ROWS:
+        parts.append(f"... and other reasons for {sum(map(len, list(ids.values())[_SHOWN_ROWS:]))} more")
+    return "; ".join(parts)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.executor import ExecutionSpec, Executor, ExecutorError
+from helm.benchmark.executor import Executor, ExecutorError
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.window_services.tokenizer_service import TokenizerService
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
@@ -36,8 +36,7 @@ from helm_ext.clients.cache import RequestCache
 from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
-from helm_ext.running.asking import Asking
-from helm_ext.running.failed_rows import Asked, settle
+from helm_ext.running.asking import Asking, settle
 from helm_ext.running.progress import LiveProgress
 from helm_ext.running.spending import Spending
 
@@ -63,23 +62,11 @@ class LiveExecutor(Executor):
 
     has_answered = False
     """Whether the model answered a request of an earlier part."""
-
-    def __init__(
-        self,
-        execution_spec: ExecutionSpec,
-        *,
-        skips_failed: bool = False,
-        make_progress: Callable[..., LiveProgress] = LiveProgress,
-        spending: Spending | None = None,
-    ) -> None:
-        """`skips_failed`: leave out rows that fail (see `failed_rows.skips_failed`). `make_progress`: of rows.
-
-        `spending`: prices and limits; nothing is foreseen and nothing limited without.
-        """
-        super().__init__(execution_spec)
-        self.skips_failed = skips_failed
-        self.make_progress = make_progress
-        self.spending = spending
+    skips_failed = False
+    """Whether rows that fail are left out (`asking.skips_failed`)."""
+    spending: Spending | None = None
+    """Prices and limits; nothing is foreseen and nothing limited without."""
+    make_progress: Callable[..., LiveProgress] = LiveProgress
 
     @classmethod
     def in_place_of(cls, executor: Executor) -> LiveExecutor:
@@ -89,7 +76,6 @@ class LiveExecutor(Executor):
         """
         made = cls.__new__(cls)
         made.execution_spec, made.context = executor.execution_spec, executor.context
-        made.skips_failed, made.make_progress = False, LiveProgress
         made.spending = Spending.read(Path(executor.execution_spec.local_path))
         return made
 
@@ -111,11 +97,8 @@ class LiveExecutor(Executor):
             annotator_specs=scenario_state.annotator_specs,
         )
 
-    def ask(self, states: Sequence[RequestState]) -> Asked:
-        """Return the states with their results, and why some have none. `settle` decides what becomes of those.
-
-        For callers that ask in parts: `settle(Asked.joined(parts))` is what `execute` does.
-        """
+    def ask(self, states: Sequence[RequestState]) -> Asking:
+        """Return the states with their results, and why some have none. `settle` decides what becomes of those."""
         rows = _to_rows(states)
         live: dict[str, list[int]] = {}
         for place, state in enumerate(states):
@@ -140,7 +123,9 @@ class LiveExecutor(Executor):
             finally:
                 RequestCache.flush_all()
                 self.has_answered = self.has_answered or asking.has_answered
-        return asking.finish()
+        if asking.stopped_by is not None:
+            raise asking.stopped_by
+        return asking
 
     def _get_client(self, deployment: str) -> Any:
         """Return the client of a deployment; None where HELM's service asks."""
@@ -185,9 +170,9 @@ class LiveExecutor(Executor):
         if isinstance(client, AsyncClient):
             places = _without_kept(client, places, asking)
             self._announce(deployment, places, asking.states)
-            from helm_ext.running.in_flight import ask_at_once  # asyncio takes time that recorded runs can spare
+            from helm_ext.clients import server  # asyncio takes time that recorded runs can spare
 
-            ask_at_once(client, places, asking, self.execution_spec.parallelism)
+            server.run(_ask_at_once(client, places, asking, self.execution_spec.parallelism))
             return
         self._announce(deployment, places, asking.states)
         units: Iterable[list[int]] = [[place] for place in places]
@@ -228,6 +213,40 @@ class LiveExecutor(Executor):
 
     def _make_one(self, requests: list[Request]) -> list[RequestResult]:
         return [self.context.make_request(request) for request in requests]
+
+
+async def _ask_at_once(client: AsyncClient, places: list[int], asking: Asking, in_flight: int) -> None:
+    """Ask for the answers to the requests at these places in their order, so many at a time, from one event loop."""
+    import asyncio
+
+    waiting = iter(places)
+
+    async def work() -> None:
+        for place in waiting:
+            if asking.is_stopped:
+                return
+            try:
+                result = await client.send(asking.states[place].request, asking.progress.retrying)
+            except DeploymentError as error:
+                asking.stop(error)
+            except Exception as error:  # noqa: BLE001 - as for other clients
+                asking.failed(place, str(error) or type(error).__name__)
+            else:
+                asking.take(place, result)
+
+    workers = [asyncio.ensure_future(work()) for _ in range(min(in_flight, len(places)))]
+    try:
+        while workers:
+            done, pending = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+            for worker in done:
+                worker.result()
+            workers = list(pending)
+            if isinstance(asking.stopped_by, DeploymentError):
+                break  # the others wait for what does not come
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 def _without_kept(client: AsyncClient, places: list[int], asking: Asking) -> list[int]:

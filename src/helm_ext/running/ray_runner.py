@@ -8,18 +8,208 @@ Same arguments, same files; `--num-threads` is for each actor. What helm-run has
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.benchmark.scenarios.scenario import Input, Instance
+from helm.common.hierarchical_logger import hwarn
+
+from helm_ext.engines.engine import LONE_TRIES, read_number
+from helm_ext.engines.progress import PROGRESS_ENV
+from helm_ext.engines.ray_cluster import RaySettings
 from helm_ext.engines.ray_engine import RayEngine
-from helm_ext.running.kept import KeptAnswers
-from helm_ext.running.ray_live import RayExecutor
+from helm_ext.errors import DeploymentError
+from helm_ext.running.executor import LiveExecutor
+from helm_ext.running.kept import KeptAnswers, digest_of
+from helm_ext.running.ray_context import HelmContext
 from helm_ext.running.runner import StreamingRunner
 
 if TYPE_CHECKING:
-    from helm.benchmark.adaptation.request_state import RequestState
+    from collections.abc import Sequence
+
     from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.executor import Executor
     from helm.benchmark.run_spec import RunSpec
+    from helm.common.request import Request, RequestResult
+
+    from helm_ext.engines.progress import WorkerState
+    from helm_ext.running.asking import Asking
+
+BATCH_ENV = "HELM_EXT_RAY_BATCH"
+WAVES = 4
+"""Requests in a batch for each that an actor has in flight: a slow one holds the next batch up, not the actor."""
+
+BATCHES_AT_ONCE = 2
+"""Batches that an actor with several threads works on, each with its share of the threads: when one comes to its end,
+the other goes on."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Requests of whole rows, by their places in the run."""
+
+    rows: list[list[tuple[int, Request]]]
+
+    def __str__(self) -> str:
+        places = self.places
+        return f"requests {places[0] + 1:,} to {places[-1] + 1:,}"
+
+    @property
+    def number(self) -> int:
+        """How many rows they are of."""
+        return len(self.rows)
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the requests."""
+        return [place for row in self.rows for place, _ in row]
+
+    def split(self) -> list[Batch]:
+        """Return a batch for each row: clients may be asked for a row at once."""
+        return [Batch([row]) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an actor says of a request: a result, or why there is none."""
+
+    place: int
+    result: RequestResult | None
+    failure: str = ""
+
+
+class LiveWorker:
+    """Asks, in an actor, for a batch of answers."""
+
+    def __init__(self, context: HelmContext, threads: int) -> None:
+        os.environ[PROGRESS_ENV] = "off"  # the driver shows it
+        with contextlib.redirect_stdout(io.StringIO()):  # HELM prints where it looks for credentials
+            self.executor = LiveExecutor(replace(context.enter(), parallelism=threads))
+
+    def __call__(self, batch: Batch) -> list[Answer]:
+        """Return an answer for each request."""
+        states = [
+            _bare_state(request, instance)
+            for row, instance in ((row, Instance(Input(), [])) for row in batch.rows)
+            for _, request in row
+        ]
+        asked = self.executor.ask(states)
+        return [
+            Answer(place, state.result, asked.failures.get(number, ""))
+            for number, (place, state) in enumerate(zip(batch.places, asked.states, strict=True))
+        ]
+
+
+def _bare_state(request: Request, instance: Instance) -> RequestState:
+    """Return a state of which only the request counts; states of one row have one instance."""
+    return RequestState(
+        instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
+        request=request, result=None, num_train_instances=0, prompt_truncated=False,
+    )  # fmt: skip
+
+
+class RayExecutor(LiveExecutor):
+    """A LiveExecutor whose answers come from actors. `close` lets them go.
+
+    `folder`: where answers are kept until the run is complete; None keeps none.
+    """
+
+    engine: RayEngine
+    batch_size: int
+    folder: Path | None
+
+    @classmethod
+    def in_place_of(cls, executor: Executor) -> RayExecutor:
+        """Return one with the specification and the context of another. Raises HelmExtError for wrong settings."""
+        made = super().in_place_of(executor)
+        assert isinstance(made, RayExecutor)
+        at_once = min(BATCHES_AT_ONCE, made.execution_spec.parallelism)
+        made.engine = RayEngine(RaySettings.from_environ(), concurrency=at_once)
+        made.batch_size = int(read_number(BATCH_ENV, 0, least=1))
+        made.folder = None
+        return made
+
+    def close(self) -> None:
+        """Let the actors go."""
+        self.engine.disconnect()
+
+    def _workers(self) -> Sequence[WorkerState]:
+        return self.engine.states
+
+    def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
+        """Do nothing: a client would be made here. Those of the actors look at their batches."""
+
+    def _ask_deployment(self, deployment: str, places: list[int], asking: Asking) -> None:
+        requests = {place: asking.states[place].request for place in places}
+        kept = KeptAnswers(self.folder) if self.folder is not None else None
+        digests: dict[int, str] = {}
+        if kept is not None:
+            spec = get_model_deployment(deployment)
+            digests = {place: digest_of(request, spec) for place, request in requests.items()}
+            for place, result in kept.read(digests).items():
+                asking.answered(place, result)
+                del requests[place]
+            if len(requests) < len(places):
+                hwarn(
+                    f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of this "
+                    f"run, the last at {kept.last_kept()}; to have them asked for again, remove {kept.path}"
+                )
+        if not requests:
+            return
+        context = HelmContext.of_this_process(self.execution_spec, deployment if self.engine.settings.gpus else "")
+        threads = math.ceil(self.execution_spec.parallelism / self.engine.concurrency)
+        rows = [[(place, requests[place]) for place in row if place in requests] for row in asking.rows]
+        batches = _to_batches([row for row in rows if row], self._choose_size(len(requests)))
+        tasks = itertools.takewhile(lambda _: not asking.is_stopped, batches)
+        make_worker = functools.partial(LiveWorker, context, threads)
+        try:
+            for answers in self.engine.map(make_worker, tasks, split=Batch.split, in_order=False, give_up=_give_up):
+                if kept is not None:
+                    kept.append(
+                        (one.place, digests[one.place], one.result) for one in answers if one.result is not None
+                    )
+                for one in answers:
+                    if one.result is None:
+                        asking.failed(one.place, one.failure)
+                    else:
+                        asking.answered(one.place, one.result)
+        except DeploymentError as error:
+            asking.stop(error)
+
+    def _choose_size(self, requests: int) -> int:
+        """Return how many requests a batch has: enough for each actor to have two."""
+        share = math.ceil(requests / (2 * self.engine.count_workers()))
+        return self.batch_size or max(1, min(WAVES * self.execution_spec.parallelism, share))
+
+
+def _give_up(batch: Batch, why: str) -> list[Answer]:
+    """Return what is said of a row that ends each process."""
+    said = f"each of {LONE_TRIES} processes that asked for it alone died: {why}"
+    return [Answer(place, None, said) for place in batch.places]
+
+
+def _to_batches(rows: list[list[tuple[int, Request]]], size: int) -> Iterator[Batch]:
+    """Put rows together until they have `size` requests."""
+    batch: list[list[tuple[int, Request]]] = []
+    number = 0
+    for row in rows:
+        batch.append(row)
+        number += len(row)
+        if number >= size:
+            yield Batch(batch)
+            batch, number = [], 0
+    if batch:
+        yield Batch(batch)
 
 
 class RayRunner(StreamingRunner):

@@ -61,8 +61,8 @@ from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.files.staged import staged
 from helm_ext.formats.scenario import EvalSetScenario
+from helm_ext.running.asking import skips_failed
 from helm_ext.running.executor import LiveExecutor
-from helm_ext.running.failed_rows import skips_failed
 from helm_ext.running.fold import (
     BATCH_ROWS,
     BatchWork,

@@ -24,8 +24,8 @@ from helm_ext.clients import server as server_module
 from helm_ext.clients.asking import annotate_with_notes
 from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import DeploymentError
+from helm_ext.running.asking import Asking, RowsFailedError, settle, skips_failed
 from helm_ext.running.executor import FEWEST_FAILURES, LiveExecutor
-from helm_ext.running.failed_rows import Asked, RowsFailedError, settle, skips_failed
 from helm_ext.running.progress import LimitReached, LiveProgress
 
 DEPLOYMENT = "here/tiny"
@@ -47,7 +47,8 @@ def make_executor(tmp_path, client, *, parallelism=4, cls=LiveExecutor, **args):
     spec = ExecutionSpec(
         url=None, auth=Authentication(""), local_path=str(tmp_path / "prod_env"), parallelism=parallelism
     )
-    executor = cls(spec, **args)
+    executor = cls(spec)
+    vars(executor).update(args)
     executor.context.client.clients[DEPLOYMENT] = client
     return executor
 
@@ -241,19 +242,13 @@ def test_not_all_rows_can_be_left_out(tmp_path):
 
 def test_many_failures_are_named_by_their_reasons():
     states = make_states(60)
-    asked = Asked(states, {place: f"reason {place % 13}" if place < 20 else "other" for place in range(59)})
+    asked = Asking(states, [], LiveProgress(60), 20)
+    asked.failures.update({place: f"reason {place % 13}" if place < 20 else "other" for place in range(59)})
     with pytest.raises(RowsFailedError) as caught:
         settle(asked, skips_failed=False)
     said = str(caught.value)
     assert said.startswith("59 of 60 rows have no answer: r0, r13: reason 0; r1, r14: reason 1; ")
     assert "; ... and other reasons for 42 more" in said
-
-
-def test_parts_are_as_one():
-    first, second = Asked(make_states(2), {1: "a"}), Asked(make_states(3), {0: "b"})
-    whole = Asked.joined([first, second])
-    assert len(whole.states) == 5
-    assert whole.failures == {1: "a", 2: "b"}
 
 
 @pytest.mark.parametrize(
