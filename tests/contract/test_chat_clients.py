@@ -5,7 +5,7 @@ from pathlib import Path
 
 import helm.clients
 
-from helm_ext.adaptation.chat_clients import IGNORES_MESSAGES, ignores_messages
+from helm_ext.adaptation.helm_clients import IGNORES_MESSAGES, ignores_messages
 
 # They refuse messages with an assertion: the code mentions them all the same.
 REFUSE = {"helm.clients.ai21_client.AI21ChatClient", "helm.clients.cohere_client.CohereChatClient"}

@@ -25,10 +25,8 @@ from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, Instance
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation import recorded
-from helm_ext.adaptation.chat_clients import require_chat_client
-from helm_ext.adaptation.likelihood_clients import require_prompt_logprobs
-from helm_ext.adaptation.rebuilding import rebuild_recorded
-from helm_ext.adaptation.run_scoring import tell_scoring
+from helm_ext.adaptation.helm_clients import require_chat_client, require_prompt_logprobs
+from helm_ext.adaptation.rebuilding import rebuild_recorded, tell_scoring
 from helm_ext.adaptation.selection import OF_RECORDED, leave_out, select, without_recording
 from helm_ext.errors import RecordedError, RunEntryError, show
 from helm_ext.evalset import EXTRA_KEY, row_extra

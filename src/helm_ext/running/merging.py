@@ -22,8 +22,8 @@ from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.runner import remove_stats_nans
 from helm.benchmark.scenarios.scenario import create_scenario
 
+from helm_ext.adaptation.rebuilding import make_run_scoring, with_unmeasured
 from helm_ext.adaptation.recorded import name_unmeasured
-from helm_ext.adaptation.run_scoring import make_run_scoring, with_unmeasured
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import Lacks

@@ -25,7 +25,7 @@ from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
 from helm.benchmark.metrics.metric import MetricMetadata
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.adaptation.likelihood_clients import (
+from helm_ext.adaptation.helm_clients import (
     PROMPT_LOGPROBS,
     LogprobsMissingError,
     explain_missing,

@@ -78,7 +78,7 @@ class Chosen:
     renamed: Mapping[int, str]
     """The ids of rows that cannot have the one that the file gives, or `id<position>`, by ordinal."""
     moves: bool
-    """Whether some rows take part in recorded runs only, so that `row_order` needs each one's position."""
+    """Whether some rows take part in recorded runs only, so that `order_for_sampling` needs each one's position."""
     groups: list[Group]
     """Sub-split and attributes that occur among the rows that are evaluated."""
     places: Sequence[int]

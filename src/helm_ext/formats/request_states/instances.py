@@ -98,7 +98,7 @@ class Maker:
                     extra["judgements"] = _bind(row.judgements, given["input"], extra["recorded"])
         if labels is not None:
             extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
-        if chosen.moves and not is_train:  # `row_order` will move some
+        if chosen.moves and not is_train:  # `order_for_sampling` will move some
             extra["position"] = place
         if _PLAIN_KEYS.issuperset(given):
             return Instance(_input(given["input"]), made, row.split, None, name, extra_data={EXTRA_KEY: extra})
