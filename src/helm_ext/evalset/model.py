@@ -149,7 +149,7 @@ class RowExtra(TypedDict, total=False):
     judgements: list[dict[str, Any]]
     """What models and people said of the row's recorded answers (`helm_ext.judging.judgement.Judgement`)."""
     position: int
-    """The row's place in the file, where `selection.order_for_sampling` moves rows. Taken out again with the recording."""
+    """The row's place in the file, where `adaptation.selection` moves rows. Taken out again with the recording."""
     scoring: RunScoring
     """In what a run writes: on its first row alone."""
     left_out: LeftOut

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Column:
-    """The values of one stat in a batch, in the order of its rows."""
+    """The values of one stat in a batch, in the order of its rows. Rows without a value are not in it."""
 
     name: MetricName
     count: int
-    """Values; a row may bring several, or none."""
+    """Values; a row may bring several."""
     sums: Sequence[float]
-    """Of each row that brought a value."""
-    squares: Sequence[float] | None
-    """Sums of squares, likewise; None where they are those of `sums`."""
+    """Of each row."""
+    squares: Sequence[float]
+    """The sums of the squares, likewise."""
+    lows: Sequence[float] | None
+    """The lowest value of each row; None where each brought one."""
     low: Any
     high: Any
-    lows: Sequence[float] | None
-    """The lowest value of each row; None where no row brought several."""
 
 
 def to_columns(rows: Iterable[Sequence[Stat]]) -> list[Column]:
@@ -54,28 +54,20 @@ def to_columns(rows: Iterable[Sequence[Stat]]) -> list[Column]:
                 found[name].append(stat)
             else:
                 found[name] = [stat]
-    return [_to_column(stats) for stats in found.values()]
+    return [_to_column(stats[0].name, [stat for stat in stats if stat.count]) for stats in found.values()]
 
 
-def _to_column(stats: Sequence[Stat]) -> Column:
-    name = stats[0].name
-    counts = [stat.count for stat in stats]
-    if 0 in counts:
-        stats = [stat for stat in stats if stat.count]
-        if not stats:
-            return Column(name, 0, (), None, None, None, None)
-    several = max(counts) > 1
-    sums = _pack([stat.sum for stat in stats])
-    is_whole = not several and isinstance(sums, array) and sums.typecode != "d"
+def _to_column(name: MetricName, stats: Sequence[Stat]) -> Column:
     lows = [stat.min for stat in stats]
+    count = sum([stat.count for stat in stats])
     return Column(
         name,
-        sum(counts),
-        sums,
-        None if is_whole else _pack([stat.sum_squared for stat in stats]),
-        min(lows),
-        max([stat.max for stat in stats]),
-        _pack(lows) if several else None,
+        count,
+        _pack([stat.sum for stat in stats]),
+        _pack([stat.sum_squared for stat in stats]),
+        _pack(lows) if count > len(stats) else None,
+        min(lows, default=None),
+        max([stat.max for stat in stats], default=None),
     )
 
 
@@ -90,60 +82,45 @@ def _pack(values: list[float]) -> Sequence[float]:
     return values
 
 
-@dataclass(slots=True)
-class _Sum:
-    """What the values of one name add up to."""
-
-    name: MetricName
-    count: int = 0
-    sum: float = 0
-    squares: float = 0
-    low: Any = None
-    high: Any = None
-    lows: _Sum | None = None
-    """The same of the lowest value of each row, once a row brought several. Until then it is this sum itself."""
-
-    def add(self, column: Column) -> None:
-        """Add the values of a batch."""
-        if not column.count:
-            return
-        if column.lows is not None and self.lows is None:
-            self.lows = _Sum(self.name, self.count, self.sum, self.squares, self.low, self.high)
-        if self.lows is not None:
-            values = column.sums if column.lows is None else column.lows
-            self.lows.add(Column(self.name, len(values), values, None, min(values), max(values), None))
-        squares = [value * value for value in column.sums] if column.squares is None else column.squares
-        self.count += column.count
-        self.sum = reduce(add, column.sums, self.sum)
-        self.squares = reduce(add, squares, self.squares)
-        self.low = column.low if self.low is None else min(self.low, column.low)
-        self.high = column.high if self.high is None else max(self.high, column.high)
-
-    def to_stat(self) -> Stat:
-        stat = Stat(self.name, self.count, self.sum, self.squares, self.low, self.high)
-        stat._update_mean_variance_stddev()  # noqa: SLF001 - HELM's own arithmetic, once instead of once a row
-        return stat
-
-
 class Totals:
     """Adds up the columns of batches, in the order of the rows."""
 
     def __init__(self) -> None:
-        self._sums: dict[MetricName, _Sum] = {}
+        self._sums: dict[MetricName, Stat] = {}
         """In the order of first appearance."""
+        self._lowest: dict[MetricName, Stat] = {}
+        """The same of the lowest value of each row, once a row brought several; until then it is the sum itself."""
 
     def add(self, columns: Iterable[Column]) -> None:
         """Add a batch."""
         for column in columns:
-            total = self._sums.get(column.name)
-            if total is None:
-                total = self._sums[column.name] = _Sum(column.name)
-            total.add(column)
+            total = self._sums.setdefault(column.name, Stat(column.name))
+            if column.lows is not None and column.name not in self._lowest:
+                self._lowest[column.name] = replace(total)
+            if column.name in self._lowest:
+                lows = column.sums if column.lows is None else column.lows
+                squares = [low * low for low in lows]
+                high = max(lows, default=None)
+                _add(self._lowest[column.name], replace(column, count=len(lows), sums=lows, squares=squares, high=high))
+            _add(total, column)
 
     def to_stats(self) -> list[Stat]:
         """Return the sums, in the order in which their names first came."""
-        return [total.to_stat() for total in self._sums.values()]
+        for stat in (*self._sums.values(), *self._lowest.values()):
+            stat._update_mean_variance_stddev()  # noqa: SLF001 - HELM's own arithmetic, once instead of once a row
+        return [replace(stat) for stat in self._sums.values()]
 
     def lowest(self) -> list[Stat]:
         """Return the sums of each row's lowest value, of the names that have any, in the same order."""
-        return [(total.lows or total).to_stat() for total in self._sums.values() if total.count]
+        lowest = {stat.name: self._lowest.get(stat.name, stat) for stat in self.to_stats()}
+        return [replace(stat) for stat in lowest.values() if stat.count]
+
+
+def _add(total: Stat, column: Column) -> None:
+    if column.count:
+        is_first = not total.count
+        total.count += column.count
+        total.sum = reduce(add, column.sums, total.sum)
+        total.sum_squared = reduce(add, column.squares, total.sum_squared)
+        total.min = column.low if is_first else min(total.min, column.low)
+        total.max = column.high if is_first else max(total.max, column.high)
