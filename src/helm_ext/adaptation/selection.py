@@ -161,8 +161,3 @@ def sample_places(rows: StoredRows, eval_splits: Sequence[str], most: int | None
 def in_file_order(instances: Sequence[Instance]) -> list[Instance]:
     """Return the instances as the file has them: `order_for_sampling` undone, for those that HELM's sampling left."""
     return sorted(instances, key=lambda instance: row_extra(instance).get("position", -1))
-
-
-def _with_position(instance: Instance, position: int) -> Instance:
-    extra = {**row_extra(instance), "position": position}
-    return replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra})

@@ -4,6 +4,11 @@ HELM's stats are sums of floats in the order of the rows, and some (calibration,
 means of shards do not add up to them. So the rows' Stats are streamed, in order, and added up as the run's metrics add
 up batches (`fold`). Each shard's own are added up apart too, and must come to its `stats.json`: what cannot be added up
 again (a file that was changed, a stat that another version counts otherwise) is refused, not guessed.
+
+    scenario_state.json ────▶ ShardRow: request states that know their instance ──metrics──▶ summaries
+    per_instance_stats.json ▶ MeasuredStats: what each row was measured as
+
+What the model was asked and said is not looked at again: nothing is scored, no tokenizer and no dataset is needed.
 """
 
 from __future__ import annotations
@@ -13,29 +18,36 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric import create_metric
+from helm.benchmark.metrics.metric_name import MetricName
+from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.runner import remove_stats_nans
-from helm.benchmark.scenarios.scenario import create_scenario
+from helm.benchmark.scenarios.scenario import Input, Instance, create_scenario
+from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
 from helm_ext.adaptation.rebuilding import make_run_scoring, with_unmeasured
 from helm_ext.adaptation.recorded import name_unmeasured
+from helm_ext.analysis.json_arrays import read_array
+from helm_ext.analysis.row_stats import RowStats, row_key
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
-from helm_ext.evalset import garbage
+from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
 from helm_ext.evalset.rows import Lacks
 from helm_ext.files.staged import staged
 from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals
-from helm_ext.running.serialise import StatRenderer, to_plain
-from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
+from helm_ext.running.recorded_rows import make_metrics
+from helm_ext.running.serialise import StatRenderer, dumps, to_plain
+from helm_ext.scoring.basic.one_pass import REMEMBERED
 from helm_ext.scoring.completeness import LOGPROB_STATS
-from helm_ext.scoring.folding import FoldingMetric, RunFacts
+from helm_ext.scoring.folding import FoldingMetric, MeasuredRows, RunFacts
 
 if TYPE_CHECKING:
-    from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.run_spec import RunSpec
     from numpy.typing import NDArray
 
@@ -125,77 +137,62 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
     scenario = create_scenario(run_spec.scenario_spec)
     scenario.description, scenario.tags = first.get("description", ""), first.get("tags") or []
     folder.mkdir(parents=True, exist_ok=True)
-    merging, renderer = _Merging(run_spec, shards), StatRenderer()
-    rows, totals = 0, merging.make_totals(merging.facts)
+    metrics = make_metrics(run_spec)
+    facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
+    totals, ids, renderer = RunTotals(run_spec, metrics, [facts] * len(metrics)), _Ids(), StatRenderer()
+    scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
+    scoring = with_unmeasured(scoring, facts.unmeasured)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
         for shard in shards:
-            own = merging.make_totals(shard.facts)
-            for batch in merging.read(shard):
-                own.add(batch.own.summaries)
-                totals.add(batch.merged.summaries)
+            own = RunTotals(run_spec, metrics, [shard.facts] * len(metrics))
+            told = scoring if shard is shards[0] else None  # it stands with the first row
+            for rows, of_shard, of_all in _read(shard, run_spec, metrics, facts, ids, told):
+                own.add(of_shard.summaries)
+                totals.add(of_all.summaries)
                 with RowParts(renderer) as parts:
-                    parts.write([state for row in batch.rows for state in row.states], batch.merged.segments)
+                    parts.write([state for row in rows for state in row.states], of_all.segments)
                     written.join(parts.finish())
-                rows += len({row.id for row in batch.rows})
-                progress.done(len(batch.rows))
+                progress.done(len(rows))
             _require_same(shard, own.to_stats())
         progress.step = "adding up"
         written.finish(totals.to_stats())
-    return rows
+    return ids.count
 
 
-class _Batch(NamedTuple):
-    """Some rows of a shard, and what the metrics say of them: for its own run, and for that of all rows."""
+def _read(
+    shard: Shard,
+    run_spec: RunSpec,
+    metrics: Sequence[FoldingMetric],
+    facts: RunFacts,
+    ids: _Ids,
+    scoring: RunScoring | None,
+) -> Iterator[tuple[list[ShardRow], Batch, Batch]]:
+    """Yield the rows of a shard by batches, under the ids that they get, and what the metrics say of them.
 
-    rows: list[ShardRow]
-    own: Batch
-    merged: Batch
+    First as rows of the shard, then as those of the run of all, of which `facts` hold. `scoring`: how that scores its
+    rows, where this is its first shard. Raises DatasetSyntaxError, DatasetIntegrityError.
 
-
-class _Merging:
-    """Reads the rows of shards, one shard after the other."""
-
-    def __init__(self, run_spec: RunSpec, shards: Sequence[Shard]) -> None:
-        self._run_spec = run_spec
-        self._metrics = [
-            metric for metric in map(create_metric, run_spec.metric_specs) if isinstance(metric, FoldingMetric)
-        ]
-        self._ids = _Ids()
-        self.facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
-        scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
-        self._scoring: RunScoring | None = with_unmeasured(scoring, self.facts.unmeasured)
-
-    def make_totals(self, facts: RunFacts) -> RunTotals:
-        """Return what adds up the batches of a run of which this is so."""
-        return RunTotals(self._run_spec, self._metrics, [facts] * len(self._metrics))
-
-    def read(self, shard: Shard) -> Iterator[_Batch]:
-        """Yield the rows by batches, under the ids that they get. Raises DatasetSyntaxError, DatasetIntegrityError.
-
-        Where there are several trials, the states of a row may stand anywhere: then there is one batch.
-        """
-        folder = shard.files.folder
-        size = BATCH_ROWS if self._run_spec.adapter_spec.num_train_trials == 1 else None
-        with (
-            shard.files.blaming("scenario_state.json and per_instance_stats.json"),
-            closing(MeasuredStats(folder / "per_instance_stats.json")) as stats,
-        ):
-            works = {
-                facts: BatchWork(self._run_spec, self._metrics, stats, [facts] * len(self._metrics))
-                for facts in (self.facts, shard.facts)
-            }
-            found = iter_rows(folder / "scenario_state.json")
-            while rows := list(itertools.islice(found, size)):
-                self._ids.choose(folder, rows)
-                for row in rows:
-                    row.tell_scoring(self._scoring)
-                instances = {row.id: row.make_instance() for row in rows}
-                states = [state for row in rows for state in row.make_states(instances[row.id])]
-                stats.shard_ids = {row.id: row.shard_id for row in rows}
-                measured = {facts: work.measure(states) for facts, work in works.items()}
-                yield _Batch(rows, measured[shard.facts], measured[self.facts])
-        self._ids.finish(folder)
-        self._scoring = None  # it stands with the first row
+    Where there are several trials, the states of a row may stand anywhere: then there is one batch.
+    """
+    folder = shard.files.folder
+    size = BATCH_ROWS if run_spec.adapter_spec.num_train_trials == 1 else None
+    with (
+        shard.files.blaming("scenario_state.json and per_instance_stats.json"),
+        closing(MeasuredStats(folder / "per_instance_stats.json")) as stats,
+    ):
+        works = {of: BatchWork(run_spec, metrics, stats, [of] * len(metrics)) for of in (facts, shard.facts)}
+        found = iter_rows(folder / "scenario_state.json")
+        while rows := list(itertools.islice(found, size)):
+            ids.choose(folder, rows)
+            states: list[RequestState] = []
+            instances: dict[str, Instance] = {}
+            for row in rows:
+                row.tell_scoring(scoring)
+                states += row.make_states(instances.setdefault(row.id, row.make_instance()))
+            stats.shard_ids = {row.id: row.shard_id for row in rows}
+            measured = {of: work.measure(states) for of, work in works.items()}
+            yield rows, measured[shard.facts], measured[facts]
+    ids.finish(folder)
 
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
@@ -229,6 +226,153 @@ def _agree(one: JSONObject, other: JSONObject) -> bool:
     )
 
 
+# The rows of a finished run
+
+
+@dataclass
+class ShardRow:
+    """An instance of a run, with all its request states that stand together."""
+
+    shard_id: str
+    """Its id in its run."""
+    states: list[JSONObject]
+
+    @property
+    def id(self) -> str:
+        """The id that it has now."""
+        return str(self.states[0]["instance"]["id"])
+
+    def hash_content(self) -> int:
+        """Return what tells the row among those of all shards: its id there, what is asked and what is right."""
+        instance = self.states[0]["instance"]
+        content = dumps([self.shard_id, instance["input"], instance.get("references")])
+        return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
+
+    def rename(self, new_id: str) -> None:
+        """Give the row another id; the first one that it had is kept, as readers of files do."""
+        for state in self.states:
+            state["instance"]["id"] = new_id
+            _extra_of(state["instance"]).setdefault("id", self.shard_id)
+
+    def tell_scoring(self, scoring: RunScoring | None) -> None:
+        """Let a row that says how its run is scored say what is so of the merged run, or nothing."""
+        for state in self.states:
+            extra = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
+            if extra.pop("scoring", None) is not None and scoring is not None:
+                extra["scoring"] = scoring
+
+    def make_instance(self) -> Instance:
+        """Return what metrics must know of the instance."""
+        found = self.states[0]["instance"]
+        return replace(
+            _INSTANCE,
+            input=Input(text=found["input"].get("text") or "", messages=found["input"].get("messages")),
+            references=found.get("references") or [],
+            split=found.get("split"),
+            sub_split=found.get("sub_split"),
+            id=self.id,
+            extra_data=found.get("extra_data"),
+        )
+
+    def make_states(self, instance: Instance) -> Iterator[RequestState]:
+        """Yield what metrics must know of the request states: not what was asked and said, but whether it was thought
+        about; of rows that were judged what was said, too.
+        """
+        is_judged = "judgements" in row_extra(instance)
+        for state in self.states:
+            yield replace(
+                _STATE,
+                instance=instance,
+                reference_index=state.get("reference_index"),
+                request_mode=state.get("request_mode"),
+                train_trial_index=state["train_trial_index"],
+                result=_make_result(state, is_judged=is_judged),
+            )
+
+
+def _extra_of(instance: JSONObject) -> JSONObject:
+    """Return our part of an instance's data, made where there is none."""
+    data = instance["extra_data"] = instance.get("extra_data") or {}
+    extra: JSONObject = data.setdefault(EXTRA_KEY, {})
+    return extra
+
+
+def _make_result(state: JSONObject, *, is_judged: bool) -> RequestResult | None:
+    """Return the answers of a row that was judged, or was thought about: such rows are counted."""
+    completions = (state.get("result") or {}).get("completions") or ()
+    if not (is_judged or any("thinking" in one for one in completions)):
+        return None
+    made = [
+        GeneratedOutput(one["text"], 0.0, [], thinking=Thinking() if "thinking" in one else None) for one in completions
+    ]
+    return RequestResult(success=True, cached=False, embedding=[], completions=made)
+
+
+_INSTANCE = Instance(Input(), [])
+_STATE = RequestState(
+    instance=_INSTANCE,
+    reference_index=None,
+    request_mode=None,
+    train_trial_index=0,
+    output_mapping=None,
+    request=Request(model="", model_deployment=""),
+    result=None,
+    num_train_instances=0,
+    prompt_truncated=False,
+)
+
+
+def iter_rows(path: Path) -> Iterator[ShardRow]:
+    """Yield the rows of a `scenario_state.json`. Raises ValueError, KeyError or OSError for broken files."""
+    states = read_array(path, "request_states")
+    for shard_id, found in groupby(states, key=lambda state: str(state["instance"]["id"])):
+        yield ShardRow(shard_id, list(found))
+
+
+class MeasuredStats(MeasuredRows):
+    """What the rows of a run were measured as, from its `per_instance_stats.json`. Equal names are one object."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ValueError, KeyError or OSError for what is no such file."""
+        super().__init__()
+        self.shard_ids: dict[str, str] = {}
+        """Of rows by the ids that they have now: those of their run."""
+        self._rows = RowStats(path)
+        self._names: dict[tuple[str | None, ...], tuple[MetricName, dict[Any, Stat]]] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._rows.close()
+
+    def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[Stat]:
+        """Return the Stats of a row: see `MeasuredRows`."""
+        state = states[0]
+        instance_id = str(state.instance.id)
+        key = row_key(self.shard_ids.get(instance_id, instance_id), None, state.train_trial_index)
+        elements = self._rows.find(key)
+        if not elements:
+            return []
+        # Of several, that of the metric of texts comes first.
+        stats = elements[0 if state.reference_index is None else -1]["stats"]
+        return [self._to_stat(**stat) for stat in stats if stat["name"]["name"] not in left_out]
+
+    def _to_stat(self, name: JSONObject, **values: Any) -> Stat:
+        """Return a Stat; equal ones are one object while there are few, so that they are written once (`serialise`)."""
+        key = (name["name"], name.get("split"), name.get("sub_split"))
+        known = self._names.get(key)
+        if known is None:
+            known = self._names[key] = MetricName(*key), {}
+        metric_name, stats = known
+        first = values.get("sum")
+        told = (*values.values(), first.__class__, first or repr(values))  # 1 is not 1.0, nor 0.0 -0.0
+        stat = stats.get(told)
+        if stat is None:
+            stat = Stat(metric_name, **values)
+            if len(stats) < REMEMBERED:
+                stats[told] = stat
+        return stat
+
+
 class _Ids:
     """Chooses the ids of rows: those of their runs, with the shard's number where an earlier shard has that id."""
 
@@ -237,6 +381,8 @@ class _Ids:
         """Of each shard that was read: its folder, hashes of the ids that its rows got, and of the rows, sorted."""
         self._ids: list[Hashes] = []
         self._rows: list[Hashes] = []
+        self.count = 0
+        """Rows of all shards."""
 
     def choose(self, folder: Path, rows: Sequence[ShardRow]) -> None:
         """Set the ids of the shard's next rows. Raises DatasetIntegrityError for a row that an earlier shard has."""
@@ -266,6 +412,7 @@ class _Ids:
                 "  hint: give the rows of each shard ids of their own"
             )
         self._known.append((folder, ids, rows))
+        self.count += len(rows)
         self._ids, self._rows = [], []
 
     def _are_taken(self, numbers: Hashes) -> NDArray[np.bool_]:

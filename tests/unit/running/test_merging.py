@@ -14,9 +14,8 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
 
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.running.merging import _find_facts, _Ids
+from helm_ext.running.merging import MeasuredStats, ShardRow, _find_facts, _Ids, iter_rows
 from helm_ext.running.serialise import write_array
-from helm_ext.running.shard_rows import MeasuredStats, ShardRow, iter_rows
 
 NONE = frozenset()
 
