@@ -19,7 +19,7 @@ from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
     from helm_ext.analysis.comparing import Flip, PairResult
-    from helm_ext.analysis.drift import Series
+    from helm_ext.analysis.gates import Series
     from helm_ext.analysis.run_scores import RunScores
     from helm_ext.analysis.runs import RunFiles
 
@@ -161,7 +161,7 @@ def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: s
 
     Exit 1 if a run is worse than the first by more than `margin` for certain.
     """
-    from helm_ext.analysis.drift import find_series
+    from helm_ext.analysis.gates import find_series
     from helm_ext.analysis.run_scores import read_scores
 
     with status("comparing"), without_output():
@@ -183,7 +183,7 @@ def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: s
 
 def _make_series_table(series: Series) -> Table:
     from helm_ext.analysis.comparing import show_p
-    from helm_ext.analysis.drift import show_minute
+    from helm_ext.analysis.gates import show_minute
 
     columns = ("mean", "95 % interval", "gain on the first", "p worse", "p (Holm)")
     table = _begin_table("suite", "finished (UTC)", right=columns)

@@ -25,7 +25,7 @@ from helm_ext import formats
 from helm_ext.analysis.lint import lint, minhash
 from helm_ext.analysis.lint import rows as rows_module
 from helm_ext.analysis.lint.marred import find_mojibake
-from helm_ext.analysis.lint.near import ALL_PAIRS
+from helm_ext.analysis.lint.repeats import ALL_PAIRS
 from helm_ext.analysis.lint.rows import find_frequent
 from helm_ext.errors import KEPT_PROBLEMS
 from helm_ext.evalset.rows import StoredRows

@@ -1,6 +1,6 @@
 """What is odd about the rows of a dataset, of any format, though each of them is well formed.
 
-    EvalSet ──rows──▶ Row ──equal, near──▶ the same question twice: contradictions, duplicates, leaks
+    EvalSet ──rows──▶ Row ──repeats──────▶ the same question twice: contradictions, duplicates, leaks
                           ──answers──────▶ the right answer gives itself away: in the prompt, by its position
                           ──marred───────▶ texts that are empty, wrongly decoded, truncated, unfinished
 
@@ -16,9 +16,8 @@ from pathlib import Path as FilePath
 
 from helm_ext import files
 from helm_ext.analysis.lint.answers import AnswersInPrompts, Positions
-from helm_ext.analysis.lint.equal import EqualRows
 from helm_ext.analysis.lint.marred import MarredRows
-from helm_ext.analysis.lint.near import NearRows
+from helm_ext.analysis.lint.repeats import EqualRows, NearRows
 from helm_ext.analysis.lint.rows import Rows, Shared
 from helm_ext.engines.progress import Measured, Progress
 from helm_ext.errors import Problem, Problems

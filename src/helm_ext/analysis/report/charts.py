@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from helm_ext.analysis.drift import Series
+    from helm_ext.analysis.gates import Series
     from helm_ext.analysis.report.gathering import Bin, RunFacts
     from helm_ext.scoring.statistics import Interval
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
-from helm_ext.analysis.drift import Series, find_series
+from helm_ext.analysis.gates import Series, find_series
 from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
 from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time

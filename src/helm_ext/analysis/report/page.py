@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from helm_ext.analysis.comparing import Flip, PairResult, show_p
-from helm_ext.analysis.drift import show_minute
+from helm_ext.analysis.gates import show_minute
 from helm_ext.analysis.report.charts import draw_calibration, draw_intervals, draw_series
 from helm_ext.analysis.report.gathering import DatasetFacts
 from helm_ext.files.writing import open_part
