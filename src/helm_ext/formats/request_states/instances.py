@@ -111,8 +111,11 @@ class Maker:
         thought = given.get("chain_of_thought")
         if thought:
             extra_data["chain_of_thought"] = thought
-            if row.split == "train" and self.spec.method == "generation":
-                made = self._with_thought(made, thought)
+            shown = next((place for place, one in enumerate(made) if CORRECT in one.tags), None)
+            if row.split == "train" and self.spec.method == "generation" and shown is not None:
+                # Before the answer that a demonstration shows. Train rows are never scored.
+                before = self.spec.chain_of_thought_prefix + thought + self.spec.chain_of_thought_suffix
+                made[shown] = replace(made[shown], output=Output(text=before + made[shown].output.text))
         if row.earlier is not None:
             if row.is_helm:
                 extra.pop("data", None)  # the annotations that it wrote
@@ -146,23 +149,6 @@ class Maker:
             for key in self.unmeasured:
                 state.pop(key, None)  # type: ignore[misc]
         return found
-
-    def _with_thought(self, references: list[Reference], thought: str) -> list[Reference]:
-        """Put the reasoning before the answer that a demonstration shows. Train rows are never scored."""
-        for position, reference in enumerate(references):
-            if CORRECT in reference.tags:
-                text = (
-                    self.spec.chain_of_thought_prefix
-                    + thought
-                    + self.spec.chain_of_thought_suffix
-                    + reference.output.text
-                )
-                return [
-                    *references[:position],
-                    replace(reference, output=Output(text=text)),
-                    *references[position + 1 :],
-                ]
-        return references
 
 
 def _bind(judgements: Sequence[Judgement], asked: dict[str, Any], recorded: Recorded) -> list[dict[str, Any]]:

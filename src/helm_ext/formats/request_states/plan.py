@@ -101,13 +101,6 @@ def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
     return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
 
 
-@dataclass(frozen=True)
-class _Method:
-    name: str
-    labels: tuple[str, ...] = ()
-    reference_prefix: str | None = None
-
-
 def make_plan(
     header: Header,
     options: Options,
@@ -121,15 +114,17 @@ def make_plan(
 
     `source`, `is_measured`: of the file's `Reader`.
     """
-    method = _choose_method(header.settings, profile, problems, is_argument=options.method is not None)
+    method, labels, reference_prefix = _choose_method(
+        header.settings, profile, problems, is_argument=options.method is not None
+    )
     settings = header.settings
-    if method.name == "chat":
+    if method == "chat":
         settings = replace(settings, max_train_instances=0)
     earlier = _find_earlier_run(options, profile)
     output_format = settings.output_format
     if earlier is not None and options.output_format is None:
         output_format = earlier.scoring.output_format
-    kind = FileKind(method.name, output_format, settings.num_outputs, profile, source, is_measured=is_measured)
+    kind = FileKind(method, output_format, settings.num_outputs, profile, source, is_measured=is_measured)
     if earlier is None:
         scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     elif _has_overrides(options):
@@ -141,7 +136,7 @@ def make_plan(
         earlier is None
         and profile.find("choice").count
         and not profile.is_helm_output
-        and not method.name.startswith("multiple_choice_separate")
+        and not method.startswith("multiple_choice_separate")
     ):
         scoring = replace(scoring, next_question=settings.next_question)
     wanted = 0 if profile.is_differentiated else settings.max_train_instances * settings.num_train_trials
@@ -150,12 +145,12 @@ def make_plan(
     can_run_live = not 0 < profile.selected <= drawn
     is_whole = profile.is_differentiated or profile.is_recorded or not can_run_live
     return Plan(
-        method.name,
+        method,
         settings,
         scoring=scoring,
         earlier=earlier,
-        labels=method.labels,
-        reference_prefix=method.reference_prefix,
+        labels=labels,
+        reference_prefix=reference_prefix,
         wanted=wanted,
         demonstrations=wanted if can_run_live else 0,
         can_run_live=can_run_live,
@@ -164,8 +159,10 @@ def make_plan(
     )
 
 
-def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, is_argument: bool) -> _Method:
-    """Choose the method where none is given, and make the labels fit it.
+def _choose_method(
+    settings: Settings, profile: Profile, problems: Problems, *, is_argument: bool
+) -> tuple[str, tuple[str, ...], str | None]:
+    """Choose the method where none is given; return it with its labels and their reference_prefix (`Plan`).
 
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
@@ -176,9 +173,9 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
         hint='use "method": "generation"',
         code="likelihoods",
     ):
-        return _Method("generation")
+        return "generation", (), None
     if method not in JOINT_METHODS or profile.find("helm").count:
-        return _Method(method)
+        return method, (), None
     thought = profile.thoughts.place
     if method == JOINT and thought is not None:
         if is_argument:
@@ -196,7 +193,7 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
         hint='use "method": "generation"',
         code="too-few-options",
     ):  # fmt: skip
-        return _Method(method)
+        return method, (), None
     profile.find("unlabelled").refuse(
         "instance", "answer_mapping",
         message=f"method {method} shows every option with a label, and one has none",
@@ -206,7 +203,6 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
     try:
         sequence = shared_sequence(list(profile.label_sets))
         prefix = encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None
-        return _Method(method, sequence, prefix)
     except LabelError as error:
         odd = profile.label_sets.get(error.labels)
         if odd is not None:
@@ -214,7 +210,8 @@ def _choose_method(settings: Settings, profile: Profile, problems: Problems, *, 
         else:
             where = ("adapter_spec", "reference_prefix")
             problems.add(where, error.message, error.hint, code=error.code, kind=DatasetIntegrityError)
-        return _Method(method)
+        return method, (), None
+    return method, sequence, prefix
 
 
 def _infer_method(settings: Settings, profile: Profile, problems: Problems) -> str:

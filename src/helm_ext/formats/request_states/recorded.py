@@ -33,6 +33,7 @@ _MODES = {
     "multiple_choice_separate_original": ("original",),
     "multiple_choice_separate_calibrated": ("original", "calibration"),
 }
+"""The modes of requests of methods that ask about each option."""
 
 
 def is_helm_state(state: Mapping[str, Any]) -> bool:
@@ -134,14 +135,28 @@ def combine(
     states = [state for _, state in found if state is not None]
     if not states:
         return {"status": "not_run", "states": []}
-    if method in _MODES:
-        needed = _needed(method, len(options), num_train_trials)
-        if "not_run" in statuses or not _is_complete(states, needed, None if of_whole else options):
-            there = {_asked(state) for state in states if tells_option(state, options)}
-            return {"status": "not_run", "states": [], "requests": (len(there & needed), len(needed))}
-    elif "not_run" in statuses or not _is_joint(states, num_train_trials):
+    asks_options = method in _MODES
+    needed: set[tuple[int, int | None, str]] = {
+        (trial, index, mode)
+        for trial in range(num_train_trials)
+        for index in (range(len(options)) if asks_options else (None,))
+        for mode in _MODES.get(method, ("original",))
+    }
+    present = Counter(_asked(state) for state in states)
+    is_complete = (
+        "not_run" not in statuses
+        and set(present) >= needed
+        # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
+        and len(set(present.values())) == 1
+        and (asks_options or {index for _, index, _ in present} == {None})
+        and (not asks_options or of_whole or all(tells_option(state, options) for state in states))
+    )
+    if is_complete:
+        return {"status": "ok", "states": states}
+    if not asks_options:
         return {"status": "not_run", "states": []}
-    return {"status": "ok", "states": states}
+    there = {_asked(state) for state in states if tells_option(state, options)}
+    return {"status": "not_run", "states": [], "requests": (len(there & needed), len(needed))}
 
 
 def tells_option(state: RecordedState, options: Sequence[str]) -> bool:
@@ -158,35 +173,9 @@ def tells_option(state: RecordedState, options: Sequence[str]) -> bool:
     return count is not None and (count < len(tokens) or tokens[0].get("logprob") is not None)
 
 
-def _needed(method: str, reference_count: int, num_train_trials: int) -> set[tuple[Any, ...]]:
-    return {
-        (trial, index, mode)
-        for trial in range(num_train_trials)
-        for index in range(reference_count)
-        for mode in _MODES[method]
-    }
-
-
-def _asked(state: RecordedState) -> tuple[Any, ...]:
-    """Return what a request of a method that asks about each option was about: trial, reference, mode."""
+def _asked(state: RecordedState) -> tuple[int, int | None, str]:
+    """Return what a request was about: trial, reference, mode."""
     return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"
-
-
-def _is_complete(states: Sequence[RecordedState], needed: set[tuple[Any, ...]], options: Sequence[str] | None) -> bool:
-    present = Counter(_asked(state) for state in states)
-    # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
-    return (
-        set(present) >= needed
-        and len(set(present.values())) == 1
-        and (options is None or all(tells_option(state, options) for state in states))
-    )
-
-
-def _is_joint(states: Sequence[RecordedState], num_train_trials: int) -> bool:
-    if any("reference_index" in state for state in states):
-        return False
-    present = Counter(state.get("train_trial_index", 0) for state in states)
-    return set(present) >= set(range(num_train_trials)) and len(set(present.values())) == 1
 
 
 # Log-probabilities: one sum for each option. The option that wins is the completion: its label.

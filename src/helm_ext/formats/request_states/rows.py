@@ -166,8 +166,10 @@ class RowReader:
         # Nearly all states hold nothing but `instance` and `request`.
         is_plain = len(value) <= 1 + ("request" in value)
         is_helm = not is_plain and is_helm_state(value)
-        if "result" in value:
-            _check_results(value, place)
+        inside = (value.get("request") or {}).get("result") if value.get("result") else None
+        if inside and inside != value["result"]:  # in HELM's place, beside it
+            said, hint = "contradicts request.result, which means the same", "keep one of them"
+            place.error("result", message=said, hint=hint, code="contradiction", is_integrity=True)
         split = _read_split(instance, references, place)
         given = instance["input"]
         if given.get("text") is None or self.settings.method == "chat":
@@ -337,19 +339,6 @@ def _read_split(instance: Mapping[str, Any], references: Sequence[Mapping[str, A
         else:
             split = known
     return split
-
-
-def _check_results(value: Mapping[str, Any], place: Place) -> None:
-    """Report two results of one state that differ: under `request`, and in HELM's place beside it."""
-    inside = (value.get("request") or {}).get("result")
-    if inside and value["result"] and inside != value["result"]:
-        place.error(
-            "result",
-            message="contradicts request.result, which means the same",
-            hint="keep one of them",
-            code="contradiction",
-            is_integrity=True,
-        )
 
 
 def _find_lack(instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]]) -> str:

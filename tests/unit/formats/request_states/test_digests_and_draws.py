@@ -6,7 +6,7 @@ from hashlib import blake2b
 from types import SimpleNamespace
 
 import pytest
-from request_states_files import answered, choice, draw_order, problems, split_rows, state, write
+from request_states_files import answered, choice, draw_order, split_rows, state, write
 
 from helm_ext.evalset import RowExtra, row_extra
 from helm_ext.formats.request_states import load
@@ -116,25 +116,3 @@ def test_rows_of_a_recorded_file_carry_what_is_known_and_nothing_else(tmp_path):
     places = [extra.get("position") for split, extra in extras if split != "train"]
     assert places == [place for place, (split, _) in enumerate(extras) if split != "train"]
     assert all("position" not in extra for split, extra in extras if split == "train")
-
-
-def test_a_chain_of_thought_that_is_not_shown_is_said(tmp_path):
-    rows = [choice(f"Which is {n}?", ["a", "b"], chain_of_thought="Look.") for n in range(3)]
-    path = write(tmp_path / "x.json", rows, {"max_train_instances": 0, "reference_prefix": "A. "})
-    found = [p for p in problems(path, method="multiple_choice_joint") if p.code == "unused-chain-of-thought"]
-    assert [(p.message, p.severity, p.location.field) for p in found] == [
-        ("not rendered by method multiple_choice_joint", "warning", "request_states[0].instance.chain_of_thought")
-    ]
-    assert not [p for p in problems(path) if p.code == "unused-chain-of-thought"]
-
-
-def test_stop_sequences_count_in_the_answers_of_rows_that_are_evaluated(tmp_path):
-    rows = [state(f"What is {n}?", "a\n\nb" if n < 3 else "b", split="train" if n < 2 else "test") for n in range(5)]
-    path = write(tmp_path / "x.json", rows, {"max_train_instances": 0, "stop_sequences": ["\n\n"]})
-    (found,) = [p for p in problems(path) if p.code == "stop-in-reference"]
-    assert found.message.startswith("1 row has ")
-    assert found.location.field == "request_states[2].instance.references"
-    all_train = [state(f"What is {n}?", "a\n\nb" if n < 3 else "b", split="train") for n in range(5)]
-    path = write(tmp_path / "y.json", all_train, {"max_train_instances": 0, "stop_sequences": ["\n\n"]})
-    (found,) = [p for p in problems(path) if p.code == "stop-in-reference"]
-    assert found.message.startswith("3 rows have ")  # where nothing tells them apart, they are evaluated

@@ -1,6 +1,5 @@
 """Rows: splits and sampling, ids, references, what is recorded, and the odd shapes that real files have."""
 
-import json
 from collections import Counter
 
 import pytest
@@ -287,12 +286,6 @@ class TestRecordedAndLive:
         recorded = load(write(tmp_path / "b.json", [answered(row, "4") for row in rows], DEMOS))
         assert [f"{name}-demo" for name in ids(live, "train")] == ids(recorded, "train")
 
-    def test_differentiated(self, tmp_path):
-        rows = [row if number < 2 else answered(row, "4") for number, row in enumerate(split_rows(6, train=2))]
-        evalset = load(write(tmp_path / "x.json", rows, DEMOS))
-        assert evalset.counts == {"rows": 6, "train": 2, "eval": 4, "recorded": 4, "not_run": 0, "failed": 0}
-        assert all("only" not in row_extra(instance) for instance in evalset.instances)
-
 
 class TestIds:
     def test_all_odd_ids_at_once(self, tmp_path):
@@ -564,76 +557,3 @@ class TestChat:
                 '  hint: give every row a text, or set "method": "chat" and give every row messages'
             )
         ]
-
-
-def make_odd(row, kind):
-    """One of the shapes that real files were seen with."""
-    instance = row["instance"]
-    if kind == "dev":
-        instance["split"] = "dev"
-    elif kind == "train":
-        instance["split"] = "train"
-    elif kind == "same id":
-        instance["id"] = "id1295"
-    elif kind == "int id":
-        instance["id"] = int(instance["id"][1:])
-    elif kind == "empty id":
-        instance["id"] = ""
-    elif kind == "no id":
-        del instance["id"]
-    elif kind == "extra keys":
-        instance["page_rank"] = 1
-        row["program"] = {"a": 1}
-    elif kind == "worked examples":
-        instance["input"]["text"] = f"Q: 1 and 1?\nA: 2\nQ: {instance['input']['text']}\nA: "
-    return row
-
-
-SPECS = {
-    "typos": {"ouput_format": "string", "instance_prefixw": "\n\n"},
-    "null prefixes": dict.fromkeys(
-        (
-            "instructions",
-            "input_prefix",
-            "input_suffix",
-            "output_prefix",
-            "output_suffix",
-            "reference_prefix",
-            "reference_suffix",
-            "instance_prefix",
-        )
-    ),  # fmt: skip
-    "worked examples": {"input_prefix": "Q: ", "output_prefix": "A: ", "max_train_instances": 0},
-}
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-@pytest.mark.parametrize("is_recorded", [False, True])
-@pytest.mark.parametrize(
-    "kind",
-    ["plain", "dev", "train", "same id", "int id", "empty id", "no id", "extra keys", "worked examples", "typos", "null prefixes", "placeholder"],
-)  # fmt: skip
-def test_every_odd_shape_loads_for_live_and_recorded_runs(tmp_path, kind, is_recorded, name):
-    rows = [make_odd(row, kind) for row in split_rows(110)]
-    if is_recorded:
-        rows = [answered(row, "4") for row in rows]
-    if kind == "placeholder":
-        rows[3]["request"] = {"result": {"completions": [{"text": ""}]}}
-    evalset = load(write(tmp_path / name, rows, DEMOS | SPECS.get(kind, {})))
-    demonstrations = 0 if kind == "worked examples" else 2
-    assert len({instance.id for instance in evalset.instances}) == 110 + demonstrations * is_recorded
-    evaluated = [instance for instance in evalset.instances if instance.split != "train"]
-    assert {instance.split for instance in evaluated} == {"valid" if kind == "dev" else "test"}
-    assert len(evaluated) == (110 if is_recorded else 110 - demonstrations)
-    usable = [i for i in evaluated if row_extra(i).get("recorded", {}).get("status") == "ok"]
-    assert len(usable) == (0 if not is_recorded else 109 if kind == "placeholder" else 110)
-    assert json.dumps([instance.extra_data for instance in evalset.instances])
-    if kind == "null prefixes":
-        assert evalset.adapter_spec.input_prefix == evalset.adapter_spec.instance_prefix == ""
-    if kind == "worked examples":
-        assert (
-            evalset.adapter_spec.input_prefix
-            == evalset.adapter_spec.input_suffix
-            == evalset.adapter_spec.output_prefix
-            == ""
-        )

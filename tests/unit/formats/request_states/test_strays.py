@@ -189,15 +189,4 @@ def test_chat_rows_are_compared_by_their_messages(tmp_path, text):
     assert message == "1 input is both in the train split and in an evaluated one"
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("accuracy", "for example exact_match (accuracy), "), ("F1", "did you mean 'f1_score'?"), ("f", "for example ")],
-)
-def test_an_unknown_metric_gets_examples(tmp_path, name, hint):
-    path = write(tmp_path / "f.json", [ROW], scoring={"metrics": [name]})
-    [(_, message, given)] = find(path, "metrics")
-    assert message == f'unknown metric "{name}"'
-    assert given.startswith(hint)
-
-
 HEADER = json.dumps({"adapter_spec": {"max_train_instances": 0}})
