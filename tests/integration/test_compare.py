@@ -30,15 +30,31 @@ def run(*arguments):
     return CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
 
 
+def one(n):
+    return not 12 <= n < 16
+
+
+def two(n):
+    return n >= 12
+
+
+def score(folder, model, right, *more, edit=None, **written):
+    """Write a file of a model's answers, and score it; `edit` changes what is in the file."""
+    path = folder / f"{model}.json"
+    write(path, right, **written)
+    if edit:
+        path.write_text(json.dumps(edit(json.loads(path.read_text()))))
+    done = run("score", path, "--model", model, "-o", folder / "out", *more)
+    assert done.exit_code == 0
+    return done
+
+
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     """Two models: 12 rows that only `one` gets right, 4 that only `two` does, 44 that both do."""
     folder = tmp_path_factory.mktemp("compare")
-    write(folder / "one.json", lambda n: not 12 <= n < 16)
-    write(folder / "two.json", lambda n: n >= 12)
-    for model in ("one", "two"):
-        output = ("-o", folder / "out", "--arg", "by=subject")
-        assert run("score", folder / f"{model}.json", "--model", model, *output).exit_code == 0
+    for right in (one, two):
+        score(folder, right.__name__, right, "--arg", "by=subject")
     return folder
 
 
@@ -87,10 +103,8 @@ def test_clusters_of_the_run_itself_are_respected_everywhere(tmp_path):
     """What `cluster=` says holds for the run's stats, and for what is made of them later."""
     import helm_ext
 
-    for model, right in (("one", lambda n: not 12 <= n < 16), ("two", lambda n: n >= 12)):
-        write(tmp_path / f"{model}.json", right)
-        arguments = ("--model", model, "-o", tmp_path / "out", "--arg", "cluster=passage", "--json")
-        scored = json.loads(run("score", tmp_path / f"{model}.json", *arguments).stdout)
+    for right in (one, two):
+        scored = json.loads(score(tmp_path, right.__name__, right, "--arg", "cluster=passage", "--json").stdout)
     (whole,) = lines(run("compare", tmp_path / "out", "--json"))
     assert (whole["clusters"], whole["p"]) == (10, 0.5)
     last = helm_ext.read_suite(tmp_path / "out").scores().to_dict("records")[-1]
@@ -148,19 +162,8 @@ def test_half_a_gate_is_refused(suite, arguments):
 
 def test_a_dataset_that_was_not_compared_is_no_pass(suite, tmp_path):
     """The second file was scored for the baseline alone."""
-    write(tmp_path / "more.json", lambda n: True, rows=30)
-    run("score", tmp_path / "more.json", "--model", "one", "-o", tmp_path / "out")
-    arguments = (
-        "compare",
-        suite / "out",
-        tmp_path / "out",
-        "--baseline",
-        "one",
-        "--fail-if-worse",
-        "0.3",
-        "--rows",
-        "0",
-    )
+    score(tmp_path, "one", lambda n: True, rows=30)
+    arguments = ("compare", suite / "out", tmp_path / "out", *"--baseline one --fail-if-worse 0.3 --rows 0".split())
     assert run(*arguments).exit_code == 0
     unsure = run(*arguments, "--fail-if-unsure")
     assert unsure.exit_code == 3
@@ -169,12 +172,10 @@ def test_a_dataset_that_was_not_compared_is_no_pass(suite, tmp_path):
 
 def test_three_models_are_three_chances_so_p_is_corrected(tmp_path):
     """4 and 12 of 60, twice: p is 0.023 by itself and 0.0455 of two; a third that is as bad makes 0.068."""
+    folders = {}
     for model in ("base", "a", "b", "c"):
-        write(tmp_path / f"{model}.json", (lambda n: not 12 <= n < 16) if model == "base" else (lambda n: n >= 12))
-        run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out")
-    folders = {
-        model: next((tmp_path / "out/runs/score").glob(f"*recorded_{model}")) for model in ("base", "a", "b", "c")
-    }
+        score(tmp_path, model, one if model == "base" else two)
+        folders[model] = next((tmp_path / "out/runs/score").glob(f"*recorded_{model}"))
     gate = ("--baseline", "base", "--fail-if-worse", "0", "--rows", "0")
     assert run("compare", *(folders[name] for name in ("base", "a", "b")), *gate).exit_code == 1
     done = run("compare", *folders.values(), *gate)
@@ -195,13 +196,8 @@ def test_slices_are_chosen(suite):
 
 def test_one_edited_question_is_named_and_the_others_are_compared(tmp_path):
     """60 rows, of which the second model was asked another r7."""
-    for model, right in (("one", lambda n: not 12 <= n < 16), ("two", lambda n: n >= 12)):
-        write(tmp_path / f"{model}.json", right)
-        text = (tmp_path / f"{model}.json").read_text()
-        if model == "two":
-            text = text.replace('"7 + 1?"', '"7 plus 1?"')
-        (tmp_path / f"{model}.json").write_text(text)
-        run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out")
+    score(tmp_path, "one", one)
+    score(tmp_path, "two", two, edit=lambda file: json.loads(json.dumps(file).replace('"7 + 1?"', '"7 plus 1?"')))
     with pytest.raises(
         DatasetIntegrityError, match=r"1 of 60 rows asks a different question, for example r7: .*\n  hint"
     ):
@@ -212,24 +208,22 @@ def test_one_edited_question_is_named_and_the_others_are_compared(tmp_path):
 
 def test_compare_and_report_show_the_same_p(tmp_path):
     """Three models and slices: 3 comparisons of all rows are corrected together, raw and corrected p stand side by side."""
-    rights = {"one": lambda n: not 12 <= n < 16, "two": lambda n: n >= 12, "three": lambda n: n % 7}
-    for model, right in rights.items():
-        write(tmp_path / f"{model}.json", right)
-        run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out", "--arg", "by=subject")
+    for model, right in {"one": one, "two": two, "three": lambda n: n % 7}.items():
+        score(tmp_path, model, right, "--arg", "by=subject")
     assert run("report", tmp_path / "out", "-o", tmp_path / "r.html").exit_code == 0
     page = (tmp_path / "r.html").read_text()
-    whole = [one for one in lines(run("compare", tmp_path / "out", "--json")) if not one["slice"]]
-    assert [one["family"] for one in whole] == [3, 3, 3]
-    assert min(one["p_holm"] for one in whole) == pytest.approx(3 * min(one["p"] for one in whole))
-    for one in whole:
-        shown = f"p {show_p(one['p'])}, corrected {show_p(one['p_holm'])}; {one['greater'] + one['less']} rows differ"
+    whole = [line for line in lines(run("compare", tmp_path / "out", "--json")) if not line["slice"]]
+    assert [line["family"] for line in whole] == [3, 3, 3]
+    assert min(line["p_holm"] for line in whole) == pytest.approx(3 * min(line["p"] for line in whole))
+    for line in whole:
+        shown = (
+            f"p {show_p(line['p'])}, corrected {show_p(line['p_holm'])}; {line['greater'] + line['less']} rows differ"
+        )
         assert page.count(shown) >= 2  # a line and a column each
 
 
 def test_other_questions_are_no_comparison(suite, tmp_path):
-    write(tmp_path / "other.json", lambda n: True, question="{n} plus 1?")
-    output = ("-o", tmp_path / "out")
-    run("score", tmp_path / "other.json", "--model", "three", *output)
+    score(tmp_path, "three", lambda n: True, question="{n} plus 1?")
     folders = [suite / "out", tmp_path / "out"]
     with pytest.raises(RunEntryError, match="there is nothing to compare"):
         run("compare", *(next((folders[0] / "runs/score").glob("*one*")), folders[1]))
@@ -263,10 +257,9 @@ def test_one_model_in_two_suites_is_compared_where_that_is_asked_for(suite, tmp_
 
 def test_a_p_that_does_not_hold_among_all_comparisons_is_said(tmp_path):
     """11 rows against 2: p is 0.022 by itself (2 * 92/8192), and three times as much among three comparisons."""
-    write(tmp_path / "one.json", lambda n: not 11 <= n < 13)
-    write(tmp_path / "two.json", lambda n: n >= 11)
-    for model, file in {"one": "one", "two": "two", "three": "two"}.items():
-        run("score", tmp_path / f"{file}.json", "--model", model, "-o", tmp_path / "out", "--arg", "by=subject")
+    for model in ("one", "two", "three"):
+        right = (lambda n: not 11 <= n < 13) if model == "one" else (lambda n: n >= 11)
+        score(tmp_path, model, right, "--arg", "by=subject")
     [whole] = [
         one
         for one in lines(run("compare", tmp_path / "out", "--json"))
@@ -298,13 +291,13 @@ def test_how_many_rows_are_needed(suite):
 
 
 def test_rows_of_the_split_that_leaderboards_show_are_compared(tmp_path):
-    for model in ("one", "two"):
-        write(tmp_path / f"{model}.json", lambda n: n >= 30)
-        state = json.loads((tmp_path / f"{model}.json").read_text())
-        for n, row in enumerate(state["request_states"]):
+    def split(file):
+        for n, row in enumerate(file["request_states"]):
             row["instance"]["split"] = "valid" if n < 30 else "test"
-        (tmp_path / f"{model}.json").write_text(json.dumps(state))
-        assert run("score", tmp_path / f"{model}.json", "--model", model, "-o", tmp_path / "out").exit_code == 0
+        return file
+
+    for model in ("one", "two"):
+        score(tmp_path, model, lambda n: n >= 30, edit=split)
     done = run("compare", tmp_path / "out", "--json")
     (whole,) = lines(done)
     assert (whole["rows"], whole["mean_a"], whole["difference"]) == (30, 1.0, 0.0)
@@ -313,31 +306,21 @@ def test_rows_of_the_split_that_leaderboards_show_are_compared(tmp_path):
 
 
 def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
-    write(tmp_path / "one.json", lambda n: n > 9)
-    state = json.loads((tmp_path / "one.json").read_text())
-    (tmp_path / "one.json").write_text(
-        json.dumps(
-            {
-                **state,
-                "adapter_spec": {**state["adapter_spec"], "output_format": "list"},
-                "scoring": {"metrics": ["list_micro_f1"]},
-            }
-        )
-    )
-    assert run("score", tmp_path / "one.json", "--model", "one", "-o", tmp_path / "out").exit_code == 0
+    def as_list(file):
+        spec = {**file["adapter_spec"], "output_format": "list"}
+        return {**file, "adapter_spec": spec, "scoring": {"metrics": ["list_micro_f1"]}}
+
+    score(tmp_path, "one", lambda n: n > 9, edit=as_list)
     with pytest.raises(RunEntryError, match="list_micro_f1 is a score of all rows together"):
         run("compare", tmp_path / "out")
 
 
-def test_a_plan_is_made_of_one_thing_and_of_rows_that_are_right_or_wrong(tmp_path):
-    with pytest.raises(RunEntryError, match="one of --base-rate"):
-        run("plan", 0.05, "--base-rate", 0, "--discordant", 0.1)
-    for model, more in (("one", 1), ("two", 2)):
-        write(tmp_path / f"{model}.json", lambda n: n > 9)
-        text = (tmp_path / f"{model}.json").read_text().replace('"text": "no"', f'"text": "{more} 1"')
-        (tmp_path / f"{model}.json").write_text(text)
-        arguments = ("--model", model, "--arg", "main_metric=f1_score", "-o", tmp_path / "out")
-        assert run("score", tmp_path / f"{model}.json", *arguments).exit_code == 0
+def test_a_plan_is_made_of_rows_that_are_right_or_wrong(tmp_path):
+    for model, said in (("one", "1 1"), ("two", "2 1")):
+        score(
+            tmp_path, model, lambda n: n > 9, "--arg", "main_metric=f1_score",
+            edit=lambda file, said=said: json.loads(json.dumps(file).replace('"text": "no"', f'"text": "{said}"')),
+        )  # fmt: skip
     with pytest.raises(RunEntryError, match="not right or wrong by f1_score"):
         run("plan", 0.05, "--from", tmp_path / "out")
 
