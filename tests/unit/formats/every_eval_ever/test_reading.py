@@ -66,10 +66,6 @@ def test_references_that_can_be_read_in_two_ways_are_refused(tmp_path):
     assert golds(load(write(tmp_path, lines, library="lm_eval"))) == [["banana"], ["cherry"]]
 
 
-def test_several_references_are_all_accepted(tmp_path):
-    assert golds(load(write(tmp_path, [sample(reference=["banana", "a banana"])]))) == [["banana", "a banana"]]
-
-
 def test_lists_that_lm_evals_converter_wrote_as_text_are_lists(tmp_path):
     lines = [sample("a", reference="['banana', 'a banana']"), sample("b", reference='["it\'s"]')]
     evalset = load(write(tmp_path, lines, library="lm_eval"))
@@ -79,11 +75,6 @@ def test_lists_that_lm_evals_converter_wrote_as_text_are_lists(tmp_path):
     assert golds(load(write(tmp_path, lines), gold_kind="list")) == [["banana", "a banana"], ["it's"]]
     lines.append(sample("c", reference="[1, 2]"))
     assert golds(load(write(tmp_path, lines, library="lm_eval")))[0] == ["['banana', 'a banana']"]
-
-
-def test_a_sample_without_a_reference_is_not_scored(tmp_path):
-    evalset = load(write(tmp_path, [sample("a"), sample("b", reference=[])]))
-    assert evalset.counts["unscored"] == 1
 
 
 def test_nothing_an_empty_answer_and_an_error(tmp_path):
@@ -188,27 +179,51 @@ def test_without_any_reference_the_records_own_score_is_the_main_one(tmp_path, c
     assert evalset.counts["recorded"] == 2
 
 
-def test_the_same_line_twice_is_merged_and_counted(tmp_path):
-    evalset = load(write(tmp_path, [sample(), sample()]))
-    assert (completions(evalset), evalset.counts["duplicates"]) == ([["banana"]], 1)
-
-
 def test_lines_that_contradict_each_other_are_refused(tmp_path):
     with pytest.raises(DatasetError, match=r"_samples.jsonl:2: sample_id: line 1 says something else"):
         load(write(tmp_path, [sample(score=1.0), sample(score=0.0)]))
 
 
-def test_an_id_with_another_question_is_another_row(tmp_path):
-    other = sample()
-    other["input"]["raw"] = "And which is long?"
-    evalset = load(write(tmp_path, [sample(), other]))
-    assert [instance.id for instance in evalset.instances] == ["a", "a~2"]
+def asked(*id_, **given):
+    """A line with other keys in its `input`."""
+    line = sample(*id_)
+    line["input"].update(given)
+    return line
 
 
-def test_the_prompt_goes_before_the_bare_question(tmp_path):
-    line = sample()
-    line["input"]["formatted"] = "Q: Which?\nA:"
-    assert load(write(tmp_path, [line])).instances[0].input.text == "Q: Which?\nA:"
+def agent(*turns):
+    messages = [{"turn_idx": at, **turn} for at, turn in enumerate(turns)]
+    return sample(interaction_type="agentic", output=None, messages=messages)
+
+
+USER, TOOL = {"role": "user", "content": "Which?"}, {"role": "tool", "content": "yellow", "tool_call_id": ["1"]}
+LOOKS = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "name": "look"}]}
+# As EEE's converter writes messages of inspect_ai's basic_agent: arguments of calls are JSON.
+CALL = {"id": "1", "name": "submit", "arguments": {"answer": '"banana"'}}
+SUBMITS = {"role": "assistant", "content": "tool call for tool submit", "tool_calls": [CALL]}
+EASY, HARD = (sample(id_, metadata={"level": level}) for id_, level in (("a", "easy"), ("b", "hard")))
+
+
+@pytest.mark.parametrize(
+    ("lines", "arguments", "look", "expected"),
+    [
+        ([sample(reference=["banana", "a banana"])], {}, golds, [["banana", "a banana"]]),
+        ([sample("a"), sample("b", reference=[])], {}, lambda evalset: evalset.counts["unscored"], 1),
+        ([sample(), sample()], {}, lambda evalset: (completions(evalset), evalset.counts["duplicates"]), ([["banana"]], 1)),
+        ([sample(), asked(raw="Which is long?")], {}, lambda evalset: [one.id for one in evalset.instances], ["a", "a~2"]),
+        ([asked(formatted="Q: Which?\nA:")], {}, lambda evalset: evalset.instances[0].input.text, "Q: Which?\nA:"),
+        ([agent(USER, LOOKS, TOOL, {"role": "assistant", "content": "banana"})], {},
+         lambda evalset: (completions(evalset), evalset.counts["agentic"]), ([["banana"]], 1)),
+        ([agent(USER, SUBMITS, {**TOOL, "content": "banana"})], {}, completions, [["banana"]]),
+        ([sample(answer="I say: banana!")], {}, completions, [["I say: banana!"]]),
+        ([sample(answer="I say: banana!")], {"prediction": "extracted"}, completions, [["banana"]]),
+        ([EASY, HARD], {"by": ["level"]}, lambda evalset: evalset.attributes, {"level": ("easy", "hard")}),
+        ([{**sample(), "schema_version": "0.2.2"}], {}, completions, [["banana"]]),
+    ],
+)  # fmt: skip
+def test_what_is_read_of_lines(tmp_path, lines, arguments, look, expected):
+    version = lines[0]["schema_version"]
+    assert look(load(write(tmp_path, lines, schema_version=version), **arguments)) == expected
 
 
 def test_conversations_stay_conversations(tmp_path):
@@ -228,41 +243,6 @@ def test_conversations_stay_conversations(tmp_path):
     assert [(m["role"], m["content"]) for m in evalset.instances[0].input.messages] == turns[:-1]
     assert evalset.instances[1].input.messages == [{"role": "user", "content": "Which?"}]
     assert completions(evalset) == [["banana"], ["banana"]]
-
-
-def test_of_tool_use_the_last_reply_is_scored(tmp_path):
-    messages = [
-        {"turn_idx": 0, "role": "user", "content": "Which?"},
-        {"turn_idx": 1, "role": "assistant", "content": None, "tool_calls": [{"id": "1", "name": "look"}]},
-        {"turn_idx": 2, "role": "tool", "content": "yellow", "tool_call_id": ["1"]},
-        {"turn_idx": 3, "role": "assistant", "content": "banana"},
-    ]
-    evalset = load(write(tmp_path, [sample(interaction_type="agentic", output=None, messages=messages)]))
-    assert (completions(evalset), evalset.counts["agentic"]) == ([["banana"]], 1)
-
-
-def test_of_an_agent_the_answer_that_it_submits_is_scored(tmp_path):
-    """As EEE's converter writes messages of inspect_ai's basic_agent: arguments of calls are JSON."""
-    messages = [
-        {"turn_idx": 0, "role": "user", "content": "Which?"},
-        {"turn_idx": 1, "role": "assistant", "content": "tool call for tool submit",
-         "tool_calls": [{"id": "1", "name": "submit", "arguments": {"answer": '"banana"'}}]},
-        {"turn_idx": 2, "role": "tool", "content": "banana", "tool_call_id": ["1"]},
-    ]  # fmt: skip
-    assert completions(load(write(tmp_path, [sample(interaction_type="agentic", output=None, messages=messages)]))) == [
-        ["banana"]
-    ]
-
-
-def test_what_was_extracted_can_be_scored(tmp_path):
-    path = write(tmp_path, [sample(answer="I say: banana!")])
-    assert completions(load(path)) == [["I say: banana!"]]
-    assert completions(load(path, prediction="extracted")) == [["banana"]]
-
-
-def test_metadata_groups_rows(tmp_path):
-    lines = [sample("a", metadata={"level": "easy"}), sample("b", metadata={"level": "hard"})]
-    assert load(write(tmp_path, lines), by=["level"]).attributes == {"level": ("easy", "hard")}
 
 
 def test_each_evaluation_of_each_record_is_a_task(tmp_path):
@@ -387,11 +367,6 @@ def test_an_aggregate_that_breaks_the_schema_is_named(tmp_path, change, said):
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(DatasetError, match=said):
         load(path)
-
-
-def test_version_0_2_is_read(tmp_path):
-    line = {**sample(), "schema_version": "0.2.2"}
-    assert completions(load(write(tmp_path, [line], schema_version="0.2.2"))) == [["banana"]]
 
 
 def test_files_of_others_are_not_claimed(tmp_path):
