@@ -12,8 +12,8 @@ from helm.benchmark.metrics.evaluate_reference_metrics import compute_reference_
 from helm.benchmark.presentation import run_display
 from helm.benchmark.run_expander import RUN_EXPANDER_SUBCLASSES
 
+from helm_ext.adaptation.helm_clients import PROMPT_LOGPROBS
 from helm_ext.formats.ultraeval.scoring import HELM_NAMES
-from helm_ext.scoring.likelihood import PROMPT_LOGPROBS
 
 
 def test_no_run_spec_function_of_helms_has_a_parameter_config():

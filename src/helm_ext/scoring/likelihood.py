@@ -25,12 +25,7 @@ from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
 from helm.benchmark.metrics.metric import MetricMetadata
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.adaptation.helm_clients import (
-    PROMPT_LOGPROBS,
-    LogprobsMissingError,
-    explain_missing,
-    gives_prompt_logprobs,
-)
+from helm_ext.adaptation.helm_clients import LogprobsMissingError, explain_missing
 from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.metrics import FastReferenceMetric, InstanceCountMetric
@@ -60,11 +55,6 @@ if TYPE_CHECKING:
     from helm.common.request import Token
 
     from helm_ext.scoring.basic.requests import Values
-
-__all__ = [
-    "PROMPT_LOGPROBS", "LogprobsMissingError", "Option", "SentenceLikelihoodMetric", "explain_missing",
-    "gives_prompt_logprobs", "require_logprobs",
-]  # fmt: skip
 
 UNDEFINED = "ppl_norm_undefined"
 

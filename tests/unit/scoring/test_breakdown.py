@@ -63,18 +63,6 @@ def test_trials_are_averaged_after_their_rows_as_in_helm():
     assert means(rows, instances) == {("main@severity=high", "test"): pytest.approx(0.25)}
 
 
-def test_without_attributes_there_is_nothing():
-    assert break_down(([row("a", 1)], [instance("a")])) == []
-
-
-def test_metadata_stands_in_a_group_of_its_own():
-    described = {"main": MetricMetadata("main", display_name="Main", lower_is_better=True)}
-    high, low = describe_breakdown(described, "main", ATTRIBUTES)
-    assert (high.name, high.group, high.lower_is_better) == ("main@severity=high", "by_severity", True)
-    assert low.display_name == "Main, severity low"
-    assert describe_breakdown({}, "main", ATTRIBUTES)[0].lower_is_better is None
-
-
 def state(instance, text="x"):
     return RequestState(
         instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
@@ -82,37 +70,18 @@ def state(instance, text="x"):
     )  # fmt: skip
 
 
-def test_sub_splits_are_an_attribute():
-    rows = [row("a", 1), row("b", 0), row("c", 1)]
-    instances = [replace(instance(i), sub_split=part) for i, part in (("a", "x"), ("b", "x"), ("c", None))]
-    made = {s.name.name: s.mean for s in break_down((rows, instances))}
-    assert made == {"main@sub_split=x": 0.5}
-
-
 def test_stats_are_made_of_instances_without_sub_split():
     one, other = replace(instance("a"), sub_split="x"), instance("b")
     spec = AdapterSpec()
     states = [state(one, "1"), state(one, "2"), state(other, "3")]
     plain = without_sub_splits(ScenarioState(spec, states))
+    assert plain.adapter_spec is spec
     assert [i.sub_split for i in plain.instances] == [None, None]
     assert [s.request.prompt for s in plain.request_states] == ["1", "2", "3"]
     assert plain.request_states[0].instance is plain.request_states[1].instance
     assert one.sub_split == "x"
     without = ScenarioState(spec, [state(other)])
     assert without_sub_splits(without) is without
-
-
-def test_stats_without_sub_splits_keep_their_adapter_spec():
-    spec = AdapterSpec(model="x/y")
-    split = replace(instance("a"), sub_split="x")
-    assert without_sub_splits(ScenarioState(spec, [state(split)])).adapter_spec is spec
-
-
-def test_the_main_metric_is_found_wherever_it_stands_among_the_stats():
-    stats = [Stat(MetricName(name, split="test")).add(value) for name, value in (("a", 9), ("main", 1), ("z", 9))]
-    assert means([PerInstanceStats("a", None, 0, stats)], [instance("a", severity="low")]) == {
-        ("main@severity=low", "test"): 1
-    }
 
 
 def test_an_instance_of_another_format_has_no_attributes():
@@ -123,6 +92,9 @@ def test_an_instance_of_another_format_has_no_attributes():
 
 
 def test_texts_of_a_table_and_a_group_that_can_be_a_file_name():
+    described = {"main": MetricMetadata("main", display_name="Main", lower_is_better=True)}
+    assert describe_breakdown(described, "main", {"severity": ("low",)})[0].display_name == "Main, severity low"
+    assert describe_breakdown(described, "main", {"severity": ("low",)})[0].lower_is_better is True
     (made,) = describe_breakdown({"main": MetricMetadata("main")}, "main", {"kind of / row": ("a b",)})
     assert made == MetricMetadata(
         name="main@kind of / row=a b",

@@ -78,18 +78,6 @@ def test_what_is_ignored(gold, reply, plain, cased, punct, strict):
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        ("Lon\u00addon\ufeff", "London"),  # nobody sees them
-    ],
-)
-def test_what_is_no_part_of_a_reply(reply, said):
-    for name, score in SCORES.items():
-        assert score("Paris", reply) == score("Paris", said), name
-    assert SCORES["expected_exact"](said, reply) == 1
-
-
-@pytest.mark.parametrize(
     ("gold", "reply", "f1", "rouge_l"),
     [
         # gold 2 words, reply 3, both common: P 2/3, R 1, F1 = 2*2/(2+3) = 0.8; in order, so the LCS is 2 too.
@@ -134,24 +122,12 @@ def test_bleu_and_chrf_equal_sacrebleu():
     assert 0 < bleu < 1
 
 
-def test_bleu_by_hand():
-    # "a b c d" against "a b c e": precisions 3/4, 2/3, 1/2, and for 4-grams 0 of 1, smoothed to 1/(2*1); no brevity.
-    by_hand = (3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** (1 / 4)
-    assert SCORES["expected_bleu"]("a b c e", "a b c d") == pytest.approx(by_hand)
-
-
 @pytest.mark.parametrize("name", ["expected_bleu", "expected_chrf"])
 def test_bleu_and_chrf_of_nothing(name):
     assert SCORES[name]("", " ") == 1
     assert SCORES[name]("a", "") == 0
     assert SCORES[name]("", "a") == 0
     assert SCORES[name]("é", "e\u0301") == pytest.approx(1)  # NFC
-
-
-def test_names_do_not_collide_with_helms():
-    helm = {"exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score",
-            "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4"}  # fmt: skip
-    assert not helm & set(SCORES)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,8 @@ def test_tokens_of_sentencepiece_and_what_is_no_option():
     assert count_reference_tokens([" Ob", " river", " "], " Ob river") == 3
     assert count_reference_tokens(["Is", " it"], "Ob") is None
     assert count_reference_tokens([], "Ob") is None
+    assert count_reference_tokens(["a", " b", "c"], "bc") == count_reference_tokens(["x", " Ob", ""], "Ob") == 2
+    assert count_reference_tokens(["Is", ": Ob", " river"], "Ob river") is None  # not guessed at
     other = state(tokens=[("a", -1.0), ("b" * 40, -1.0)], reference_index=1)
     with pytest.raises(RecordedError, match='end with "b{40}", which is not the option "Ob river": its log-prob'):
         collapse_reference(other, RECORDED)

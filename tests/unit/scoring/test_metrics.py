@@ -16,7 +16,6 @@ from helm_ext.scoring.answers import AnswerReader, get_options
 from helm_ext.scoring.metrics import EvalSetMetric, best_stats
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo
-from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -135,11 +134,6 @@ def test_what_extract_matches_nothing_in_is_wrong_also_against_an_empty_referenc
     assert stats["unmapped"] == 2 / 4
 
 
-def test_where_nothing_is_extracted_nothing_is_unmapped():
-    _, stats = evaluate(state("Paris"), metrics=["exact_match"])
-    assert "unmapped" not in stats
-
-
 def test_lower_applies_to_references_too():
     _, stats = evaluate(state("PARIS", golds=("Paris",)), lower=True)
     assert stats["exact_match"] == 1
@@ -221,12 +215,6 @@ def test_repeated_segments_count_once_where_the_file_says_so():
     assert (stats["exact_match"], stats["list_exact_f1"]) == (1, 1)
 
 
-def test_another_separator_and_a_final_full_stop():
-    row = state("Nile\nVolga.\n", golds=("Nile\nVolga",))
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator="\n")
-    assert stats["exact_match"] == 1
-
-
 def test_options_in_lists_with_another_separator():
     row = state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
     _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator=",")
@@ -281,12 +269,6 @@ def test_list_output_from_several_completions_in_recorded_order():
     assert (stats["exact_match"], stats["set_exact_match"]) == (1, 1)
 
 
-def test_the_best_of_several_gold_lists_counts():
-    row = state("b;a", golds=("x;y", "a;b"), wrong=())
-    _, stats = evaluate(row, metrics=["set_exact_match"], output_format="list")
-    assert stats["set_exact_match"] == 1
-
-
 def test_rows_that_were_left_out_are_not_scored_but_counted():
     result, stats = evaluate(
         state("Paris", id="good"),
@@ -300,22 +282,13 @@ def test_rows_that_were_left_out_are_not_scored_but_counted():
     assert [row.instance_id for row in result.per_instance_stats] == ["good", "bad"]
 
 
-def test_when_nothing_is_left_out_the_report_says_so():
-    _, stats = evaluate(state("Paris"))
-    assert stats["num_left_out"] == 0
-
-
 def test_stats_that_nobody_measured_are_not_reported():
-    _, stats = evaluate(state("Paris"))
-    # HELM would say: probability 1 (log-probability 0).
-    assert not {"max_prob", "logprob", "num_perplexity_tokens"} & set(stats)
+    _, stats = evaluate(state("Paris", logprobs=[-0.5], id="a"), state("Paris", id="b"))
+    # HELM would say of one row: probability 1 (log-probability 0). It is enough to leave the mean out.
+    assert not {"max_prob", "logprob", "num_perplexity_tokens", "unmapped"} & set(stats)
+    assert stats["num_left_out"] == 0
     _, measured = evaluate(state("Paris", logprobs=[-0.5]))
     assert measured["logprob"] == -0.5
-
-
-def test_one_row_without_a_measurement_is_enough_to_leave_the_mean_out():
-    _, stats = evaluate(state("Paris", logprobs=[-0.5], id="a"), state("Paris", id="b"))
-    assert "logprob" not in stats
 
 
 def test_a_row_has_its_stats_of_all_metrics_once():
@@ -324,12 +297,6 @@ def test_a_row_has_its_stats_of_all_metrics_once():
     names = [stat.name.name for stat in row.stats]
     assert {"exact_match", "unmapped"} <= set(names)
     assert len(names) == len(set(names))
-
-
-def test_our_own_scores_by_name():
-    _, stats = evaluate(state("rome and Paris"), metrics=["exact_match", "expected_contains"])
-    assert stats["exact_match"] == 0
-    assert stats["expected_contains"] == 1
 
 
 REFUSAL, CANNOT_TELL, ANSWER = "I'm sorry, but I can't help with that.", "I can't swim.", "The capital is Paris."
@@ -383,19 +350,6 @@ def test_separate_original_scores_the_mean_of_the_references_tokens():
     assert stats["predicted_index"] == 1
 
 
-def test_separate_calibrated_scores_the_difference_of_sums():
-    # Paris: -3 - -1 = -2. New York: -4 - -3.5 = -0.5: New York wins.
-    one = {"golds": ("Paris",), "wrong": ("New York",)}
-    states = with_instance(
-        state(**one, method_state=separate(0, "original", [(" Paris", -3.0)])),
-        state(method_state=separate(0, "calibration", [(" Paris", -1.0)])),
-        state(method_state=separate(1, "original", [(" New", -2.0), (" York", -2.0)])),
-        state(method_state=separate(1, "calibration", [(" New", -1.5), (" York", -2.0)])),
-    )
-    _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
-    assert stats["predicted_index"] == 1
-
-
 def test_separate_calibrated_does_not_divide_by_the_length():
     # Paris: -3 - -1 = -2. New York: -6 - -3.5 = -2.5, by its two tokens -1.25: it must not win.
     one = {"golds": ("Paris",), "wrong": ("New York",)}
@@ -425,12 +379,6 @@ def test_lists_of_several_correct_references_count_repetitions_once_where_asked(
     assert evaluate(row, **options, drop_duplicates=True)[1]["exact_match"] == 1
 
 
-def test_metadata_of_stats_of_all_rows():
-    described = {m.name: m for m in EvalSetMetric(["list_micro_f1"], output_format="list").get_metadata()}
-    assert described["list_micro_f1"].group == "accuracy"
-    assert described["list_found"].group == "general_information"
-
-
 class TestBestStats:
     LOW = Score(name="far", function=lambda gold, said: abs(len(gold) - len(said)), lower_is_better=True)
     TWO = Score(
@@ -454,26 +402,8 @@ class TestBestStats:
         assert "polite" not in stats
 
 
-@pytest.mark.parametrize(
-    ("tokens", "reference", "count"),
-    [
-        (["Answer", ":", " Paris"], "Paris", 1),
-        (["Answer", ":", " New", " York"], "New York", 2),
-        (["▁Answer", ":", "▁New", "▁York"], "New York", 2),
-        (["a", " b", "c"], "bc", 2),
-        (["x", " Paris", ""], "Paris", 2),
-    ],
-)
-def test_the_tokens_that_spell_the_reference(tokens, reference, count):
-    assert count_reference_tokens(tokens, reference) == count
-
-
-def test_tokens_that_do_not_spell_the_reference_are_not_guessed_at():
-    assert count_reference_tokens(["Answer", ": Par", "is"], "Paris") is None
-
-
 def test_metadata_describes_every_stat_and_the_main_metric():
     described = {m.name for m in EvalSetMetric(["exact_match", "expected_contains"]).get_metadata()}
     assert {"exact_match", "expected_contains", "unmapped", "num_left_out", "num_instances", "max_prob"} <= described
     lists = {m.name: m for m in EvalSetMetric(["set_exact_match", "list_f1"], output_format="list").get_metadata()}
-    assert lists["set_exact_match"].lower_is_better is False
+    assert (lists["set_exact_match"].lower_is_better, lists["set_exact_match"].group) == (False, "accuracy")

@@ -91,8 +91,12 @@ def test_rules_of_evidence(reply, judgement):
     ],
 )
 def test_stats_of_a_row(stated, gold, reply, low, high, unclear):
-    assert refusal.refusal_stats(stated, gold, reply) == {
+    (score,) = refusal.SCORES
+    row = {} if stated is None else {"refusal": stated}
+    found = score.row_function(row, gold, reply)
+    assert found == {
         "refusal_match_low": low, "refusal_match_high": high, "refusal_unclear": unclear,
+        "refusal_golds": found["refusal_golds"],
     }  # fmt: skip
 
 

@@ -113,12 +113,6 @@ def test_scores_of_likelihoods(name):
     assert find_unnamable(name, has_likelihoods=True) is None
 
 
-def test_refusals():
-    score = get_scores()["refusal_match"]
-    values = score.to_stats(score.row_function({}, ["I cannot help with that."], "I'm sorry, I can't help with that."))
-    assert values[score.main_stat] == 1
-
-
 HELMS = sorted(n for n, s in get_scores().items() if s.kind == "helm" and not s.refused and n not in NEEDS_AN_EXTRA)
 
 
@@ -132,11 +126,6 @@ def test_helms_scores_are_helms(name):
     values = [("12", "12"), ("The answer is 15.", "the answer is 15 eggs"), ("a and b", "It is b and a."), ("x", "y")]
     for gold, prediction in values:
         assert get_score(name)(gold, prediction) == pytest.approx(expected(gold, prediction))
-
-
-@pytest.mark.parametrize("name", sorted(NEEDS_AN_EXTRA))
-def test_helms_scores_that_need_an_extra_have_a_function(name):
-    assert callable(get_score(name))
 
 
 def test_every_stat_says_what_it_is():

@@ -46,11 +46,6 @@ def test_rows_that_only_one_of_both_scored_are_not_compared() -> None:
     assert found["inspect_match_differs@test"] == (0.0, 1)
 
 
-def test_stats_are_found_wherever_they_stand_in_a_row() -> None:
-    rows = [row(other=3.0, inspect_match=1.0, ours=1.0), row(ours=1.0, inspect_match=0.0), row(inspect_match=0.0)]
-    assert summed(rows)["inspect_match@test"] == (pytest.approx(1 / 3), 3)
-
-
 def test_splits_are_apart() -> None:
     found = summed([row(ours=1.0, inspect_match=1.0), row(VALID, ours=1.0, inspect_match=0.0)])
     assert (found["inspect_match@test"], found["inspect_match@valid"]) == ((1.0, 1), (0.0, 1))
@@ -67,12 +62,6 @@ def test_beside_a_headline_scores_are_compared_with_our_metric_of_the_same_name_
         assert found["inspect_match_differs"] == 1.0
         assert found["inspect_acc"] == 0.0
         assert found.get("inspect_acc_differs") == expected
-
-
-def test_scores_by_the_same_rule_are_compared_with_one_another() -> None:
-    rows = [row(ours=0.0, acc=1.0, inspect_acc=1.0)]
-    assert summed(rows, same=["acc"])["inspect_acc_differs@test"] == (0.0, 1)
-    assert summed(rows)["inspect_acc_differs@test"] == (1.0, 1)
 
 
 def test_rows_left_out_of_our_scores_keep_their_sources() -> None:

@@ -139,10 +139,10 @@ class _Profile:
         if self.names is not None:
             self.names.append(record.id)
         if self._is_about_refusals:
-            from helm_ext.scoring.scores.refusal import GOLD_KEY, gold_refuses
+            from helm_ext.scoring.scores.refusal import GOLD_KEY, find_expected
 
             self._unusable += not isinstance(record.extra.get(GOLD_KEY, False), bool)
-            self._has_refusals = self._has_refusals or gold_refuses(record.extra, record.expected)
+            self._has_refusals = self._has_refusals or "refused" in find_expected(record.extra, [record.expected])
 
     def warn(self, place: str) -> list[Problem]:
         """Say what keeps a run that asks for `refusal_match` from showing that a model refuses.

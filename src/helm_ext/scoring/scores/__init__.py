@@ -1,5 +1,1 @@
 """Scores that HELM does not have (or has wrong), and HELM's by name. Each module lists its own in `SCORES`."""
-
-from helm_ext.scoring.score import Score
-
-__all__ = ["Score"]
