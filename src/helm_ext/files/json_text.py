@@ -248,13 +248,8 @@ def _json_message(error: json.JSONDecodeError) -> str:
 
 def _json_hint(error: json.JSONDecodeError) -> str:
     rest = error.doc[error.pos : error.pos + 1_000]
-    if error.msg == "Extra data":
-        if rest.startswith("{"):
-            return "one record per line is JSON Lines: name the file .jsonl"
-        if rest.strip() == ",":
-            return "remove the comma at the end of the line"
-        if re.match(r",\s*\n\s*\{", rest):
-            return "one record per line is JSON Lines: remove the commas between them and name the file .jsonl"
+    if error.msg == "Extra data" and rest.startswith(("{", ",")):
+        return "one record per line, without commas between them, is JSON Lines: name the file .jsonl"
     if rest.startswith("'"):
         return "keys and strings stand in double quotes"
     if error.msg == "Invalid control character at":

@@ -240,7 +240,7 @@ class TestStrictJson:
                 '{"a": 1}\n{"a": 2}',
                 (
                     "2: not JSON: there is more after the end of the JSON value (column 1)\n"
-                    "  hint: one record per line is JSON Lines: name the file .jsonl"
+                    "  hint: one record per line, without commas between them, is JSON Lines: name the file .jsonl"
                 ),
             ),
             (

@@ -164,9 +164,10 @@ def read_mapping(path: str) -> tuple[Options, str]:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a mapping file."""
-    from helm_ext.formats.json_schemas import to_json_schema
+    from pydantic import TypeAdapter
 
-    return to_json_schema(_mapping_model(), title="table mapping")
+    schema = TypeAdapter(_mapping_model()).json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "table mapping"}
 
 
 def _mapping_model() -> Any:
