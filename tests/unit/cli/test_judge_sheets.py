@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 from helm_ext.cli import app, judged_runs
 from helm_ext.judging.sheets import allocate, draw
 
+pytestmark = pytest.mark.long
+
 ROWS, FAILED = 61, 12
 """The judge fails the first twelve answers, and says nothing of the last one."""
 
@@ -341,7 +343,6 @@ addEventListener("load", async () => {
 """
 
 
-@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_people_label_on_the_page_with_the_keyboard(folder):

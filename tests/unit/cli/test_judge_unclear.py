@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli import app
 
+pytestmark = pytest.mark.long
+
 OPTIONS = ["iron", "mercury", "tin", "lead"]
 UNREAD = "It is the metal of the old thermometers, I should think."
 CHOICES = [

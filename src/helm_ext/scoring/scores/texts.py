@@ -177,7 +177,6 @@ def _match(
     """
     # The patterns take 10 ms to compile: not for names alone.
     from helm_ext.scoring.normal_form import read_value, words
-    from helm_ext.scoring.scores.texts import find
 
     if place == "exact" and ignore_case and ignore_punctuation:
         value = read_value(gold)
