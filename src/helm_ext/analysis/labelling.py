@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
+from helm_ext.analysis.json_arrays import RowKey, row_key
 from helm_ext.analysis.judged import JudgedRow
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.row_stats import RowKey, row_key
 from helm_ext.errors import (
     DatasetIntegrityError,
     DatasetSchemaError,

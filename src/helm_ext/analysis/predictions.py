@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext import parsing
-from helm_ext.analysis.json_arrays import read_array
-from helm_ext.analysis.row_stats import RowKey, RowStats, row_key
+from helm_ext.analysis.json_arrays import RowKey, RowStats, read_array, row_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring
 from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.judging.judgement import question_text

@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.json_arrays import read_array
+from helm_ext.analysis.json_arrays import RowStats, read_array
 from helm_ext.analysis.predictions import Prediction, make_reader, read_predictions
-from helm_ext.analysis.row_stats import RowStats
 from helm_ext.errors import DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.analysis.row_stats import RowKey
+from helm_ext.analysis.json_arrays import RowKey
 from helm_ext.cli.judge_check import check
 from helm_ext.cli.judged_runs import Judged, require_run, write_judged
 from helm_ext.cli.options import (

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from helm_ext.analysis.json_arrays import RowKey
 from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.row_stats import RowKey
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.output import echo
 from helm_ext.cli.session import find_deployment, stand_in

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from helm_ext.analysis.row_stats import RowKey, row_key
+from helm_ext.analysis.json_arrays import RowKey, row_key
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
 from helm_ext.cli.options import not_written

@@ -34,8 +34,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext.adaptation.rebuilding import make_run_scoring, with_unmeasured
 from helm_ext.adaptation.recorded import name_unmeasured
-from helm_ext.analysis.json_arrays import read_array
-from helm_ext.analysis.row_stats import RowStats, row_key
+from helm_ext.analysis.json_arrays import RowStats, read_array, row_key
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
 from helm_ext.evalset.rows import Lacks

@@ -145,9 +145,9 @@ def test_files_in_another_layout_say_the_same(tmp_path, layout):
 
 
 def test_rows_are_told_apart_where_the_hashes_of_two_are_equal(tmp_path, monkeypatch):
-    from helm_ext.analysis import row_stats
+    from helm_ext.analysis import json_arrays
 
-    monkeypatch.setattr(row_stats, "_hash", lambda key: 7)
+    monkeypatch.setattr(json_arrays, "_hash", lambda key: 7)
     assert [row.scores["exact_match"] for row in run_sums(tmp_path).predictions()] == [1.0, 0.0, 0.0]
 
 

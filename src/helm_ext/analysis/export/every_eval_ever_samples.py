@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from helm_ext.analysis.export.columns import to_json
+from helm_ext.analysis.json_arrays import stat_key
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.row_stats import stat_key
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
 from helm_ext.scoring.stat_names import list_judge_stats

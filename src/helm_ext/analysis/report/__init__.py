@@ -1,6 +1,6 @@
 """A suite as one self-contained HTML page: how good each model is, how sure that is, and the rows behind it.
 
-finished runs ──gathering──▶ facts ──charts, page──▶ one HTML file
+finished runs ──gathering──▶ facts ──page──▶ one HTML file
 """
 
 from helm_ext.analysis.report.page import write_report

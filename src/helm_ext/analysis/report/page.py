@@ -1,22 +1,46 @@
-"""Reports and comparisons, each one HTML file that needs no network, no other file and no library in the browser."""
+"""Reports and comparisons, each one HTML file that needs no network, no other file and no library in the browser.
+
+Charts are drawn by matplotlib, as SVG that takes its colours from the page: light, dark and print.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
+import warnings
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from helm_ext.analysis.comparing import Flip, PairResult, show_p
 from helm_ext.analysis.gates import show_minute
-from helm_ext.analysis.report.charts import draw_calibration, draw_intervals, draw_series
-from helm_ext.analysis.report.gathering import DatasetFacts
+from helm_ext.analysis.report.gathering import Bin, DatasetFacts, RunFacts
 from helm_ext.files.writing import open_part
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from helm_ext.analysis.gates import Series
+    from helm_ext.scoring.statistics import Interval
+
+_INK = "#010203"
+"""Stands for the page's colour of text, which matplotlib does not know."""
+_ACCENT = "#040506"
+_FAINT = "#070809"
+_COLOURS = {_INK: "currentColor", _ACCENT: "var(--accent)", _FAINT: "var(--faint)"}
+_SHOWN_NAME = 32
+_FAR = 1e300
+_UPRIGHT = 5
+"""Names below an axis, above which they are slanted."""
 
 
 def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target: Path, title: str) -> int:
@@ -34,9 +58,9 @@ def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target:
         num_models=len({run.scores.model for _, run in current}),
         notes=notes,
         rows=_to_script([_to_rows(dataset) for dataset in datasets]),
-        draw_intervals=_as_markup(draw_intervals),
-        draw_series=_as_markup(draw_series),
-        draw_calibration=_as_markup(draw_calibration),
+        draw_intervals=_as_markup(_draw_intervals),
+        draw_series=_as_markup(_draw_series),
+        draw_calibration=_as_markup(_draw_calibration),
     )
 
 
@@ -104,3 +128,117 @@ def _to_script(value: Any) -> Markup:
 
 def _number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> str:
+    """Draw means with their 95 % intervals, one line each, the first at the top. Returns an `<svg>` element."""
+    rows = [(run.scores.model, run.interval) for run in runs]
+    bounds = _find_bounds([interval for _, interval in rows])
+    with _style():
+        figure, axes = _start(len(rows) * 0.34 + 0.7)
+        for place, (_, interval) in enumerate(rows):
+            axes.plot(_cut(interval, bounds), [place, place], color=_ACCENT, linewidth=2)
+            axes.plot([interval.mean], [place], "o", color=_ACCENT, markersize=5)
+        axes.set_yticks(range(len(rows)), [_shorten(name) for name, _ in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(*bounds)
+        axes.set_xlabel(metric)
+    return _finish(figure, f"{title}: {_say(rows)}")
+
+
+def _draw_calibration(bins: Sequence[Bin], title: str) -> str:
+    """Draw how often answers of a probability are right, against the diagonal. Returns an `<svg>` element."""
+    there = [one for one in bins if one.count]
+    with _style():
+        figure, axes = _start(3.0, width=3.2)
+        axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=1)
+        axes.plot(
+            [one.probability / one.count for one in there],
+            [one.score / one.count for one in there],
+            "o-", color=_ACCENT, markersize=4,
+        )  # fmt: skip
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("probability of the answer")
+        axes.set_ylabel("share that is right")
+    return _finish(figure, title)
+
+
+def _draw_series(series: Series) -> str:
+    """Draw the scores of one model's runs in order, with their 95 % intervals. Returns an `<svg>` element."""
+    points = [(point.run.run.suite, point.interval) for point in series.points]
+    bounds = _find_bounds([interval for _, interval in points])
+    with _style():
+        figure, axes = _start(2.6)
+        places = range(len(points))
+        axes.plot(places, [interval.mean for _, interval in points], "o-", color=_ACCENT, markersize=5, linewidth=1)
+        for place, (_, interval) in enumerate(points):
+            axes.plot([place, place], _cut(interval, bounds), color=_ACCENT, linewidth=2)
+        axes.axhline(points[0][1].mean, color=_FAINT, linewidth=1)
+        axes.set_xticks(places, [_shorten(name) for name, _ in points])
+        axes.tick_params(axis="x", rotation=30 if len(points) > _UPRIGHT else 0)
+        axes.set_ylabel(series.metric)
+    return _finish(figure, f"{series.model} on {series.title} over time: {_say(points)}")
+
+
+def _style() -> AbstractContextManager[None]:
+    """Return the settings that all parts of a figure are made with. Text stays text, also "$", TeX to matplotlib."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({"font.size": 9, "axes.edgecolor": _FAINT, "text.color": _INK, "axes.labelcolor": _INK,
+                           "xtick.color": _INK, "ytick.color": _INK, "axes.spines.top": False,
+                           "axes.spines.right": False, "text.parse_math": False})  # fmt: skip
+
+
+def _start(height: float, width: float = 6.4) -> tuple[Figure, Axes]:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(figure)
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    return figure, axes
+
+
+def _finish(figure: Figure, label: str) -> str:
+    """Return the figure as an element whose ids no other has, and which says in words what it shows."""
+    import matplotlib as mpl
+    from markupsafe import escape
+
+    written = io.StringIO()
+    # Text stays text, and the same rows give the same bytes. Which glyphs matplotlib's font lacks is no matter.
+    with _style(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": label}), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    svg = written.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for stand_in, colour in _COLOURS.items():
+        svg = svg.replace(stand_in, colour)
+    prefix = f"c{zlib.crc32(label.encode('utf-8', 'replace')):x}-"
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\1{prefix}", svg)
+    svg = re.sub(r"\bfont: ?([^;\"]*?)'[^']*'[^;\"]*", r"font: \1sans-serif", svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" class="chart" ', 1)
+
+
+def _say(rows: Sequence[tuple[str, Interval]]) -> str:
+    return "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
+
+
+def _cut(interval: Interval, bounds: tuple[float, float]) -> list[float]:
+    return [max(interval.low, bounds[0]), min(interval.high, bounds[1])]
+
+
+def _find_bounds(intervals: Sequence[Interval]) -> tuple[float, float]:
+    """Return the ends of the axis: 0 and 1 for shares, else what the intervals that are known take."""
+    if all(0 <= one.mean <= 1 for one in intervals):
+        return 0.0, 1.0
+    ends = [end for one in intervals for end in (one.mean, one.low, one.high) if abs(end) < _FAR]
+    return min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1.0
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _SHOWN_NAME else f"{name[: _SHOWN_NAME - 1]}…"
