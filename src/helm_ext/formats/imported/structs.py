@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -12,7 +12,8 @@ import orjson
 
 from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, Problems, format_path
-from helm_ext.files.content import Line
+from helm_ext.formats.format import look
+from helm_ext.formats.imported.json_pieces import JsonPieces
 from helm_ext.formats.request_states.checking import conform
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -42,26 +43,24 @@ class StructLines:
         problems: Problems,
         *,
         is_lenient: bool = False,
-        cut: Callable[[Iterable[Line]], Iterable[Line]] = iter,
         complete: Callable[[Any], Any] = lambda value: value,
     ) -> None:
         """`kind`: what each line must have; `what`: what it is then. What is wrong with lines goes to `problems`.
 
-        `is_lenient`: NaN and Infinity are read, and blank lines are refused. `cut`: makes lines of those of an older
-        version of the file, and `complete` values.
+        `is_lenient`: NaN and Infinity are read, blank lines are refused, and the file may be one list of such objects.
+        `complete`: makes values of those of an older version.
         """
         self._path, self._kind, self._what, self._problems = path, kind, what, problems
-        self._is_lenient, self._cut, self._complete = is_lenient, cut, complete
+        self._is_lenient, self._complete = is_lenient, complete
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (line number, value) for each line that has the right shape. Raises DatasetError."""
-        with files.LineSource(self._path) as source:
+        lenient = self._is_lenient
+        is_list = lenient and look(self._path).start.lstrip().startswith(b"[")
+        with JsonPieces(self._path) if is_list else files.LineSource(self._path) as source:
+            lines = source.items() if isinstance(source, JsonPieces) else source
             for number, given in files.iter_json_lines(
-                self._cut(source),
-                str(self._path),
-                self._problems,
-                blank="error" if self._is_lenient else "skip",
-                allow_nan=self._is_lenient,
+                lines, str(self._path), self._problems, blank="error" if lenient else "skip", allow_nan=lenient
             ):
                 value = self._complete(given)
                 if report_flaws(value, self._kind, self._what, self._problems, number):

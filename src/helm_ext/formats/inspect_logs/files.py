@@ -8,8 +8,6 @@ compressed by Zstandard, ZIP method 93, which Python's zipfile knows from 3.14 o
 
 from __future__ import annotations
 
-import codecs
-import json
 import re
 import struct
 import zipfile
@@ -33,8 +31,9 @@ from helm_ext.errors import (
 )
 from helm_ext.files import parse_json
 from helm_ext.files.archive import ZSTANDARD, Limits, open_archive
-from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, format_size
-from helm_ext.files.opening import ZIP_MAGIC, Hashing, Reader, open_raw
+from helm_ext.files.limits import MAX_DOCUMENT_BYTES, format_size
+from helm_ext.files.opening import ZIP_MAGIC, Hashing, open_raw
+from helm_ext.formats.imported.json_pieces import JsonPieces
 from helm_ext.formats.imported.structs import to_struct, without_nan
 from helm_ext.formats.inspect_logs.header import HEADER_KEYS, Header, to_header
 from helm_ext.formats.inspect_logs.samples import Event, EventsData, Extras, Logged, Message, Sample, parse
@@ -231,7 +230,7 @@ class JsonLog:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         values: dict[str, Any] = {}
-        with Document(path, "samples") as document:
+        with JsonPieces(path, "samples") as document:
             for key, data, line in document:
                 if key == "samples" and {"status", "eval"} <= values.keys():
                     break  # inspect_ai writes the samples behind all else
@@ -241,7 +240,7 @@ class JsonLog:
                 if key in HEADER_KEYS:
                     values[key] = parse_json(data, self.path, line, allow_nan=True)
         self.header = to_header(values, self.path)
-        self._document = Document(path, "samples")
+        self._document = JsonPieces(path, "samples")
 
     def samples(self) -> Iterator[Logged]:
         """Yield the samples. Raises DatasetError."""
@@ -252,136 +251,10 @@ class JsonLog:
 
     def digest(self) -> str:
         """Return the SHA-256 of the file's bytes."""
-        return self._document.digest()
+        return self._document.digest
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._document.__exit__()
-
-
-_SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
-
-
-class Document:
-    """A JSON file whose document is an object, read once, from its beginning to its end. A context manager.
-
-    Logs may have gigabytes, so no more than one value is held in memory. Iterates over the top-level values in their
-    order: key, bytes, line; of the list `listed` over its elements. Raises DatasetError for a file that cannot be
-    read, and for what is no such document.
-    """
-
-    def __init__(self, path: str | Path, listed: str) -> None:
-        self.path = str(path)
-        self._listed = listed
-        self._reader = Reader(path)
-        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
-        """Bytes that are no UTF-8 become surrogates, and bytes again in `_encode`: whoever parses them refuses them."""
-        self._text = ""
-        """What was read and not handed out."""
-        self._at, self._line, self._counted = 0, 1, 0
-        """Where in the text the next value begins; the line at `_counted`."""
-
-    def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
-        self._expect("{", "a log is a JSON object")
-        if self._peek() == "}":
-            self._at += 1
-        else:
-            yield from self._members()
-        if self._peek():
-            raise self._error("there is more after the end of the JSON value")
-
-    def _members(self) -> Iterator[tuple[str, bytes, int]]:
-        while True:
-            if self._peek() != '"':
-                raise self._error("a key in double quotes is expected here")
-            data, line = self._cut()
-            key = str(parse_json(data, self.path, line))
-            self._expect(":", "a colon is expected here")
-            if key == self._listed and self._peek() == "[":
-                self._at += 1
-                while self._peek() != "]":
-                    yield key, *self._cut()
-                    if self._expect(",]", "a comma is expected here") == "]":
-                        self._at -= 1
-                        break
-                self._at += 1
-            else:
-                yield key, *self._cut()
-            if self._expect(",}", "a comma is expected here") == "}":
-                return
-
-    def _cut(self) -> tuple[bytes, int]:
-        """Return the value that begins here, and its line; go behind it."""
-        self._peek()
-        size = 1 << 20
-        while True:
-            try:
-                end = _DECODER.raw_decode(self._text, self._at)[1]
-            except (ValueError, RecursionError):
-                end = len(self._text)
-            if end < len(self._text):
-                break
-            if len(self._text) - self._at > MAX_LINE_BYTES:
-                message = f"this value has more than {format_size(MAX_LINE_BYTES)}, the limit"
-                raise self._error(message, code="too-large")
-            if not self._fill(size):  # it is the last value, which should be followed by a bracket
-                parse_json(self._encode(len(self._text)), self.path, self._find_line(), allow_nan=True)
-                raise self._error("the text ends too early")
-            size *= 2
-        found = self._encode(end), self._find_line()
-        self._at = end
-        return found
-
-    def _encode(self, end: int) -> bytes:
-        return self._text[self._at : end].encode("utf-8", "surrogateescape")
-
-    def _fill(self, size: int) -> bool:
-        """Read `size` further bytes or more, if there are any; forget what was handed out."""
-        self._find_line()
-        chunks, read = [self._text[self._at :]], 0
-        while read < size and (chunk := self._reader.read_chunk()):
-            chunks.append(self._decode(chunk))
-            read += len(chunk)
-        chunks.append(self._decode(b"", not read))
-        self._text = "".join(chunks)
-        self._at = self._counted = 0
-        return bool(read or chunks[-1])
-
-    def _peek(self) -> str:
-        """Go to the next character that is no white space, and return it; "" at the end."""
-        while True:
-            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr] # it matches nothing too
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._fill(1 << 20):
-                return ""
-
-    def _expect(self, characters: str, message: str) -> str:
-        """Go behind the next character and return it. Raises DatasetSyntaxError unless it is one of these."""
-        found = self._peek()
-        if not found or found not in characters:
-            raise self._error(message if found else "the text ends too early")
-        self._at += 1
-        return found
-
-    def _find_line(self) -> int:
-        self._line += self._text.count("\n", self._counted, self._at)
-        self._counted = self._at
-        return self._line
-
-    def _error(self, message: str, code: str = "not-json") -> DatasetError:
-        shown = message if code != "not-json" else f"not JSON: {message}"
-        return DatasetSyntaxError.at(self.path, shown, line=self._find_line(), code=code)
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the bytes on disk."""
-        return self._reader.finish()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._reader.close()

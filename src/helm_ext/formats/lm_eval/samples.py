@@ -12,12 +12,11 @@ lm_eval/api/task.py, construct_requests. All that came back is written as texts,
 
 from __future__ import annotations
 
-import itertools
 import math
 import os.path
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,7 +24,6 @@ import msgspec
 
 from helm_ext import files
 from helm_ext.errors import DatasetError, Problems, show
-from helm_ext.files.content import Line
 from helm_ext.formats.imported.row import Message
 from helm_ext.formats.imported.structs import RowError, StructLines
 
@@ -61,36 +59,7 @@ _ADDED = frozenset({"filter", "metrics", "doc_hash", "prompt_hash", "target_hash
 def open_samples(path: Path, filters: Sequence[str], problems: Problems) -> StructLines:
     """Return the samples of a file. `filters`: the task's, for lines that do not name theirs; empty: not known."""
     complete = _Older(filters).complete
-    return StructLines(path, _Line, "sample of lm-eval", problems, is_lenient=True, cut=_cut, complete=complete)
-
-
-def _cut(lines: Iterable[Line]) -> Iterable[Line]:
-    """Return the lines; those of an indented JSON list, as versions before 0.4.3 write it, an element at a time."""
-    lines = iter(lines)
-    first = next(lines, None)
-    if first is None or (first[1] or b"").strip() != b"[":
-        return itertools.chain([first] if first is not None else [], lines)
-    return _cut_elements(lines)
-
-
-def _cut_elements(lines: Iterable[Line]) -> Iterator[Line]:
-    """Yield the elements of a list that `json.dumps(indent=2)` wrote, each with the number of its first line.
-
-    A line break inside a text is escaped, so a bracket that stands two spaces from the left ends an element.
-    """
-    start, element = 0, bytearray()
-    for number, line in lines:
-        text = (line or b"").rstrip()
-        if not element:
-            if text == b"]":
-                continue
-            start = number
-        element += text + b"\n"
-        if text in (b"  }", b"  },"):
-            yield start, bytes(element).rstrip().removesuffix(b",")
-            element.clear()
-    if element:
-        yield start, bytes(element)
+    return StructLines(path, _Line, "sample of lm-eval", problems, is_lenient=True, complete=complete)
 
 
 class _Older:

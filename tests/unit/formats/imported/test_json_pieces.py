@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.inspect_logs.files import Document
+from helm_ext.formats.imported.json_pieces import JsonPieces
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "indented": {"indent": 2},
@@ -25,14 +25,14 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 
 def read(path: Path) -> tuple[dict[str, Any], list[Any], list[int]]:
     values, elements, lines = {}, [], []
-    with Document(path, "samples") as document:
+    with JsonPieces(path, "samples") as document:
         for key, data, line in document:
             if key == "samples":
                 elements.append(json.loads(data))
                 lines.append(line)
             else:
                 values[key] = json.loads(data)
-        assert document.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert document.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     return values, elements, lines
 
 

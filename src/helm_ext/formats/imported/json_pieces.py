@@ -1,0 +1,156 @@
+"""A JSON document that is larger than one wants in memory, in pieces: its top-level values, and those of one list."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from typing_extensions import Self
+
+from helm_ext.errors import DatasetError, DatasetSyntaxError
+from helm_ext.files import parse_json
+from helm_ext.files.limits import MAX_LINE_BYTES, format_size
+from helm_ext.files.opening import Reader
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+class JsonPieces:
+    """A JSON file read once, from its beginning to its end, a value at a time. A context manager.
+
+    Logs may have gigabytes, so no more than one value is held in memory. Iterates over the top-level values of an
+    object in their order: key, bytes, line; of its list `listed` over the elements. Raises DatasetError for a file that
+    cannot be read, and for what is no such document.
+    """
+
+    def __init__(self, path: str | Path, listed: str = "") -> None:
+        self.path = str(path)
+        self._listed = listed
+        self._reader = Reader(path)
+        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+        """Bytes that are no UTF-8 become surrogates, and bytes again in `_encode`: whoever parses them refuses them."""
+        self._text = ""
+        """What was read and not handed out."""
+        self._at, self._line, self._counted = 0, 1, 0
+        """Where in the text the next value begins; the line at `_counted`."""
+
+    def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
+        self._expect("{", "a log is a JSON object")
+        if self._peek() == "}":
+            self._at += 1
+        else:
+            yield from self._members()
+        self._end()
+
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the elements of a document that is a list: line, bytes."""
+        self._expect("[", "a list is expected here")
+        for _, data, line in self._elements(""):
+            yield line, data
+        self._end()
+
+    def _end(self) -> None:
+        if self._peek():
+            raise self._error("there is more after the end of the JSON value")
+
+    def _members(self) -> Iterator[tuple[str, bytes, int]]:
+        while True:
+            if self._peek() != '"':
+                raise self._error("a key in double quotes is expected here")
+            data, line = self._cut()
+            key = str(parse_json(data, self.path, line))
+            self._expect(":", "a colon is expected here")
+            if key == self._listed and self._peek() == "[":
+                self._at += 1
+                yield from self._elements(key)
+            else:
+                yield key, *self._cut()
+            if self._expect(",}", "a comma is expected here") == "}":
+                return
+
+    def _elements(self, key: str) -> Iterator[tuple[str, bytes, int]]:
+        if self._peek() == "]":
+            self._at += 1
+            return
+        while True:
+            yield key, *self._cut()
+            if self._expect(",]", "a comma is expected here") == "]":
+                return
+
+    def _cut(self) -> tuple[bytes, int]:
+        """Return the value that begins here, and its line; go behind it."""
+        self._peek()
+        size = 1 << 20
+        while True:
+            try:
+                end = _DECODER.raw_decode(self._text, self._at)[1]
+            except (ValueError, RecursionError):
+                end = len(self._text)
+            if end < len(self._text):
+                break
+            if len(self._text) - self._at > MAX_LINE_BYTES:
+                message = f"this value has more than {format_size(MAX_LINE_BYTES)}, the limit"
+                raise self._error(message, code="too-large")
+            if not self._fill(size):  # it is the last value, which should be followed by a bracket
+                parse_json(self._encode(len(self._text)), self.path, self._find_line(), allow_nan=True)
+                raise self._error("the text ends too early")
+            size *= 2
+        found = self._encode(end), self._find_line()
+        self._at = end
+        return found
+
+    def _encode(self, end: int) -> bytes:
+        return self._text[self._at : end].encode("utf-8", "surrogateescape")
+
+    def _fill(self, size: int) -> bool:
+        """Read `size` further bytes or more, if there are any; forget what was handed out."""
+        self._find_line()
+        chunks, read = [self._text[self._at :]], 0
+        while read < size and (chunk := self._reader.read_chunk()):
+            chunks.append(self._decode(chunk))
+            read += len(chunk)
+        chunks.append(self._decode(b"", not read))
+        self._text = "".join(chunks)
+        self._at = self._counted = 0
+        return bool(read or chunks[-1])
+
+    def _peek(self) -> str:
+        """Go to the next character that is no white space, and return it; "" at the end."""
+        while True:
+            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr] # it matches nothing too
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._fill(1 << 20):
+                return ""
+
+    def _expect(self, characters: str, message: str) -> str:
+        """Go behind the next character and return it. Raises DatasetSyntaxError unless it is one of these."""
+        found = self._peek()
+        if not found or found not in characters:
+            raise self._error(message if found else "the text ends too early")
+        self._at += 1
+        return found
+
+    def _find_line(self) -> int:
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def _error(self, message: str, code: str = "not-json") -> DatasetError:
+        shown = message if code != "not-json" else f"not JSON: {message}"
+        return DatasetSyntaxError.at(self.path, shown, line=self._find_line(), code=code)
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of the bytes on disk."""
+        return self._reader.finish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
