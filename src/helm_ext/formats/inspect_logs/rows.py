@@ -264,7 +264,8 @@ class RowMaker:
     def _to_row(self, group: _Group) -> Row:
         epochs = sorted(group.epochs, key=lambda epoch: epoch.number)
         answered = [epoch for epoch in epochs if epoch.answer is not None]
-        answers = [epoch.answer for epoch in answered if epoch.answer is not None]
+        seen = [(epoch.answer, epoch.shown) for epoch in epochs if epoch.answer is not None]
+        answers = [answer for answer, _ in seen]
         scores = self.scores.of_row([epoch.scores for epoch in epochs])
         self.counts["source_unscored"] += None in scores.values()
         self.counts["no_answer"] = self.scores.no_answer
@@ -291,37 +292,32 @@ class RowMaker:
             elif self.takes_all and len(row.gold) > 1:
                 row.unscored = "any of several texts is right, where elsewhere all options together are"
         else:
-            self._add_options(row, group, answered)
+            self._add_options(row, group, seen)
         return row
 
-    def _add_options(self, row: Row, group: _Group, answered: Sequence[_Epoch]) -> None:
+    def _add_options(self, row: Row, group: _Group, answered: Sequence[tuple[Answer, Shown | None]]) -> None:
         """Add the options of a row and what is right; put answers and options into one order."""
         texts = group.choices or []
         order: Sequence[int] = range(len(texts))
         if group.is_shuffled and answered:
-            orders = {epoch.shown.order if epoch.shown else None for epoch in answered}
-            if None in orders:
+            known = [(answer, shown) for answer, shown in answered if shown is not None]
+            orders = {shown.order for _, shown in known}
+            if len(known) < len(answered):
                 row.unscored = "the log does not tell in which order the options were shown"
             elif len(orders) == 1:
-                order = orders.pop() or order
-                row.answers = [_with_text(epoch, epoch.shown.text) for epoch in answered if epoch.shown]
+                order = orders.pop()
+                for answer, shown in known:
+                    answer.text = shown.text
             else:
-                row.answers = [
-                    _with_text(
-                        epoch,
-                        epoch.shown.in_order_of_dataset(
-                            texts, takes_all=self.takes_all, is_cut_off=epoch.answer.finish_reason == "length"
-                        ),
-                    )
-                    for epoch in answered
-                    if epoch.shown and epoch.answer is not None
-                ]
+                for answer, shown in known:
+                    is_cut_off = answer.finish_reason == "length"
+                    answer.text = shown.in_order_of_dataset(texts, takes_all=self.takes_all, is_cut_off=is_cut_off)
         names = list(map(multiple_choice.label, range(len(texts))))
         row.options = dict(zip(names, [texts[original] for original in order], strict=True))
         right = group.right
         if right is None:
-            shown = group.target[0] if len(group.target) == 1 else group.target
-            said = f"the target {show(shown)} names none of the options" if self.needs_gold else ""
+            target = group.target[0] if len(group.target) == 1 else group.target
+            said = f"the target {show(target)} names none of the options" if self.needs_gold else ""
             row.unscored = row.unscored or said
             return
         row.gold = [name for name, original in zip(names, order, strict=True) if original in right]
@@ -362,12 +358,6 @@ def _sum_logprobs(choice: Choice) -> float | None:
         return None
     total = math.fsum(token.logprob for token in choice.logprobs.content)
     return total if math.isfinite(total) else None
-
-
-def _with_text(epoch: _Epoch, text: str) -> Answer:
-    assert epoch.answer is not None
-    epoch.answer.text = text
-    return epoch.answer
 
 
 def _error(logged: Logged, message: str, code: str) -> DatasetError:
