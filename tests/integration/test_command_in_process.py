@@ -4,13 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from helm_ext.cli import app, main
+from commands import run
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
+BABI = "adapter_specs/babi_style.json"
 
 
 @pytest.fixture
@@ -21,108 +20,59 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.stdout
+def pack():
+    run("hub", "pack", "--name", "front-desk", "--test", "examples/innodata/test.jsonl")
+    return "front-desk.zip"
 
 
 def test_version():
-    assert run("--version").startswith("helm-ext ")
+    assert run("--version").stdout.startswith("helm-ext ")
 
 
-def test_preview_shows_the_options_the_labels_and_the_expected_answer(folder):
-    shown = run("preview", "adapter_specs/labels_stems.json", "-n", "1")
-    assert "method: multiple_choice_joint" in shown
-    assert "\n甲" in shown
-    assert "expected: " in shown
-    assert "demonstrations: 5" in shown
-
-
-def test_preview_of_a_ppl_task_shows_the_strings_that_are_scored(folder):
-    shown = run("preview", "examples/ultraeval/datasets/workshop", "-n", "1", "--arg", "method=ppl")
-    assert ", option 0 (original))" in shown
-    assert ", option 1 (original))" in shown
-
-
-def test_preview_of_a_chat_shows_its_messages(folder):
-    bundle = pack(folder)
-    shown = run("preview", bundle, "-n", "1")
-    assert "[system] " in shown
-    assert "[user] " in shown
+def test_preview_shows_what_is_sent(folder):
+    """Options, labels and the expected answer; of PPL the strings that are scored; of a chat its messages."""
+    for arguments, lines in (
+        (["adapter_specs/labels_stems.json"], ["method: multiple_choice_joint", "\n甲", "expected: ", "demonstrations: 5"]),
+        (["examples/ultraeval/datasets/workshop", "--arg", "method=ppl"],
+         [", option 0 (original))", ", option 1 (original))"]),
+        ([pack()], ["[system] ", "[user] "]),
+        ([BABI, "--arg", "temperature=0.1"], ["temperature=0.1,"]),
+        (["short_answer_qa"], ["adapter_spec:dataset=short_answer_qa,"]),
+    ):  # fmt: skip
+        shown = run("preview", *arguments, "-n", "1").stdout
+        assert [line for line in lines if line not in shown] == []
 
 
 def test_score_of_replies_breaks_the_main_metric_down(folder):
-    shown = run("score", pack(folder), "--model", "org/one", "--arg", "replies=examples/innodata/replies.jsonl")
+    shown = run("score", pack(), "--model", "org/one", "--arg", "replies=examples/innodata/replies.jsonl").stdout
     assert "expected_contains (main)" in shown
     assert "expected_contains@severity=high" in shown
 
 
 def test_a_dataset_by_its_name(folder):
-    assert "adapter_spec:dataset=short_answer_qa," in run("preview", "short_answer_qa", "-n", "1")
-    assert "runs/score/adapter_spec:dataset=short_answer_qa," in run("score", "short_answer_qa", "--model", "m")
+    assert "runs/score/adapter_spec:dataset=short_answer_qa," in run("score", "short_answer_qa", "--model", "m").stdout
     run("convert", "short_answer_qa", "copy.jsonl", "--lossy")
     assert (folder / "copy.jsonl").is_file()
 
 
 def test_score_all_shows_every_stat(folder):
-    shown = run("score", "adapter_specs/babi_style.json", "--model", "m", "--all")
-    assert "num_references" in shown
-
-
-def test_an_unknown_model_is_a_message(folder, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["helm-ext", "preview", "adapter_specs/babi_style.json", "--model", "no/such"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert "error: no/such: " in capsys.readouterr().err
+    assert "num_references" in run("score", BABI, "--model", "m", "--all").stdout
 
 
 @pytest.mark.parametrize(
-    ("command", "argument", "message"),
+    ("arguments", "code", "message"),
     [
-        ("preview", "instructions=Hello", "error: helm-ext/preview instructions=Hello: Unknown value\n"),
-        ("preview", "stop=x", "error: helm-ext/preview stop=x: Unknown value: x\n"),
-        ("preview", "temperature=abc", "error: temperature=abc: expected a number\n"),
-        ("preview", "model=foo", "error: --arg model=foo: the model is no such argument\n  hint: --model NAME\n"),
-        ("preview", "path=b.json", "error: --arg path=b.json: the dataset is named already, "),
-        ("score", "model=foo", "error: --arg model=foo: the model is no such argument\n  hint: --model NAME\n"),
-        ("score", "model_deployment=foo", "error: --arg model_deployment=foo: recorded completions are scored\n"),
+        (["preview", BABI, "--model", "no/such"], 2, "error: no/such: "),
+        (["preview", BABI, "--arg", "instructions=Hello"], 2, "helm-ext/preview instructions=Hello: Unknown value\n"),
+        (["preview", BABI, "--arg", "stop=x"], 2, "error: helm-ext/preview stop=x: Unknown value: x\n"),
+        (["preview", BABI, "--arg", "temperature=abc"], 2, "error: temperature=abc: expected a number\n"),
+        (["preview", BABI, "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n  hint: --model"),
+        (["preview", BABI, "--arg", "path=b.json"], 2, "error: --arg path=b.json: the dataset is named already, "),
+        (["score", BABI, "--model", "m", "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n"),
+        (["score", BABI, "--model", "m", "--arg", "model_deployment=foo"], 2, "recorded completions are scored\n"),
+        (["score", BABI, "--model", "m", "-o", BABI], 1, f"--output-path {BABI}: cannot be made"),
+        (["preview", "babi_style.json"], 2, f"no such file\n  hint: dataset=babi_style reads {BABI}"),
     ],
 )
-def test_arguments_that_are_helms_own(folder, monkeypatch, capsys, command, argument, message):
-    model = ["--model", "m"] if command == "score" else []
-    file = "adapter_specs/babi_style.json"
-    monkeypatch.setattr("sys.argv", ["helm-ext", command, file, *model, "--arg", argument])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_temperature_is_a_number_as_in_helm_run(folder):
-    shown = run("preview", "adapter_specs/babi_style.json", "-n", "1", "--arg", "temperature=0.1")
-    assert "temperature=0.1," in shown
-
-
-def test_a_file_name_where_a_dataset_has_it(folder, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["helm-ext", "preview", "babi_style.json"])
-    with pytest.raises(SystemExit):
-        main()
-    expected = "error: babi_style.json: no such file\n  hint: dataset=babi_style reads adapter_specs/babi_style.json"
-    assert expected in capsys.readouterr().err
-
-
-def test_an_output_folder_that_is_a_file_is_a_message(folder, monkeypatch, capsys):
-    (folder / "taken").write_text("")
-    command = ["helm-ext", "score", "adapter_specs/babi_style.json", "--model", "m", "-o", "taken"]
-    monkeypatch.setattr("sys.argv", command)
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 1
-    assert "--output-path taken: cannot be made" in capsys.readouterr().err
-
-
-def pack(folder):
-    run("hub", "pack", "--name", "front-desk", "--test", "examples/innodata/test.jsonl", "--out", str(folder))
-    return "front-desk.zip"
+def test_what_cannot_be_is_a_message(folder, arguments, code, message):
+    assert message in run(*arguments, code=code).stderr

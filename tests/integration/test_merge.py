@@ -7,16 +7,13 @@ import math
 import random
 import shutil
 from pathlib import Path
-from typing import NamedTuple
 
+import commands
 import pytest
 import recorded_runs
 from processes import command, load, run_folders, without_times
 from recorded_runs import WORDS
-from typer.testing import CliRunner
 
-from helm_ext.cli import app
-from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.planning import CAPPED_ROWS
 
 OURS = ("--runner-class-name", "helm_ext.running.StreamingRunner")
@@ -154,22 +151,8 @@ def find(folder, name, suite="shards"):
 
 
 def helm_ext(folder, *arguments, check=True):
-    """Run the command in this process."""
     assert Path.cwd() == folder
-    done = CliRunner().invoke(app, [*map(str, arguments)])
-    if isinstance(done.exception, HelmExtError):
-        message, status = f"error: {done.exception}", 2 if isinstance(done.exception, RunEntryError) else 1
-    else:
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        message, status = done.stderr, done.exit_code
-    assert not check or done.exit_code == 0, message
-    return Done(status, done.stdout, message)
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
+    return commands.run(*arguments, code=0 if check else None)
 
 
 def merge(folder, runs, *options, into="merged", check=True):
@@ -296,7 +279,7 @@ def test_a_shard_that_is_not_its_stats_is_refused(folder):
     runs = copy_of(folder, find(folder, "groups"), "changed")
     change(runs[1] / "per_instance_stats.json", '"sum": 1.0', '"sum": 0.5')
     done = merge(folder, runs, into="bad", check=False)
-    assert done.returncode == 1
+    assert done.code == 1
     assert runs[1].name in done.stderr
     assert "is not what its rows add up to" in done.stderr
     (left,) = (folder / "benchmark_output" / "runs" / "bad").iterdir()
@@ -305,7 +288,7 @@ def test_a_shard_that_is_not_its_stats_is_refused(folder):
     data = (cut[0] / "scenario_state.json").read_bytes()
     (cut[0] / "scenario_state.json").write_bytes(data[: len(data) // 2])
     done = merge(folder, cut, into="bad", check=False)
-    assert done.returncode == 1
+    assert done.code == 1
     assert "Traceback" not in done.stderr
     assert "scenario_state.json" in done.stderr
 
@@ -316,7 +299,7 @@ def test_rows_in_two_shards_are_refused(folder):
         write_lines(folder / f"overlap-{number}.jsonl", [lines[0], *lines[1 + first : 1 + last]])
     helm_run(folder, "overlap", *(f"adapter_spec:path=overlap-{n}.jsonl,missing=skip,model=recorded/m" for n in (1, 2)))
     done = merge(folder, find(folder, "overlap", "overlap"), into="bad2", check=False)
-    assert done.returncode == 1
+    assert done.code == 1
     assert "'r40'" in done.stderr
     assert "overlap-1" in done.stderr
     assert "overlap-2" in done.stderr
@@ -360,7 +343,7 @@ def test_runs_that_are_no_shards_are_refused(folder):
         cases.append(([runs[0], other], expected))
     for these, expected in cases:
         done = merge(folder, these, into="refused", check=False)
-        assert done.returncode in (1, 2), expected
+        assert done.code in (1, 2), expected
         assert expected in done.stderr
         assert "Traceback" not in done.stderr
     assert not (folder / "benchmark_output" / "runs" / "refused").exists()
@@ -377,15 +360,15 @@ def test_tables_are_refused_for_what_they_are(folder):
              for run in runs for state in load(run / "scenario_state.json")["request_states"]]  # fmt: skip
     assert right == [["red"], ["blue"], ["green"], ["black"]] * 2  # each shard counts from another number
     done = merge(folder, runs, into="refused", check=False)
-    assert done.returncode == 2
+    assert done.code == 2
     assert "what its columns, golds and reported scores mean is told by all of its rows" in done.stderr
 
 
 def test_options_that_make_no_sense(folder):
     for name in ("x" * 256, "\u00e4" * 128, ".hidden", "a/b", "..", "a?b", "50%", "", "groups", "a\n", "\udc80"):
         done = merge(folder, find(folder, "groups"), "--name", name, into="refused", check=False)
-        assert (done.returncode, "Traceback" in done.stderr) == (2, False), name
-    assert merge(folder, find(folder, "groups"), into="../up", check=False).returncode == 2
+        assert (done.code, "Traceback" in done.stderr) == (2, False), name
+    assert merge(folder, find(folder, "groups"), into="../up", check=False).code == 2
 
 
 def test_one_row_without_log_probabilities_takes_them_from_all(folder):
@@ -424,5 +407,5 @@ def test_a_shard_that_did_not_run_is_missed_in_a_folder(folder):
     for path in runs[1].iterdir():
         path.unlink()
     done = merge(folder, [runs[0].parent], into="refused", check=False)
-    assert done.returncode == 2
+    assert done.code == 2
     assert f"{runs[1]}: the run is not finished" in done.stderr

@@ -9,10 +9,7 @@ import subprocess
 import axe
 import pytest
 from browser import CHROMIUM
-from typer.testing import CliRunner
-
-from helm_ext.cli import app
-from helm_ext.errors import RunEntryError
+from commands import run
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 
@@ -42,16 +39,11 @@ def write(path, wrong):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    runner = CliRunner()
     for model, wrong in (("org/<b>one<b>", 10), ("two", 20)):
         write(folder / "rows.json", wrong)
         arguments = ["score", folder / "rows.json", "--model", model, "-o", folder / "out", "--arg", "by=level"]
-        assert runner.invoke(app, [*map(str, arguments)], catch_exceptions=False).exit_code == 0
-    done = runner.invoke(
-        app, ["report", str(folder / "out"), "-o", str(folder / "report.html")], catch_exceptions=False
-    )
-    assert done.exit_code == 0
-    assert "2 runs of 1 dataset" in done.stdout
+        run(*arguments)
+    assert "2 runs of 1 dataset" in run("report", folder / "out", "-o", folder / "report.html").stdout
     return folder / "report.html"
 
 
@@ -85,14 +77,13 @@ def test_texts_of_others_are_never_markup(page):
 
 def test_the_same_runs_make_the_same_page(page, tmp_path):
     again = tmp_path / "again.html"
-    CliRunner().invoke(app, ["report", str(page.parent / "out"), "-o", str(again)], catch_exceptions=False)
+    run("report", page.parent / "out", "-o", again)
     assert again.read_text() == page.read_text()
 
 
 def test_a_sample_says_that_it_is_one(page, tmp_path):
     few = tmp_path / "few.html"
-    arguments = ["report", str(page.parent / "out"), "-o", str(few), "--rows", "5"]
-    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    run("report", page.parent / "out", "-o", few, "--rows", "5")
     data = json.loads(re.search(r'id="data">(.*?)</script>', few.read_text(), re.DOTALL)[1])
     assert len(data[0]["rows"]) == 5
     assert all(answer is not None for row in data[0]["rows"] for answer in row["answers"])
@@ -100,8 +91,7 @@ def test_a_sample_says_that_it_is_one(page, tmp_path):
 
 
 def test_a_folder_is_no_file(page, tmp_path):
-    with pytest.raises(RunEntryError, match="is a folder"):
-        CliRunner().invoke(app, ["report", str(page.parent / "out"), "-o", str(tmp_path)], catch_exceptions=False)
+    assert "is a folder" in run("report", page.parent / "out", "-o", tmp_path, code=2).stderr
 
 
 @pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/cli/report")
@@ -122,12 +112,9 @@ def test_each_main_metric_has_a_table_of_its_own(tmp_path):
     """Also of one dataset: a column holds one metric. Models' names may be TeX, which is text here."""
     write(tmp_path / "rows.json", 10)
     for model, metric in (("org/$x_$", "exact_match"), ("two", "prefix_exact_match")):
-        arguments = ["score", tmp_path / "rows.json", "--model", model, "-o", tmp_path / "out"]
-        arguments += ["--arg", f"main_metric={metric}"]
-        assert CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False).exit_code == 0
-    done = CliRunner().invoke(
-        app, ["report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")], catch_exceptions=False
-    )
+        output = ("-o", tmp_path / "out", "--arg", f"main_metric={metric}")
+        run("score", tmp_path / "rows.json", "--model", model, *output)
+    done = run("report", tmp_path / "out", "-o", tmp_path / "r.html")
     assert "2 runs of 2 datasets" in done.stdout
     text = (tmp_path / "r.html").read_text()
     headings = re.findall(r'<h2 id="d\d+">(.*?)</h2>', text)
@@ -159,9 +146,8 @@ def test_options_that_are_requests_of_their_own_have_no_calibration(tmp_path):
     ]  # fmt: skip
     spec = {"method": "multiple_choice_separate_original", "max_train_instances": 0}
     (tmp_path / "rows.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
-    arguments = ["score", tmp_path / "rows.json", "--model", "m", "-o", tmp_path / "out"]
-    assert CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False).exit_code == 0
-    CliRunner().invoke(app, ["report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")], catch_exceptions=False)
+    run("score", tmp_path / "rows.json", "--model", "m", "-o", tmp_path / "out")
+    run("report", tmp_path / "out", "-o", tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert "0.500" in text
     assert "Calibration" not in text

@@ -10,15 +10,14 @@ import shutil
 import signal
 from pathlib import Path
 
+import commands
 import processes
 import pytest
 import request_states_files
 from openai_server import answer_file, serve, write_lines
 from processes import load
-from typer.testing import CliRunner
 
 from helm_ext.analysis.siblings import TIMES_FILE
-from helm_ext.cli import app, main
 
 pytestmark = pytest.mark.slow
 
@@ -50,18 +49,13 @@ def write_dataset(folder: Path, gold: str = "1", rows: int = 7) -> None:
 
 
 def run(*arguments, expect=0):
-    result = CliRunner().invoke(app, ["requests", *map(str, arguments)])
-    assert result.exit_code == expect, (result.output, result.exception)
-    return result
+    return commands.run("requests", *arguments, code=expect)
 
 
-def refused(capsys, *arguments) -> tuple[int, str]:
-    """Run the command as the entry point does; return its exit code and what it says is wrong."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["helm-ext", "requests", *map(str, arguments)])
-        with pytest.raises(SystemExit) as raised:
-            main()
-    return raised.value.code, capsys.readouterr().err
+def refused(*arguments) -> tuple[int, str]:
+    """Return the exit code, and what is said to be wrong."""
+    done = commands.run("requests", *arguments, code=None)
+    return done.code, done.stderr
 
 
 def out(*options, expect=0):
@@ -138,43 +132,43 @@ def test_runs_that_are_answered_are_made_and_the_others_are_named(folder, server
 
 
 @pytest.mark.parametrize("change", ["gold", "rows"])
-def test_answers_to_a_changed_dataset_are_refused(folder, server, capsys, change):
+def test_answers_to_a_changed_dataset_are_refused(folder, server, change):
     out()
     results = write_lines(folder / "1.jsonl", answer_file(server, folder / "requests" / "requests-1-0001.jsonl"))
     write_dataset(folder, **({"gold": "2"} if change == "gold" else {"rows": 8}))
-    code, said = refused(capsys, "in", "requests", results)
+    code, said = refused("in", "requests", results)
     assert code == 1
     assert "the requests were written for other runs: adapter_spec:path=sums.json,digest=" in said
     assert "has changed since; write the requests again" in said
     assert not list(folder.glob("benchmark_output/runs/default/adapter_spec*"))
     # And so are new requests beside the old ones.
     (folder / "requests" / "answers.jsonl").unlink()
-    code, said = refused(capsys, "out", "--only-missing")
+    code, said = refused("out", "--only-missing")
     assert code == 1
     assert "the run is not the one that requests were written for" in said
     assert len(list((folder / "requests").glob("requests-*"))) == 1
     # Requests that are written anew take no answers to the old ones.
     out("--out", "new")
-    code, said = refused(capsys, "in", "new", results)
+    code, said = refused("in", "new", results)
     assert code == 1
     assert "is no request of new/manifest.json" in said
 
 
-def test_two_different_results_for_one_request_are_refused(folder, server, capsys):
+def test_two_different_results_for_one_request_are_refused(folder, server):
     out()
     lines = answer_file(server, folder / "requests" / "requests-1-0001.jsonl")
     first = write_lines(folder / "1.jsonl", lines)
     lines[2]["response"]["body"]["choices"][0]["message"]["content"] = "something else"
     second = write_lines(folder / "2.jsonl", lines)
-    code, said = refused(capsys, "in", "requests", first, second)
+    code, said = refused("in", "requests", first, second)
     assert code == 1
     assert f"{second}:3: custom_id: another result for {lines[2]['custom_id']} stands in {first}:3" in said
     assert finished(folder) == []
     assert not (folder / "requests" / "answers.jsonl").exists()
 
 
-def test_results_of_requests_that_were_never_written(folder, capsys):
-    code, said = refused(capsys, "in", "never", "results.jsonl")
+def test_results_of_requests_that_were_never_written(folder):
+    code, said = refused("in", "never", "results.jsonl")
     assert code == 1
     assert "never/manifest.json: no such file\n  hint: the folder of `helm-ext requests out`" in said
 
@@ -212,25 +206,25 @@ TINY, CHAT = "--model here/tiny", "--model here/tiny --endpoint chat"
         ("--only-missing", 1, "requests/manifest.json: no such file"),
     ],
 )
-def test_what_cannot_be_written_is_refused_and_nothing_is(folder, capsys, arguments, code, said):
+def test_what_cannot_be_written_is_refused_and_nothing_is(folder, arguments, code, said):
     shutil.copytree(ROOT / "examples", "examples")
     if "innodata" in arguments:
         pack = ["hub", "pack", "--test", "examples/innodata/test.jsonl", "--name", "first"]
-        assert CliRunner().invoke(app, pack).exit_code == 0
-    got, err = refused(capsys, "out", *arguments.split())
+        commands.run(*pack)
+    got, err = refused("out", *arguments.split())
     assert (got, said in err) == (code, True), err
     assert "Traceback" not in err
     assert not (folder / "requests").exists()
 
 
-def test_requests_that_are_there_are_not_written_over(folder, capsys):
+def test_requests_that_are_there_are_not_written_over(folder):
     out()
     before = (folder / "requests" / "manifest.json").read_bytes()
-    code, said = refused(capsys, "out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat")
+    code, said = refused("out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat")
     assert code == 2
     assert "requests are there already" in said
     assert (folder / "requests" / "manifest.json").read_bytes() == before
-    code, said = refused(capsys, "out", "--only-missing", "--model", "here/other")
+    code, said = refused("out", "--only-missing", "--model", "here/other")
     assert code == 2
     assert 'these requests were planned with "here/tiny"' in said
 
@@ -271,7 +265,7 @@ def test_whenever_it_is_killed_what_is_there_is_whole(folder, server):
         assert (whole / name).read_bytes() == (after / name).read_bytes()
 
 
-def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, server, capsys):
+def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, server):
     """They count in no score, and are counted as what they are."""
     out("--per-shard", "5")
     lines = answer_file(server, folder / "requests" / "requests-1-0001.jsonl")
@@ -290,6 +284,6 @@ def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, ser
     # HELM's own metrics know no such rows.
     run("out", "simple_mcqa", "-m", "9", "--model", "here/tiny", "--endpoint", "chat", "--out", "stock")
     lines = answer_file(server, folder / "stock" / "requests-1-0001.jsonl")
-    code, said = refused(capsys, "in", "stock", write_lines(folder / "2.jsonl", lines[1:]), "--missing", "skip")
+    code, said = refused("in", "stock", write_lines(folder / "2.jsonl", lines[1:]), "--missing", "skip")
     assert code == 1
     assert "HELM's own metrics cannot leave out rows, and 1 have no answer" in said

@@ -1,0 +1,32 @@
+"""`helm-ext` in this process: what it prints, and how it ends, as `helm_ext.cli.main` ends it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import HelmExtError, RunEntryError
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: object, code: int | None = 0) -> Done:
+    """Run the command. `code`: the exit code that it must have, None for any; other errors than ours are raised."""
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    error = done.exception
+    if isinstance(error, HelmExtError):
+        found = Done(2 if isinstance(error, RunEntryError) else 1, done.stdout, f"{done.stderr}error: {error}\n")
+    elif error is not None and not isinstance(error, SystemExit):
+        raise error
+    else:
+        found = Done(done.exit_code, done.stdout, done.stderr)
+    assert code in (None, found.code), found
+    return found
