@@ -26,88 +26,57 @@ def problem(tmp_path, data, name="x.csv", **options):
     return caught.value.problems[0]
 
 
-class TestCells:
-    def test_are_texts_whatever_they_look_like(self, tmp_path):
-        _, rows = read(tmp_path, "a,b,c,d\nNA,null,007,1e3\n,None, x ,TRUE\n")
-        assert [tuple(cells.values()) for _, cells, _ in rows] == [
-            ("NA", "null", "007", "1e3"),
-            ("", "None", " x ", "TRUE"),
-        ]
-
-    def test_hold_quoted_delimiters_quotes_and_line_breaks(self, tmp_path):
-        _, rows = read(tmp_path, 'a,b\r\n"x, ""y""","one\r\ntwo"\r\nlast,row')
-        assert rows == [(2, {"a": 'x, "y"', "b": "one\r\ntwo"}, ""), (4, {"a": "last", "b": "row"}, "")]
-
-    def test_may_be_longer_than_pythons_limit(self, tmp_path):
-        before = csv.field_size_limit()
-        _, rows = read(tmp_path, f"a,b\n{'x' * 200_000},y\n")
-        assert len(rows[0][1]["a"]) == 200_000
-        assert csv.field_size_limit() == before
-
-    def test_of_a_spreadsheets_length_are_noted(self, tmp_path):
-        table, _ = read(tmp_path, f"a,b\n{'x' * SPREADSHEET_CELL},y\n{'x' * (SPREADSHEET_CELL + 1)},y\n")
-        assert table.notes == ["1 row has a cell of 32,767 characters: a spreadsheet may have cut it off there"]
-
-    def test_may_hold_other_line_ends_of_unicode(self, tmp_path):
-        _, rows = read(tmp_path, "a,b\nx\u2028y,\x0b\n")
-        assert rows[0][1] == {"a": "x\u2028y", "b": "\x0b"}
-
-
-class TestFile:
-    def test_may_begin_with_a_byte_order_mark(self, tmp_path):
-        table, _ = read(tmp_path, "\ufeffa,b\n1,2\n")
-        assert table.columns == ["a", "b"]
-
-    def test_may_be_compressed(self, tmp_path):
-        table, rows = read(tmp_path, gzip.compress(b"a,b\n1,2\n"), "x.csv.gz")
-        assert rows[0][1] == {"a": "1", "b": "2"}
-        assert len(table.digest) == 64
-
-    def test_may_end_in_blank_lines(self, tmp_path):
-        table, rows = read(tmp_path, "a,b\n1,2\n\n\n")
-        assert len(rows) == 1
-
-    def test_without_header_numbers_its_columns(self, tmp_path):
-        table, rows = read(tmp_path, "x,y\n1,2\n", header="no")
-        assert table.columns == ["1", "2"]
-        assert [cells["1"] for _, cells, _ in rows] == ["x", "1"]
-
-    def test_may_have_a_first_column_without_name(self, tmp_path):
-        table, _ = read(tmp_path, ",a,b\n0,1,2\n")
-        assert table.columns == ["(unnamed)", "a", "b"]
+@pytest.mark.parametrize(
+    ("data", "options", "columns", "rows"),
+    [
+        # Cells are texts, whatever they look like.
+        ("a,b,c,d\nNA,null,007,1e3\n,None, x ,TRUE\n", {}, "abcd", [(2, "NA", "null", "007", "1e3"), (3, "", "None", " x ", "TRUE")]),
+        # They hold delimiters, quotes and line breaks in quotes, and other line ends of Unicode.
+        ('a,b\r\n"x, ""y""","one\r\ntwo"\r\nlast,row', {}, "ab", [(2, 'x, "y"', "one\r\ntwo"), (4, "last", "row")]),
+        ("a,b\nx\u2028y,\x0b\n", {}, "ab", [(2, "x\u2028y", "\x0b")]),
+        (f"a,b\n{'x' * 200_000},y\n", {}, "ab", [(2, "x" * 200_000, "y")]),
+        # A byte order mark, compression, blank lines at the end.
+        ("\ufeffa,b\n1,2\n", {}, "ab", [(2, "1", "2")]),
+        (gzip.compress(b"a,b\n1,2\n"), {"name": "x.csv.gz"}, "ab", [(2, "1", "2")]),
+        ("a,b\n1,2\n\n\n", {}, "ab", [(2, "1", "2")]),
+        # Columns without a name: numbers, an index as pandas writes it, a delimiter at the end of every line.
+        ("x,y\n1,2\n", {"header": "no"}, "12", [(1, "x", "y"), (2, "1", "2")]),
+        (",a,b\n0,1,2\n", {}, ["(unnamed)", "a", "b"], [(2, "0", "1", "2")]),
+        ("a;b;\n1;2;\n", {}, ["a", "b", "(unnamed 3)"], [(2, "1", "2", "")]),
+        # The delimiter is the one that the header has most of, what is quoted aside; or the one that is said.
+        *((f"a{c}b{c}c\n1{c}2{c}3\n", {}, "abc", [(2, "1", "2", "3")]) for c in ",;\t|"),
+        ('"a; b; c",d\n1,2\n', {}, ["a; b; c", "d"], [(2, "1", "2")]),
+        ("a,b;c\n1,2;3\n", {"sep": "semicolon"}, ["a,b", "c"], [(2, "1,2", "3")]),
+        ("a,b\tc\n1\t2\n", {"name": "x.tsv"}, ["a,b", "c"], [(2, "1", "2")]),
+    ],
+)  # fmt: skip
+def test_what_is_read(tmp_path, data, options, columns, rows):
+    before = csv.field_size_limit()
+    table, found = read(tmp_path, data, **options)
+    assert table.columns == list(columns)
+    assert [(line, *cells.values()) for line, cells, _ in found] == rows
+    assert len(table.digest) == 64
+    assert csv.field_size_limit() == before
 
 
-class TestDelimiter:
-    @pytest.mark.parametrize("character", [",", ";", "\t", "|"])
-    def test_is_the_one_that_the_header_has_most_of(self, tmp_path, character):
-        _, rows = read(tmp_path, f"a{character}b{character}c\n1{character}2{character}3\n")
-        assert rows[0][1] == {"a": "1", "b": "2", "c": "3"}
-
-    def test_inside_quotes_does_not_count(self, tmp_path):
-        table, _ = read(tmp_path, '"a; b; c",d\n1,2\n')
-        assert table.columns == ["a; b; c", "d"]
-
-    def test_is_refused_where_two_could_be_it(self, tmp_path):
-        found = problem(tmp_path, "a,b;c\n1,2;3\n")
-        assert (found.code, found.hint) == ("delimiter", "say which: sep=comma or sep=semicolon")
-
-    def test_may_be_said(self, tmp_path):
-        table, _ = read(tmp_path, "a,b;c\n1,2;3\n", sep="semicolon")
-        assert table.columns == ["a,b", "c"]
-
-    def test_of_a_tsv_is_the_tab(self, tmp_path):
-        table, _ = read(tmp_path, "a,b\tc\n1\t2\n", "x.tsv")
-        assert table.columns == ["a,b", "c"]
+@pytest.mark.parametrize(
+    ("data", "note"),
+    [
+        (
+            f"a,b\n{'x' * SPREADSHEET_CELL},y\n{'x' * (SPREADSHEET_CELL + 1)},y\n",
+            "1 row has a cell of 32,767 characters: a spreadsheet may have cut it off there",
+        ),
+        ("a;b\n1;2\n;\n;\n", "2 rows of empty cells left out"),
+    ],
+)
+def test_what_is_odd_is_noted(tmp_path, data, note):
+    table, _ = read(tmp_path, data)
+    assert table.notes == [note]
 
 
-def test_lines_that_end_in_a_delimiter_have_a_column_without_a_name(tmp_path):
-    table, rows = read(tmp_path, "a;b;\n1;2;\n")
-    assert (table.columns, rows) == (["a", "b", "(unnamed 3)"], [(2, {"a": "1", "b": "2", "(unnamed 3)": ""}, "")])
-
-
-def test_rows_of_empty_cells_are_left_out_and_counted(tmp_path):
-    table, rows = read(tmp_path, "a;b\n1;2\n;\n;\n")
-    assert (len(rows), table.notes) == (1, ["2 rows of empty cells left out"])
+def test_a_delimiter_that_could_be_two_is_refused(tmp_path):
+    found = problem(tmp_path, "a,b;c\n1,2;3\n")
+    assert (found.code, found.hint) == ("delimiter", "say which: sep=comma or sep=semicolon")
 
 
 class TestRefused:

@@ -8,6 +8,7 @@ from table_files import answers, golds, labels, load, refusal, write_csv, write_
 from helm_ext.formats.table.format import FORMAT
 
 MC = ["question", "A", "B", "C", "answer", "output"]
+METALS = ("iron", "tin", "oak")
 
 
 class TestOutputs:
@@ -42,58 +43,41 @@ class TestOutputs:
         path = write_lines(tmp_path, {"question": "?", "answer": True, "output": output})
         assert answers(load(path)) == [[read]]
 
-    def test_numbers_are_positions_where_golds_are(self, tmp_path):
-        rows = [
-            {"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output}
-            for gold, output in [(0, 1), (2, 2), (1, 0)]
-        ]
-        assert answers(load(write_lines(tmp_path, *rows))) == [["B"], ["C"], ["A"]]
-
-    def test_numbers_that_are_counted_otherwise_than_golds_are_refused(self, tmp_path):
-        rows = [
-            {"question": "?", "choices": ["iron", "tin", "oak"], "answer": gold, "output": output}
-            for gold, output in [(0, 1), (2, 3)]
-        ]
-        assert refusal(write_lines(tmp_path, *rows)).code == "positions"
-
-    @pytest.mark.parametrize("gold", [["A", "B", "C"], ["iron", "tin", "oak"]])
-    @pytest.mark.parametrize("output", [["0", "1", "2"], ["1", "2", "3"], ["0", "", "-1"]])
-    def test_numbers_are_refused_where_golds_are_labels_or_texts(self, tmp_path, gold, output):
-        rows = [["?", "iron", "tin", "oak", *pair] for pair in zip(gold, output, strict=True)]
-        assert refusal(write_csv(tmp_path, MC, *rows), empty="answer").code == "positions"
-
-    def test_a_number_that_some_option_is_called_leaves_the_others_positions(self, tmp_path):
-        rows = [["?", "10", "20", "30", "0", "0"], ["?", "1", "2", "3", "1", "1"], ["?", "10", "20", "30", "2", ""]]
-        assert answers(load(write_csv(tmp_path, MC, *rows), empty="answer")) == [["A"], ["B"], [""]]
-
-    @pytest.mark.parametrize("gold", [["0", "1", "2"], ["A", "B", "C"]])
-    def test_numbers_among_words_are_refused_where_they_prevail(self, tmp_path, gold):
-        def write(*output):
-            return write_csv(
-                tmp_path, MC, *(["?", "iron", "tin", "oak", *pair] for pair in zip(gold, output, strict=True))
-            )
-
-        assert refusal(write("0", "The answer is 1", "2")).code == "positions"
-        assert answers(load(write("A", "2", "the oak"))) == [["A"], ["2"], ["the oak"]]
-
-    def test_numbers_that_are_positions_or_texts_are_refused(self, tmp_path):
-        rows = [["?", "1", "2", "3", "0", "1"], ["?", "1", "2", "3", "2", "2"]]
-        found = refusal(write_csv(tmp_path, MC, *rows))
-        assert (found.code, found.message[:24]) == ("positions", "every output is a number")
-
-    @pytest.mark.parametrize("gold", [["A", "C"], ["3", "7"]])
-    def test_numbers_may_be_texts_and_others_are_counted(self, tmp_path, gold):
-        rows = [["?", "3", "5", "7", *pair] for pair in zip(gold, ["3", "41"], strict=True)]
-        evalset = load(write_csv(tmp_path, MC, *rows))
-        assert answers(evalset) == [["3"], ["41"]]
-        assert "1 output is a number that names no option" in str(evalset.warnings[0])
-
-    def test_words_stay_words_where_golds_are_positions(self, tmp_path):
-        rows = [
-            {"question": "?", "choices": ["iron", "tin"], "answer": gold, "output": output}
-            for gold, output in [(0, "A"), (1, "tin")]
-        ]
-        assert answers(load(write_lines(tmp_path, *rows))) == [["A"], ["tin"]]
+    @pytest.mark.parametrize(
+        ("options", "gold", "output", "expected"),
+        [
+            # Golds are positions: so are outputs, if all are counted as the golds are; words stay words.
+            (METALS, (0, 2, 1), (1, 2, 0), ["B", "C", "A"]),
+            (METALS, (0, 2), (1, 3), "positions"),
+            (METALS, (0, 1), ("A", "tin"), ["A", "tin"]),
+            # Golds are labels or texts: numbers that may be positions are refused.
+            *(
+                (METALS, gold, output, "positions")
+                for gold in ("ABC", METALS)
+                for output in ("012", "123", ("0", "", "-1"))
+            ),
+            # A number that some option is called leaves the others positions.
+            ([("10", "20", "30"), ("1", "2", "3"), ("10", "20", "30")], "012", ("0", "1", ""), ["A", "B", ""]),
+            # Among words they are refused where they prevail.
+            *((METALS, gold, ("0", "The answer is 1", "2"), "positions") for gold in ("012", "ABC")),
+            *((METALS, gold, ("A", "2", "the oak"), ["A", "2", "the oak"]) for gold in ("012", "ABC")),
+            # What may be a position or a text is refused.
+            (("1", "2", "3"), "02", "12", "positions"),
+            # Texts of options, and others that are counted.
+            *((("3", "5", "7"), gold, ("3", "41"), ["3", "41"]) for gold in ("AC", "37")),
+        ],
+    )
+    def test_numbers_are_positions_or_texts(self, tmp_path, options, gold, output, expected):
+        each = options if isinstance(options, list) else [options] * len(gold)
+        rows = [["?", *texts, *pair] for texts, *pair in zip(each, gold, output, strict=True)]
+        path = write_csv(tmp_path, MC, *rows)
+        if expected == "positions":
+            assert refusal(path, empty="answer").code == "positions"
+            return
+        evalset = load(path, empty="answer")
+        assert answers(evalset) == [[text] for text in expected]
+        said = "1 output is a number that names no option" in str(evalset.warnings)
+        assert said == ("41" in output or output == ("A", "2", "the oak"))
 
     def test_outputs_that_are_all_golds_are_doubted(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "iron "], ["?", "tin", "tin"])
