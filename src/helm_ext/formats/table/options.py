@@ -6,24 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal, get_args
 
-from helm_ext.errors import (
-    DatasetError,
-    DatasetSchemaError,
-    Location,
-    Problem,
-    RunEntryError,
-    did_you_mean,
-    format_path,
-    show,
-)
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, RunEntryError, did_you_mean, raise_for, show
 from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS
 from helm_ext.formats.imported.gold import Kind as GoldKind
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 _SUFFIX = ".table.json"
 
@@ -139,22 +127,58 @@ def find_mapped(files: Iterable[Path]) -> Iterator[Path]:
                 yield Path(read_mapping(str(each))[0].path)
 
 
+_TEXT_FORM: Mapping[str, Any] = {"type": "string"}
+_SEVERAL_FORM: Mapping[str, Any] = {
+    "anyOf": [_TEXT_FORM, {"type": "array", "items": _TEXT_FORM, "minItems": 1}],
+}
+_CHOICES: Mapping[str, Sequence[Any]] = {
+    "header": ("yes", "no"), "gold_kind": get_args(GoldKind), "index_base": (0, 1), "empty": ("answer", "not_run"),
+}  # fmt: skip
+_KEYS: Mapping[str, Mapping[str, Any]] = {
+    argument.name: {
+        **({"enum": [*_CHOICES[argument.name]]} if argument.name in _CHOICES
+           else _SEVERAL_FORM if argument.kind is SEVERAL else _TEXT_FORM),
+        "description": argument.description,
+    }
+    for argument in (*READ, _BY)
+} | {
+    "$schema": {**_TEXT_FORM, "description": "the JSON Schema that an editor checks the file against"},
+    "path": {**_TEXT_FORM, "description": "the table, relative to this file; or `hub:OWNER/NAME@REVISION`"},
+    "name": {**_TEXT_FORM, "description": "the dataset's name; absent: the table's"},
+    "display_name": {**_TEXT_FORM, "description": "title in reports"},
+    "description": {**_TEXT_FORM, "description": "what it is about"},
+    "adapter_spec": {
+        "type": "object", "description": "how a live run asks: keys of `adapter_spec` (docs/adapter_spec.md)",
+    },
+    "scoring": {
+        "type": "object", "description": "how answers become scores: keys of `scoring` (docs/adapter_spec.md)",
+    },
+}  # fmt: skip
+"""Key of a mapping file to the JSON Schema of what it may be."""
+
+
 def read_mapping(path: str) -> tuple[Options, str]:
     """Return what a mapping file says, and the SHA-256 of its bytes. Raises DatasetError."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from helm_ext.files import parse_json, read_source
+    from helm_ext.files import locate, parse_json, read_source
 
     source = read_source(path)
-    value = parse_json(source.data, path)
-    try:
-        said: dict[str, Any] = dict(TypeAdapter(_mapping_model()).validate_python(value))
-    except ValidationError as error:
-        raise DatasetSchemaError(_problems(error, path, source.text())) from None
+    said = parse_json(source.data, path)
+    if not isinstance(said, dict):
+        raise DatasetSchemaError.at(path, f"expected an object, got {show(said)}", code="mapping")
+    wrong = {key: _find_flaw(value, _KEYS.get(key)) for key, value in said.items()}
+    wrong |= {} if "path" in said else {"path": "missing"}
+    lines = locate(source.text(), [(key,) for key, flaw in wrong.items() if flaw and key in said])
+    raise_for([
+        DatasetSchemaError.problem_at(
+            Location(path, lines.get((key,)), key), flaw,
+            "" if key in _KEYS else did_you_mean(key, _KEYS) or f"known: {', '.join(sorted(_KEYS))}", code="mapping",
+        )
+        for key, flaw in wrong.items() if flaw
+    ])  # fmt: skip
     said.pop("$schema", None)
-    for argument in (*READ, _BY):
-        if argument.kind is SEVERAL and isinstance(said.get(argument.name), str):
-            said[argument.name] = [said[argument.name]]
+    for key in said:
+        if isinstance(said[key], str) and "anyOf" in _KEYS[key]:
+            said[key] = [said[key]]
     table = said.pop("path")
     if not table.startswith("hub:"):
         table = str(Path(path).parent / table)
@@ -162,60 +186,25 @@ def read_mapping(path: str) -> tuple[Options, str]:
     return (options if options.name else replace(options, name=Path(path).name[: -len(_SUFFIX)])), source.digest
 
 
+def _find_flaw(value: Any, form: Mapping[str, Any] | None) -> str:
+    """Return what is wrong with a value that should be of this form, "" for nothing."""
+    if form is None:
+        return "unknown key"
+    if "enum" in form:
+        is_right = any(value == one and type(value) is type(one) for one in form["enum"])
+        wanted = f"one of {', '.join(map(str, form['enum']))}"
+    elif "anyOf" in form:
+        texts = value if isinstance(value, list) else [value]
+        is_right, wanted = bool(texts) and all(isinstance(text, str) for text in texts), "a text, or a list of texts"
+    else:
+        is_text = form["type"] == "string"
+        is_right, wanted = isinstance(value, str if is_text else dict), "a text" if is_text else "an object"
+    return "" if is_right else f"expected {wanted}, got {show(value)}"
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a mapping file."""
-    from pydantic import TypeAdapter
-
-    schema = TypeAdapter(_mapping_model()).json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "table mapping"}
-
-
-def _mapping_model() -> Any:
-    """Return the typed dict that a mapping file must be."""
-    from pydantic import ConfigDict, Field, with_config
-    from typing_extensions import Required, TypedDict
-
-    several = str | Annotated[list[str], Field(min_length=1)]
-    choices: Mapping[str, Any] = {
-        "header": Literal["yes", "no"], "gold_kind": GoldKind, "index_base": Literal[0, 1],
-        "empty": Literal["answer", "not_run"],
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "table mapping", "type": "object",
+        "properties": dict(_KEYS), "required": ["path"], "additionalProperties": False,
     }  # fmt: skip
-    types: dict[str, Any] = {
-        argument.name: Annotated[
-            several if argument.kind is SEVERAL else choices.get(argument.name, str),
-            Field(description=argument.description),
-        ]
-        for argument in (*READ, _BY)
-    }
-    types |= {key: Annotated[kind, Field(description=said)] for key, (kind, said) in _MORE.items()}
-    types["path"] = Required[types["path"]]
-    return with_config(ConfigDict(strict=True, extra="forbid"))(TypedDict("MappingModel", types, total=False))  # type: ignore[operator]
-
-
-_MORE: Mapping[str, tuple[Any, str]] = {
-    "$schema": (str, "the JSON Schema that an editor checks the file against"),
-    "path": (str, "the table, relative to this file; or `hub:OWNER/NAME@REVISION`"),
-    "name": (str, "the dataset's name; absent: the table's"),
-    "display_name": (str, "title in reports"),
-    "description": (str, "what it is about"),
-    "adapter_spec": (dict[str, Any], "how a live run asks: keys of `adapter_spec` (docs/adapter_spec.md)"),
-    "scoring": (dict[str, Any], "how answers become scores: keys of `scoring` (docs/adapter_spec.md)"),
-}
-"""Keys of a mapping file beside the arguments, their types and descriptions."""
-
-
-def _problems(error: ValidationError, path: str, text: str) -> list[Problem]:
-    from helm_ext.files import locate
-
-    known = sorted({*_MORE, _BY.name, *(argument.name for argument in READ)})
-    found: list[Problem] = []
-    for item in error.errors(include_url=False):
-        place = tuple(part for part in item["loc"] if isinstance(part, int) or part in known or not found)
-        message, hint = f"expected {item['msg'].removeprefix('Input should be ')}, got {show(item['input'])}", ""
-        if item["type"] == "extra_forbidden":
-            message, hint = "unknown key", did_you_mean(str(place[-1]), known) or f"known: {', '.join(known)}"
-        elif item["type"] == "missing":
-            message = "missing"
-        location = Location(path, locate(text, [place])[place] if place else None, format_path(place))
-        found.append(DatasetSchemaError.problem_at(location, message, hint, code="mapping"))
-    return found
