@@ -153,6 +153,7 @@ TESTS = {
     ],
     "scoring/corrected_scores": ["unit/scoring/test_corrected_scores.py"],
     "scoring/stat_names": ["unit/judging/test_judged_runs.py"],
+    "scoring/texts": ["unit/scoring/test_pattern_limit.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 

@@ -20,7 +20,7 @@ from recorded_runs import held, let_go, processes_in, read_files, running
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.nightly(
-        "src/helm_ext/running", "src/helm_ext/engines", "src/helm_ext/files/staged", "tests/recorded_runs.py"
+        "src/helm_ext/running", "src/helm_ext/engines", "src/helm_ext/files/writing", "tests/recorded_runs.py"
     ),
 ]
 

@@ -16,9 +16,9 @@ from collections import Counter
 import pytest
 from processes import fork, wait
 
-from helm_ext.files.staged import staged
+from helm_ext.files.writing import staged
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/files/staged")]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/running", "src/helm_ext/files/writing")]
 
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}

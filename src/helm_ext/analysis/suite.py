@@ -81,7 +81,7 @@ def find_runs(paths: Iterable[str | Path]) -> tuple[list[FinishedRun], list[Path
 
 def _find_none(path: Path, found: list[Path]) -> DatasetNotFoundError:
     """Return the error for a folder without a finished run. `found`: those with some of its files."""
-    from helm_ext.files.staged import COMMIT_LOCK
+    from helm_ext.files.writing import COMMIT_LOCK
 
     begun = sorted([*found, *(lock.parent for lock in path.rglob(COMMIT_LOCK))])
     if begun:

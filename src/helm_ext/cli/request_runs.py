@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from helm_ext.clients.answers import Answers
     from helm_ext.clients.request_files import Manifest, Plan, RequestWriter
-    from helm_ext.files.staged import StagedFiles
+    from helm_ext.files.writing import StagedFiles
     from helm_ext.running import StreamingRunner
 
 Planned = Iterator[tuple["RunSpec", list["RequestState"]]]
@@ -189,7 +189,7 @@ def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Se
 @contextlib.contextmanager
 def _staged(folder: Path) -> Iterator[StagedFiles]:
     """Stage files in a folder, which is made if need be, and taken away if nothing came into it."""
-    from helm_ext.files.staged import staged
+    from helm_ext.files.writing import staged
 
     is_new = not folder.exists()
     try:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.files.staged import StagedFiles
+    from helm_ext.files.writing import StagedFiles
 
 MANIFEST = "manifest.json"
 FORMAT = "helm-ext requests 1"

@@ -28,7 +28,7 @@ from helm_ext.files.json_text import (
     parse_json,
     parse_relaxed_json,
 )
-from helm_ext.files.limits import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES
+from helm_ext.files.opening import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES
 
 __all__ = [
     "BOM",

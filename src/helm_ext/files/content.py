@@ -13,8 +13,7 @@ from typing_extensions import Self
 
 from helm_ext.errors import DatasetError, DatasetSyntaxError, Problem, Problems
 from helm_ext.files.json_text import decode, parse_json
-from helm_ext.files.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, format_size
-from helm_ext.files.opening import Reader
+from helm_ext.files.opening import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, Reader, format_size
 
 if TYPE_CHECKING:
     from helm_ext.engines.progress import Measured, Progress, WorkerState

@@ -11,8 +11,7 @@ import msgspec
 import orjson
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Path, show
-from helm_ext.files.limits import MAX_DEPTH
-from helm_ext.files.opening import ZIP_MAGIC
+from helm_ext.files.opening import MAX_DEPTH, ZIP_MAGIC
 
 _STRING_PATTERN = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"

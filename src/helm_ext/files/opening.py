@@ -1,4 +1,4 @@
-"""Opening a file of bytes: what can go wrong, decompression, and the digest of what is on disk."""
+"""Opening a file of bytes: what can go wrong, decompression, the digest of what is on disk, limits and sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,31 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, did_you_mean
-from helm_ext.files.limits import MAX_RATIO, RATIO_FREE_BYTES, READ_BYTES
+
+MAX_DOCUMENT_BYTES = 1 << 30
+"""A file that is one document must be held in memory; 1 GiB, decompressed. Larger data: JSON Lines."""
+
+MAX_LINE_BYTES = 1 << 28
+"""One line of JSON Lines: 256 MiB, decompressed. Lines are read in memory for one line at a time."""
+
+MAX_DEPTH = 254
+"""Levels of objects and lists inside one another. As deep as orjson writes; Python's recursion, on which HELM's own
+writing and copying rely, goes about twice as deep."""
+
+MAX_RATIO = 1_000
+"""Decompressed to compressed size of a file, past RATIO_FREE_BYTES: what no real dataset reaches."""
+
+RATIO_FREE_BYTES = 1 << 26
+"""124 kB of zstd can be 4 GB of blank lines, over which a check would sit for minutes."""
+
+READ_BYTES = 1 << 16
+"""Read at a time where the bytes are looked at: they stay in the processor's cache."""
+
+COPY_BYTES = 1 << 20
+"""Read at a time where bytes are only copied or hashed."""
+
+STALE_SECONDS = 24 * 3600
+"""A file that is being written and to which nobody wrote for a day was left behind by a process that was killed."""
 
 _ZSTD_CHUNK = 1 << 11
 """zstd can expand 4 bytes to 128 KiB: with this much input at a time, at most 64 MiB come out at once."""
@@ -21,6 +45,14 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZIP_MAGIC = b"PK\x03\x04"
 _SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+def format_size(count: int) -> str:
+    """Write a number of bytes for people: `256 MiB`."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:g} {name}"
+    return f"{count} bytes"
 
 
 def open_raw(path: str | Path) -> BinaryIO:

@@ -3,7 +3,7 @@
     row ──pack──▶ record ──SpillWriter──▶ Segments of a file ──RowStore──▶ record ──unpack──▶ row, in any order
 
 A record is a list of what JSON can hold, written as msgpack; one with an integer of more than 64 bits is written as
-JSON. What is on disk lies in HELM's output folder, in a staging folder (`files.staged`): it is removed when nobody can
+JSON. What is on disk lies in HELM's output folder, in a staging folder (`files.writing`): it is removed when nobody can
 read it any more, and that of a killed process by the next one that stores rows there.
 """
 
@@ -24,8 +24,8 @@ from typing import IO, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from helm_ext.errors import HelmExtError
-from helm_ext.files.limits import COPY_BYTES
-from helm_ext.files.staged import StagedFiles
+from helm_ext.files.opening import COPY_BYTES
+from helm_ext.files.writing import StagedFiles
 
 Row = TypeVar("Row")
 

@@ -1,6 +1,16 @@
-"""Write a file aside and put it in place: readers see the old file or the new one, whole, whenever we are killed.
+"""Write files aside and put them in place: readers see the old ones or the new ones, whole, whenever we are killed.
 
-Several files that belong together: `files.staged`.
+One file (`open_part`) is written beside its target. Files that appear together, or not at all (`staged`), whoever else
+writes the same ones at the same time:
+
+    folder/
+      stats.json, ...            what readers see: files of one writer, whole
+      .staged-PID-RANDOM/        one writer's files while they are written: stats.json.part, ...; and its lock
+      .commit.lock               held while files are put in place; empty, and left there (removing it would be a race)
+
+A writer's lock is let go by the operating system when its process ends, also by `kill -9`: a staging folder whose lock
+is free is nobody's, and is removed by the next writer. The staging folder is made and locked under `.commit.lock`, so
+that nobody finds it before it is locked.
 """
 
 from __future__ import annotations
@@ -9,18 +19,31 @@ import errno
 import os
 import secrets
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any, BinaryIO
 
-from helm_ext.files.limits import COPY_BYTES, STALE_SECONDS
+from filelock import FileLock, Timeout
+from helm.common.hierarchical_logger import hlog, hwarn
+
+from helm_ext.errors import HelmExtError
+from helm_ext.files.opening import COPY_BYTES, STALE_SECONDS
 
 _NOT_HERE = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
 """What `copy_file_range` says where the kernel or a file system cannot do it."""
 
 PART = ".part"
 """Suffix of files that are being written. Nothing reads them."""
+
+STAGING = ".staged-"
+COMMIT_LOCK = ".commit.lock"
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""A full disk, a user's quota, a limit on the size of files (`ulimit -f`)."""
 
 
 class Part:
@@ -129,3 +152,150 @@ def no_formula(value: Any) -> Any:
     """Return a cell of a CSV file with an apostrophe before a text that spreadsheets would take for a formula."""
     is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if is_formula else value
+
+
+class StagedFiles:
+    """Files of one folder that appear together, or not at all. For use in one thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._names: list[str] = []
+        self._staging: Path | None = None
+        self._alive: FileLock | None = None
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """Open the file `name` for writing; it stands elsewhere until `commit`."""
+        if name not in self._names:
+            self._names.append(name)
+        with self.part(name).open("wb", buffering=COPY_BYTES) as file:
+            yield file
+            hlog(f"Writing {file.tell()} bytes to {self.folder / name}")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def part(self, name: str) -> Path:
+        """Return where `name` stands until `commit`."""
+        if self._staging is None:
+            with _locked(self.folder):
+                self._remove_leftovers()
+                self._staging = self.folder / f"{STAGING}{os.getpid()}-{secrets.token_hex(8)}"
+                self._staging.mkdir()
+                self._alive = _lock_of(self._staging)
+                with suppress(NotImplementedError):
+                    self._alive.acquire()
+        return self._staging / (name + PART)
+
+    def commit(self) -> None:
+        """Put all files in place, those of other writers away.
+
+        The file that was opened last is taken away first and put in place last, and the old files are gone before the
+        first new one comes: whatever moment this is killed in, what is there is of one writer, and without the last
+        file unless it is all. HELM takes no run for complete that lacks a file.
+
+        Raises FileNotFoundError, with the old files untouched, if a file that was written is not there any more.
+        """
+        if not self._names:
+            return
+        parts = {name: self.part(name) for name in self._names}
+        with _locked(self.folder):
+            for part in parts.values():
+                part.stat()
+            if len(parts) > 1:  # a single one is replaced at once
+                for name in reversed(parts):
+                    (self.folder / name).unlink(missing_ok=True)
+            for name, part in parts.items():
+                part.replace(self.folder / name)
+            self._remove_leftovers()
+        self._names.clear()
+
+    def discard(self) -> None:
+        """Remove what was written and not put in place."""
+        if self._staging is not None:
+            shutil.rmtree(self._staging, ignore_errors=True)
+            self._staging = None
+        if self._alive is not None:
+            self._alive.release()
+            self._alive = None
+        self._names.clear()
+
+    def _remove_leftovers(self) -> None:
+        """Remove the staging folders of writers that are gone."""
+        for staging in self.folder.glob(f"{STAGING}*"):
+            if staging != self._staging and _is_abandoned(staging):
+                shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[StagedFiles]:
+    """Stage files in `folder`, and put them in place when the block ends well. Raises HelmExtError for a full disk."""
+    files = StagedFiles(folder)
+    try:
+        with _leaving_at_sigterm():
+            yield files
+            files.commit()
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        # What was to be flushed could not be either: the causes say the same, once for each file.
+        raise HelmExtError(
+            f"{folder}: the files cannot be written: {error.strerror}\n  hint: make room and start again; none of them "
+            "is left half written"
+        ) from None
+    finally:
+        files.discard()
+
+
+@contextmanager
+def _leaving_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM, as of `kill` and of schedulers, end the process as an error does: what is staged is removed.
+
+    The exit code is 143, a shell's for SIGTERM. Handlers of others stay, and Python has them in the main thread alone.
+    """
+    is_ours = threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    )
+
+    def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise SystemExit(128 + number)
+
+    if is_ours:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's commit lock. Somebody else may be the folder's owner, so anybody may lock it."""
+    lock = FileLock(folder / COMMIT_LOCK, mode=0o666)
+    try:
+        lock.acquire()
+    except NotImplementedError:
+        hwarn(f"{folder}: this file system has no locks; two runs that end at the same moment could mix their files")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _lock_of(staging: Path) -> FileLock:
+    return FileLock(staging / "lock", mode=0o666)
+
+
+def _is_abandoned(staging: Path) -> bool:
+    lock = _lock_of(staging)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False  # it is being written
+    except (NotImplementedError, OSError):  # no locks here, or another user's folder
+        with suppress(OSError):
+            # The folder's time, not ours: a file server's clock may be another.
+            return staging.stat().st_mtime < staging.parent.stat().st_mtime - STALE_SECONDS
+        return False
+    lock.release()
+    return True

@@ -33,9 +33,9 @@ from helm.common.request import Request, RequestResult
 
 from helm_ext.analysis.json_arrays import BytesRead, read_array
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.evalset.patterns import limit_pattern
-from helm_ext.files.staged import staged
+from helm_ext.files.writing import staged
 from helm_ext.running.serialise import ArrayWriter, write_array
+from helm_ext.scoring.texts import limit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.files.staged import StagedFiles
+    from helm_ext.files.writing import StagedFiles
 
 DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
 _READ_FILES = ("scenario_state.json", "per_instance_stats.json")

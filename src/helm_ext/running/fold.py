@@ -24,7 +24,7 @@ from helm.common.hierarchical_logger import hlog, hwarn
 from typing_extensions import Self
 
 from helm_ext.analysis.siblings import TIMES_FILE
-from helm_ext.files.limits import COPY_BYTES
+from helm_ext.files.opening import COPY_BYTES
 from helm_ext.files.writing import PART, append_file
 from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, consume, dumps, write_array
 from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from helm_ext.engines.engine import Engine
     from helm_ext.engines.progress import Progress
-    from helm_ext.files.staged import StagedFiles
+    from helm_ext.files.writing import StagedFiles
     from helm_ext.scoring.folding import Total
 
 Task = TypeVar("Task")

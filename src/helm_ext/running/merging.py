@@ -38,7 +38,7 @@ from helm_ext.analysis.json_arrays import RowStats, read_array, row_key
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
 from helm_ext.evalset.rows import Lacks
-from helm_ext.files.staged import staged
+from helm_ext.files.writing import staged
 from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals
 from helm_ext.running.recorded_rows import make_metrics
 from helm_ext.running.serialise import StatRenderer, dumps, to_plain

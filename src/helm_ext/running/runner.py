@@ -6,7 +6,7 @@ The steps are those of `helm.benchmark.runner.Runner.run_one`, which is one func
 is restated below and tests/contract/test_runner_sources.py fails when HELM changes it. What differs:
 
 - the files are encoded element by element (`helm_ext.running.serialise`), aside, and put in place
-  together (`helm_ext.files.staged`);
+  together (`helm_ext.files.writing`);
 - HELM's basic metrics are computed in one pass (`helm_ext.scoring.basic.metrics`), with the same values;
 - a prompt's tokens are counted once, not again for the metrics;
 - no threads where nothing waits, which saves 10 % of a recorded run in `_annotate`, and 16 % where recorded results are
@@ -59,7 +59,7 @@ from helm_ext.engines.progress import Progress
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import StoredRows, make_all
-from helm_ext.files.staged import staged
+from helm_ext.files.writing import staged
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.running.asking import skips_failed
 from helm_ext.running.executor import LiveExecutor

@@ -30,7 +30,7 @@ from helm_ext.clients.request_files import (
     read_manifest,
 )
 from helm_ext.errors import DatasetChangedError, DatasetError, HelmExtError
-from helm_ext.files.staged import staged
+from helm_ext.files.writing import staged
 
 RUN = RunSpec(
     name="run", scenario_spec=ScenarioSpec("x.Y"), adapter_spec=AdapterSpec(method="generation"), metric_specs=[],

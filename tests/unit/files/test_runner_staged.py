@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 from filelock import FileLock
 
-from helm_ext.files import staged as module
-from helm_ext.files.staged import StagedFiles, staged
+from helm_ext.files import writing as module
+from helm_ext.files.writing import StagedFiles, staged
 
 
 def write(files, *names, text="[]"):
@@ -162,7 +162,7 @@ def test_sigterm_leaves_nothing_behind(tmp_path):
     program = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from helm_ext.files.staged import staged\n"
+        "from helm_ext.files.writing import staged\n"
         "with staged(Path(sys.argv[1])) as files, files.open('a.json') as file:\n"
         "    print('writing', flush=True)\n"
         "    time.sleep(60)\n"

@@ -31,8 +31,7 @@ from helm_ext.errors import (
 )
 from helm_ext.files import parse_json
 from helm_ext.files.archive import ZSTANDARD, Limits, open_archive
-from helm_ext.files.limits import MAX_DOCUMENT_BYTES, format_size
-from helm_ext.files.opening import ZIP_MAGIC, Hashing, open_raw
+from helm_ext.files.opening import MAX_DOCUMENT_BYTES, ZIP_MAGIC, Hashing, format_size, open_raw
 from helm_ext.formats.imported.json_pieces import JsonPieces
 from helm_ext.formats.imported.structs import to_struct, without_nan
 from helm_ext.formats.inspect_logs.header import HEADER_KEYS, Header, to_header

@@ -9,8 +9,8 @@ from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import DatasetSchemaError, RunEntryError, did_you_mean, show
-from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.formats.imported.row import is_finite_number
+from helm_ext.scoring.texts import limit_pattern
 
 JSONObject = dict[str, Any]
 

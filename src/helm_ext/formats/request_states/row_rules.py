@@ -16,7 +16,6 @@ import msgspec
 
 from helm_ext import parsing
 from helm_ext.errors import Path, Problem, Problems, count, did_you_mean, show
-from helm_ext.evalset.patterns import limit_pattern
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states import shapes
 from helm_ext.formats.request_states.checking import known_keys
@@ -27,6 +26,7 @@ from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.profile import MOST_KEPT, First, Profile, Tally
 from helm_ext.formats.request_states.reading import Reader, State
 from helm_ext.formats.request_states.rows import Row
+from helm_ext.scoring.texts import limit_pattern
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore

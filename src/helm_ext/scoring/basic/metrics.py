@@ -35,13 +35,12 @@ from helm.common.general import singleton
 from helm.common.hierarchical_logger import hlog
 
 from helm_ext.errors import HelmExtError
-from helm_ext.evalset.patterns import limit_pattern
-from helm_ext.evalset.remembering import SHORT
 from helm_ext.scoring.basic.calibration import compute_calibration
 from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
 from helm_ext.scoring.basic.requests import RequestValues, Values, language_modeling_stats
 from helm_ext.scoring.basic.scores import get_score
 from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.scoring.texts import SHORT, limit_pattern
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState

@@ -17,7 +17,7 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-from helm_ext.evalset.remembering import remember_short
+from helm_ext.scoring.texts import remember_short
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
