@@ -12,8 +12,7 @@ from typing_extensions import Self
 
 from helm_ext.errors import DatasetError, DatasetSyntaxError
 from helm_ext.files import parse_json
-from helm_ext.files.opening import MAX_LINE_BYTES, format_size
-from helm_ext.files.opening import Reader
+from helm_ext.files.opening import MAX_LINE_BYTES, Reader, format_size
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
