@@ -1,14 +1,12 @@
 """`helm-ext validate` with lint: when it runs, and how it stands beside what the formats' own checks say."""
 
 import json
-import sys
 from importlib import import_module
 
 import pytest
+from commands import run
 from lint_rows import row, write
-from typer.testing import CliRunner
 
-from helm_ext.cli import app, main
 from helm_ext.formats.innodata.hub import pack
 
 TWICE = [row("Who wrote Emma?", "Jane Austen"), row("Who wrote Emma?", "Jane Austen")]
@@ -22,9 +20,7 @@ def file(tmp_path, monkeypatch):
 
 
 def reports(*arguments):
-    result = CliRunner().invoke(app, ["validate", *arguments, "--format", "json"])
-    assert result.exit_code == 0
-    return json.loads(result.stdout)
+    return json.loads(run("validate", *arguments, "--format", "json").stdout)
 
 
 def codes(*arguments):
@@ -45,24 +41,20 @@ def test_large_files_only_when_asked(file, monkeypatch):
     monkeypatch.setattr(import_module("helm_ext.cli.validate"), "LINTED_ROWS", 1)
     assert "duplicate" not in codes(file)
     assert "duplicate" in codes(file, "--lint")
-    said = CliRunner().invoke(app, ["validate", file]).stdout
+    said = run("validate", file).stdout
     assert "rows.jsonl: its rows were not compared with one another; --lint looks for duplicates and leaks" in said
 
 
 def test_a_file_with_errors_is_not_linted(file, tmp_path):
     (tmp_path / file).write_text((tmp_path / file).read_text() + "{}\n")
-    result = CliRunner().invoke(app, ["validate", file, "--lint", "--format", "json"])
+    result = run("validate", file, "--lint", "--format", "json", code=1)
     (report,) = json.loads(result.stdout)
     assert report["linted"] is False
     assert "not-linted" in [problem["code"] for problem in report["problems"]]
 
 
-def test_lint_needs_what_scripts_make_of_rows(file, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["helm-ext", "validate", file, "--lint", "--no-exec"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    assert "--lint" in capsys.readouterr().err
+def test_lint_needs_what_scripts_make_of_rows(file):
+    assert "--lint" in run("validate", file, "--lint", "--no-exec", code=2).stderr
 
 
 def test_leaks_are_said_once(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 import pytest
+from commands import run
 from helm.common.object_spec import parse_object_spec
+from request_states_files import answered, choice, write
 
 from helm_ext.analysis.run_scores import WrongRow
 from helm_ext.cli.options import parse_arguments
@@ -77,33 +79,20 @@ def test_what_can_be_shown(given):
 
 def test_wrong_rows_are_listed(tmp_path):
     """A row that is read as nothing, one that is read as another option, and one right."""
-    import json
-
-    from typer.testing import CliRunner
-
-    from helm_ext.cli import app
-
     rows = [("1", "I think (B)."), ("2", "no idea\nat all"), ("3", "A")]
-    header = {"name": "fish", "adapter_spec": {"max_train_instances": 0, "reference_prefix": "A. ", "max_tokens": 5}}
-    lines = [header] + [
-        {
-            "instance": {
-                "id": name, "split": "test", "input": {"text": f"Which swims? {name}"},
-                "references": [{"output": {"text": "cod"}, "tags": ["correct"]}, {"output": {"text": "cat"}, "tags": []}],
-            },
-            "request": {"result": {"completions": [{"text": text}]}},
-        }
-        for name, text in rows
-    ]  # fmt: skip
-    (tmp_path / "fish.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    arguments = ["score", str(tmp_path / "fish.jsonl"), "--model", "m", "-o", str(tmp_path / "out"), "--show"]
-    shown = CliRunner().invoke(app, [*arguments, "wrong"], catch_exceptions=False).stdout
+    states = [
+        answered(choice(f"Which swims? {name}", ["cod", "cat"], id=name, split="test"), said) for name, said in rows
+    ]
+    spec = {"max_train_instances": 0, "reference_prefix": "A. ", "max_tokens": 5}
+    file = write(tmp_path / "fish.jsonl", states, spec, name="fish")
+    arguments = ["score", file, "--model", "m", "-o", tmp_path / "out", "--show"]
+    shown = run(*arguments, "wrong").stdout
     assert shown.partition("wrong: 2\n")[2].splitlines()[:10] == [
         "1  0", "  question: Which swims? 1 | A: cod | B: cat", "  gold: cod", "  answer: I think (B).", "  read as: cat",
         "2  0", "  question: Which swims? 2 | A: cod | B: cat", "  gold: cod", "  answer: no idea at all",
         "  read as: nothing",
     ]  # fmt: skip
-    shown = CliRunner().invoke(app, [*arguments, "wrong=1"], catch_exceptions=False).stdout
+    shown = run(*arguments, "wrong=1").stdout
     assert "wrong: 2, the first 1; --show wrong=2 shows all\n" in shown
     assert "Which swims? 2" not in shown
 
@@ -122,13 +111,7 @@ def test_options_that_are_their_own_labels_are_listed_once():
     ],
 )
 def test_names_are_neither_empty_nor_longer_than_a_folders(given, said):
-    from typer.testing import CliRunner
-
-    from helm_ext.cli import app
-
-    done = CliRunner().invoke(app, ["score", "x.json", *given])
-    assert isinstance(done.exception, RunEntryError)
-    assert said in str(done.exception)
+    assert said in run("score", "x.json", *given, code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,16 @@
 import json
 from pathlib import Path
 
+import commands
 import pytest
-from typer.testing import CliRunner
+from request_states_files import state
 
-from helm_ext.cli import app, main
 from helm_ext.cli.validate import NOT_CHECKED
 from helm_ext.formats.innodata.hub import pack
 
 GOOD = {
     "adapter_spec": {"max_train_instances": 0},
-    "request_states": [
-        {
-            "instance": {
-                "id": f"r{i}",
-                "split": "test",
-                "input": {"text": f"{i}+{i}?"},
-                "references": [{"output": {"text": str(2 * i)}, "tags": ["correct"]}],
-            }
-        }
-        for i in range(3)
-    ],
+    "request_states": [state(f"{i}+{i}?", str(2 * i), id=f"r{i}", split="test") for i in range(3)],
 }
 
 
@@ -35,20 +25,18 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["validate", *arguments])
+def run(*arguments, code=None):
+    return commands.run("validate", *arguments, code=code)
 
 
 def test_a_good_file(folder):
-    result = run("good.json")
-    assert result.exit_code == 0
+    result = run("good.json", code=0)
     assert "good.json: adapter_spec: 0 errors, " in result.stdout
     assert NOT_CHECKED in result.stdout
 
 
 def test_all_problems_of_a_file_at_once_with_line_field_value_and_hint(folder):
-    result = run("bad.json")
-    assert result.exit_code == 1
+    result = run("bad.json", code=1)
     lines = (folder / "bad.json").read_text().splitlines()
     wrong = next(number for number, line in enumerate(lines, 1) if '"text": 42' in line)
     assert f"error: bad.json:{wrong}: request_states[1].instance.references[0].output.text: " in result.stdout
@@ -61,16 +49,14 @@ def test_a_folder_of_files_and_a_name(folder):
     (folder / "adapter_specs").mkdir()
     for name in ("good.json", "bad.json"):
         (folder / name).rename(folder / "adapter_specs" / name)
-    result = run("adapter_specs")
-    assert result.exit_code == 1
+    result = run("adapter_specs", code=1)
     assert "adapter_specs/bad.json: adapter_spec: 2 errors" in result.stdout
     assert "adapter_specs/good.json: adapter_spec: 0 errors" in result.stdout
-    assert run("good").exit_code == 0
+    run("good", code=0)
 
 
 def test_json_output_is_json_alone(folder):
-    result = run("bad.json", "--format", "json")
-    assert result.exit_code == 1
+    result = run("bad.json", "--format", "json", code=1)
     (report,) = json.loads(result.stdout)
     assert report["file"] == "bad.json"
     assert {"severity", "code", "path", "line", "field", "message", "hint"} <= set(report["problems"][0])
@@ -85,20 +71,17 @@ def test_github_output_is_one_workflow_command_a_problem(folder):
 
 
 def test_a_forced_format(folder):
-    result = run("good.json", "--as", "innodata")
-    assert result.exit_code == 1
+    run("good.json", "--as", "innodata", code=1)
 
 
 @pytest.mark.parametrize("arguments", [[], ["good.json", "--format", "xml"], ["good.json", "--nonsense"]])
 def test_wrong_usage(folder, arguments):
-    assert run(*arguments).exit_code == 2
+    run(*arguments, code=2)
 
 
 @pytest.mark.parametrize("name", ["adapter_spec", "ultraeval", "innodata"])
 def test_schema_prints_json(name):
-    result = CliRunner().invoke(app, ["schema", name])
-    assert result.exit_code == 0
-    assert isinstance(json.loads(result.stdout), dict)
+    assert isinstance(json.loads(commands.run("schema", name).stdout), dict)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +96,14 @@ def test_schema_prints_json(name):
         ("foo", "--arg foo: expected KEY=VALUE"),
     ],
 )
-def test_wrong_arguments_are_wrong_usage(folder, monkeypatch, capsys, argument, message):
-    monkeypatch.setattr("sys.argv", ["helm-ext", "validate", "good.json", "--arg", argument])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+def test_wrong_arguments_are_wrong_usage(folder, argument, message):
+    assert message in run("good.json", "--arg", argument, code=2).stderr
 
 
 def test_the_same_mistake_in_every_row_is_shown_some_times_and_counted(folder):
     row = {"instance": {**GOOD["request_states"][0]["instance"], "input": {"txt": "?"}, "id": 4.5}}
     (folder / "many.json").write_text(json.dumps({**GOOD, "request_states": [row] * 1500}))
-    result = run("many.json")
-    assert result.exit_code == 1
+    result = run("many.json", code=1)
     lines = result.stdout.splitlines()
     assert len(lines) < 120
     problems = json.loads(run("many.json", "--format", "json").stdout)[0]["problems"]
@@ -160,8 +138,7 @@ def pack_bundle(folder):
     ],
 )
 def test_wrong_arguments_of_a_bundle_are_problems(folder, argument, message):
-    result = run(str(pack_bundle(folder)), "--arg", argument)
-    assert result.exit_code == 1
+    result = run(pack_bundle(folder), "--arg", argument, code=1)
     assert message in result.stdout
     assert "1 error, " in result.stdout
 
@@ -177,8 +154,7 @@ def test_an_ultraeval_log_takes_missing(folder):
     row = {"data": {"question": "1+1?"}, "ground_truth": "2", "prompt_inputs": ["1+1?"]}
     lines = [{**row, "raw_outputs": ["2"]}, {**row, "raw_outputs": []}]
     (folder / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    result = run("instance.jsonl", "--arg", "missing=skip", "--arg", "metric=exact_match")
-    assert result.exit_code == 0, result.output
+    result = run("instance.jsonl", "--arg", "missing=skip", "--arg", "metric=exact_match", code=0)
     assert "2 rows, 0 train, 2 eval, 1 recorded, 1 not_run" in result.stdout
 
 
@@ -190,7 +166,6 @@ def test_one_row_is_a_row(folder):
 def test_the_file_name_of_a_dataset(folder):
     (folder / "adapter_specs").mkdir()
     (folder / "good.json").rename(folder / "adapter_specs" / "good.json")
-    result = run("good.json")
-    assert result.exit_code == 1
+    result = run("good.json", code=1)
     expected = "error: good.json: no such file\n  hint: dataset=good reads adapter_specs/good.json\n"
     assert result.stdout.startswith(expected)
