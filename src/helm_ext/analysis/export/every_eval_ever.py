@@ -71,14 +71,13 @@ def write_every_eval_ever(
     that exist, unless `replace`; DatasetError for broken runs.
     """
     records = [_Record(run, publisher or Publisher()) for run in runs]
+    paths: dict[str, _Record] = {}
     for record in records:
         if not record.results:
             raise DatasetIntegrityError(
                 f"{record.run.name}: none of the stats of its rows is a score, and a record of Every Eval Ever is "
                 "about scores\n  hint: leave it out, or export it with --to parquet"
             )
-    paths: dict[str, _Record] = {}
-    for record in records:
         other = paths.setdefault(record.path, record)
         if other is not record:
             raise DatasetIntegrityError(
@@ -113,18 +112,23 @@ class _Record:
             self.main = find_main(run)
             self.results = sorted(self._name_results(), key=lambda result: result[0]["name"] != self.main)
         """Full name of a stat, its canonical text, and the id of its result."""
+        results: JSONObject = self.original.get("results") or {}
+        self.source_stats = {score["stat"]: name for name, score in (self.source.get("scores") or {}).items()}
+        """The source's scores by the names of their stats."""
+        self.originals: JSONObject = {stat: results.get(name) or {} for stat, name in self.source_stats.items()}
+        """Of the same, the results that came along."""
+        names = [one["source_data"]["dataset_name"] for one in results.values()]
+        self.dataset = names[0] if names else run.scenario_name
         digest = hashlib.sha256((run.folder / "run_spec.json").read_bytes()).hexdigest()
-        self.dataset = self._original_results_dataset() or run.scenario_name
-        self.digest = digest
+        self.evaluation_id = f"{self.dataset}/{self.model_id.replace('/', '_')}/{digest[:12]}"
+        """The same run always gets it."""
         identity = hashlib.sha256(f"every_eval_ever\0{run.name}\0{digest}".encode()).digest()
-        self.uuid = uuid.UUID(bytes=identity[:16], version=4)
         developer, _, model = self.model_id.partition("/")
         if not model:
             developer, model = "unknown", developer
-        parts = [_to_component(part) for part in (self.dataset, developer, model)]
-        self.folder = "/".join(["data", *parts])
-        self.path = f"{self.folder}/{self.uuid}.json"
-        self.samples_path = f"{self.folder}/{self.uuid}_samples.jsonl"
+        parts = ["data", *map(_to_component, (self.dataset, developer, model))]
+        stem = "/".join([*parts, str(uuid.UUID(bytes=identity[:16], version=4))])
+        self.path, self.samples_path = f"{stem}.json", f"{stem}_samples.jsonl"
 
     def write(self, target: Path) -> Written:
         """Write both files: the samples aside, for their digest is in the aggregate, which comes last."""
@@ -132,8 +136,8 @@ class _Record:
         samples.parent.mkdir(parents=True, exist_ok=True)
         digest, lines = hashlib.sha256(), 0
         with open_part(samples) as part:
-            evaluation_id = self.evaluation_id()
-            writer = SampleWriter(self.run, self.results, self.source, evaluation_id, self.model_id, self.dataset)
+            start = {"schema_version": VERSION, "evaluation_id": self.evaluation_id, "model_id": self.model_id}
+            writer = SampleWriter(self.run, self.results, self.source_stats, start, self.dataset)
             for prediction in self.run.predictions():
                 with self.run.blaming("scenario_state.json"):
                     made = [to_line(sample) for sample in writer.to_samples(prediction)]
@@ -141,7 +145,7 @@ class _Record:
                     digest.update(line)
                     part.file.write(line)
                 lines += len(made)
-            record = self._to_aggregate(evaluation_id, writer, digest.hexdigest(), lines)
+            record = self._to_aggregate(writer, digest.hexdigest(), lines)
             with open_part(aggregate) as other:
                 other.file.write(
                     json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False).encode("utf-8", "replace") + b"\n"
@@ -150,15 +154,11 @@ class _Record:
                 other.replace()
         return Written(aggregate, samples, lines, tuple(self._notes()))
 
-    def evaluation_id(self) -> str:
-        """Return an id that the same run always gets."""
-        return f"{self.dataset}/{self.model_id.replace('/', '_')}/{self.digest[:12]}"
-
-    def _to_aggregate(self, evaluation_id: str, writer: SampleWriter, checksum: str, lines: int) -> JSONObject:
+    def _to_aggregate(self, writer: SampleWriter, checksum: str, lines: int) -> JSONObject:
         started = {} if writer.started is None else {"evaluation_timestamp": str(int(writer.started))}
         return {
             "schema_version": VERSION,
-            "evaluation_id": evaluation_id,
+            "evaluation_id": self.evaluation_id,
             **started,
             "retrieved_timestamp": str(int(time.time())),
             "source_metadata": self._source_metadata(),
@@ -223,17 +223,11 @@ class _Record:
     def _name_results(self) -> Iterator[tuple[JSONObject, str, str]]:
         """Yield each stat that is a score of rows: one for each split and perturbation."""
         taken: set[str] = set()
-        scores = {*self.facts}
         for key, name in self.run.row_stats.kinds.items():
-            if name["name"] not in scores or key not in self.means or not math.isfinite(self.means[key]["mean"]):
+            if name["name"] not in self.facts or key not in self.means or not math.isfinite(self.means[key]["mean"]):
                 continue
-            parts = [
-                name["name"],
-                name.get("split"),
-                name.get("sub_split"),
-                (name.get("perturbation") or {}).get("name"),
-            ]
-            result_id = ":".join(filter(None, parts))
+            changed = (name.get("perturbation") or {}).get("name")
+            result_id = ":".join(filter(None, (name["name"], name.get("split"), name.get("sub_split"), changed)))
             if result_id in taken:  # perturbations of one name, with other settings
                 result_id += ":" + hashlib.sha256(key.encode()).hexdigest()[:8]
             taken.add(result_id)
@@ -242,7 +236,7 @@ class _Record:
     def _to_result(self, name: JSONObject, key: str, result_id: str, writer: SampleWriter) -> JSONObject:
         stat, facts = self.means[key], self.facts[name["name"]]
         score = float(stat["mean"])
-        original = self._find_original(name["name"])
+        original = self.originals.get(name["name"]) or {}
         details = {k: str(v) for k, v in (("split", name.get("split")), ("sub_split", name.get("sub_split"))) if v}
         if name.get("perturbation"):
             details["perturbation"] = json.dumps(name["perturbation"])
@@ -266,10 +260,8 @@ class _Record:
         low, high = facts.lowest, facts.highest
         if not low <= score <= high:
             low, high = -math.inf, math.inf
-        computed_by = (
-            self.source["tool"] if name in self._source_stats() else "helm_ext" if self.run.is_ours else "helm"
-        )
-        details = {"computed_by": computed_by}
+        ours = "helm_ext" if self.run.is_ours else "helm"
+        details = {"computed_by": self.source["tool"] if name in self.source_stats else ours}
         if facts.lower_is_better is None:
             details["lower_is_better"] = "not known"
         return {
@@ -302,7 +294,7 @@ class _Record:
         return {}
 
     def _source_data(self) -> JSONObject:
-        arguments = self.run.run_spec["scenario_spec"].get("args") or {}
+        arguments = self.run.scenario_arguments
         details = {"scenario_class": self.run.run_spec["scenario_spec"]["class_name"]}
         details |= {key: str(arguments[key]) for key in ("digest", "questions") if key in arguments}
         return {"dataset_name": self.dataset, "source_type": "other", "additional_details": details}
@@ -325,20 +317,6 @@ class _Record:
         if spec.get("multi_label"):
             details["multi_label"] = "true"
         return {"generation_args": arguments, "additional_details": details}
-
-    def _source_stats(self) -> dict[str, str]:
-        """Return the source's scores by the names of their stats."""
-        return {score["stat"]: name for name, score in (self.source.get("scores") or {}).items()}
-
-    def _find_original(self, stat: str) -> JSONObject:
-        """Return the original result of a score that came along, {} for a score of ours."""
-        name = self._source_stats().get(stat)
-        found: JSONObject = (self.original.get("results") or {}).get(name) or {}
-        return found
-
-    def _original_results_dataset(self) -> str | None:
-        results = list((self.original.get("results") or {}).values())
-        return results[0]["source_data"]["dataset_name"] if results else None
 
     def _notes(self) -> Iterator[str]:
         if self.main is not None and self.results[0][0]["name"] != self.main:

@@ -16,7 +16,7 @@ from helm_ext.analysis.json_arrays import stat_key
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.formats.every_eval_ever.schema import KEPT, VERSION
+from helm_ext.formats.every_eval_ever.schema import KEPT
 from helm_ext.scoring.stat_names import list_judge_stats
 from helm_ext.scoring.statistics import Interval, mean_interval
 
@@ -66,17 +66,14 @@ class SampleWriter:
         self,
         run: RunFiles,
         results: Results,
-        source: Mapping[str, Any],
-        evaluation_id: str,
-        model_id: str,
+        source_stats: Mapping[str, str],
+        start: JSONObject,
         dataset: str,
     ) -> None:
+        """`source_stats`: the source's scores by the names of their stats. `start`: how each line begins."""
         self._is_ours = run.is_ours
         self._judge_stats = frozenset(list_judge_stats(run.metric_arguments.get("judged") or {}))
-        self._source_stats = {score["stat"]: name for name, score in (source.get("scores") or {}).items()}
-        self._start = {"schema_version": VERSION, "evaluation_id": evaluation_id, "model_id": model_id}
-        self._dataset = dataset
-        self._results = results
+        self._source_stats, self._start, self._dataset, self._results = source_stats, start, dataset, results
         self._places = {
             key: _place(name.get("split"), name.get("sub_split"), name.get("perturbation")) for name, key, _ in results
         }
@@ -146,13 +143,15 @@ class SampleWriter:
         raw = kept.get("raw", row.input or (_content(turns[-1]) if turns else ""))
         reference = kept.get("reference", row.gold)
         said: JSONObject = {"raw": raw, "reference": reference}
-        formatted = self._format(row, is_dialogue=is_dialogue)
+        formatted = _format(row, is_dialogue=is_dialogue)
         if formatted is not None and (formatted != raw or kept):
             said["formatted"] = formatted
-        choices = self._choices(row)
-        if choices is not None:
-            said["choices"] = choices
-        outputs = self._outputs(row)
+        asked_each = any(completion["reference_index"] is not None for completion in row.completions)
+        if row.options or asked_each:
+            said["choices"] = list(row.options.values()) if row.options else [one["text"] for one in row.references]
+        outputs = [completion["text"] for completion in row.completions]
+        if row.read.method == "log_likelihood":  # of options that were asked about by themselves, the chosen one
+            outputs = [] if row.read.text is None else [row.read.text]
         shared: JSONObject = {
             "sample_hash": to_hash(raw, reference),
             "interaction_type": "multi_turn" if is_dialogue else "single_turn",
@@ -171,53 +170,10 @@ class SampleWriter:
             output: JSONObject = {"raw": outputs}
             thoughts = [completion["thinking"] for completion in row.completions if completion["thinking"]]
             shared |= {"output": {**output, **({"reasoning_trace": thoughts} if thoughts else {})}, "messages": None}
-        shared["answer_attribution"] = self._attribute(row, outputs, shared["messages"])
+        shared["answer_attribution"] = _attribute(row, outputs, shared["messages"])
         shared |= self._measure(row)
         shared["metadata"] = _to_metadata(row, outputs[1:] if is_dialogue else ())
         return shared
-
-    def _format(self, row: Prediction, *, is_dialogue: bool) -> str | None:
-        """Return what the model was sent, where it is more than the bare question: a conversation as JSON."""
-        kept: JSONObject | None = row.data.get(KEPT)
-        if kept is not None and is_dialogue:
-            return kept.get("formatted")
-        if kept is not None and "raw" not in kept:
-            return None
-        if row.prompt or (kept is not None and row.input):
-            return row.prompt or row.input
-        turns = row.messages or []
-        if kept is not None and len(turns) == 1:  # a text, beside conversations
-            return _content(turns[0])
-        return to_json(turns) if len(turns) > 1 else None
-
-    def _choices(self, row: Prediction) -> list[str] | None:
-        if row.options:
-            return list(row.options.values())
-        asked_each = any(completion["reference_index"] is not None for completion in row.completions)
-        return [one["text"] for one in row.references] if asked_each else None
-
-    def _outputs(self, row: Prediction) -> list[str]:
-        """Return the completions. Of options that were asked about by themselves, the one that was chosen."""
-        if row.read.method == "log_likelihood":
-            return [] if row.read.text is None else [row.read.text]
-        return [completion["text"] for completion in row.completions]
-
-    def _attribute(
-        self, row: Prediction, outputs: Sequence[str], messages: Sequence[JSONObject] | None
-    ) -> list[JSONObject]:
-        if not outputs:
-            return []
-        unread = row.read.method == "unknown"
-        turn = len(messages) - 1 if messages else 0
-        return [
-            {
-                "turn_idx": turn,
-                "source": "messages[turn_idx].content" if messages else "output.raw",
-                "extracted_value": outputs[0] if unread else row.read.text or "",
-                "extraction_method": "none" if unread else row.read.method,
-                "is_terminal": True,
-            }
-        ]
 
     def _measure(self, row: Prediction) -> JSONObject:
         """Return times and tokens, where they were measured: of HELM's own runs without a tokenizer tokens are not."""
@@ -231,6 +187,37 @@ class SampleWriter:
                 "input_tokens": read, "output_tokens": written, "total_tokens": read + written
             }  # fmt: skip
         return measured
+
+
+def _format(row: Prediction, *, is_dialogue: bool) -> str | None:
+    """Return what the model was sent, where it is more than the bare question: a conversation as JSON."""
+    kept: JSONObject | None = row.data.get(KEPT)
+    if kept is not None and is_dialogue:
+        return kept.get("formatted")
+    if kept is not None and "raw" not in kept:
+        return None
+    if row.prompt or (kept is not None and row.input):
+        return row.prompt or row.input
+    turns = row.messages or []
+    if kept is not None and len(turns) == 1:  # a text, beside conversations
+        return _content(turns[0])
+    return to_json(turns) if len(turns) > 1 else None
+
+
+def _attribute(row: Prediction, outputs: Sequence[str], messages: Sequence[JSONObject] | None) -> list[JSONObject]:
+    if not outputs:
+        return []
+    unread = row.read.method == "unknown"
+    turn = len(messages) - 1 if messages else 0
+    return [
+        {
+            "turn_idx": turn,
+            "source": "messages[turn_idx].content" if messages else "output.raw",
+            "extracted_value": outputs[0] if unread else row.read.text or "",
+            "extraction_method": "none" if unread else row.read.method,
+            "is_terminal": True,
+        }
+    ]
 
 
 def to_hash(raw: str, reference: Sequence[str]) -> str:
