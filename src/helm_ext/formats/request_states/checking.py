@@ -73,17 +73,19 @@ def read_state(value: Any) -> tuple[Any, list[Finding]]:
 
 
 def _put_back(given: Any, made: Any) -> None:
-    """Give objects the unknown keys back that msgspec has left out."""
-    if isinstance(made, dict):
+    """Give objects the unknown keys back that msgspec has left out. Written for speed: this runs once a row."""
+    if type(made) is list:
+        for one, other in zip(given, made, strict=True):
+            if type(other) is dict:
+                _put_back(one, other)
+        return
+    if len(given) != len(made):
         for key, value in given.items():
             if key not in made:
                 made[key] = value
-            elif isinstance(value, dict | list) and value is not made[key]:
-                _put_back(value, made[key])
-    else:
-        for one, other in zip(given, made, strict=True):
-            if isinstance(one, dict | list) and one is not other:
-                _put_back(one, other)
+    for key, other in made.items():
+        if (type(other) is dict or type(other) is list) and other and other is not given[key]:
+            _put_back(given[key], other)
 
 
 def conform(value: Any, shape: Any) -> tuple[Any, list[Finding]]:
