@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import os
 import pickle
@@ -20,8 +19,10 @@ from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.rows import RECORDED, Lacks, StoredRows
 from helm_ext.formats.innodata import loading
+from helm_ext.formats.innodata import replies as replies_module
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.loading import check, load
+from helm_ext.formats.innodata.replies import RecordIds, hash_id
 
 COUNT = 40
 NULL, ABSENT = (4, 13, 22), (7, 30)
@@ -246,9 +247,30 @@ def test_only_records_that_are_scored_count_where_there_is_no_reply(tmp_path, la
         load(path=path, replies=replies, limit=20)
 
 
-def test_the_digest_covers_both_files(tmp_path, large):
-    path, replies = write(tmp_path)
-    evalset = load(path=path, replies=replies)
-    both = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in (path, replies))
-    assert evalset.digest == hashlib.sha256(both.encode()).hexdigest()
-    assert evalset.question_digest == hashlib.sha256(path.read_bytes()).hexdigest()
+# Which record a reply belongs to is told by 16 bytes of its id
+
+
+def test_ids_are_found_and_others_are_not():
+    names = [f"id {number}" for number in range(500)] + ["", "é", "\u2028", "1", "01"]
+    random.Random(1).shuffle(names)
+    ids = RecordIds()
+    assert (len(ids), ids.find(hash_id("id 1"))) == (0, None)
+    for name in names:
+        ids.add(name)
+    assert len(ids) == len(names)
+    assert [ids.find(hash_id(name)) for name in names] == list(range(len(names)))
+    assert len(ids) == len(names)
+    assert [ids.find(hash_id(name)) for name in ("id 500", "ID 1", "001", " ")] == [None] * 4
+
+
+def test_a_half_of_a_hash_that_two_ids_share_takes_neither_for_the_other(monkeypatch):
+    def hash_badly(name):
+        return b"\0" * 7 + bytes([ord(name[0])]) + name.encode().rjust(8, b"\0")
+
+    monkeypatch.setattr(replies_module, "hash_id", hash_badly)
+    names = [f"{letter}{number}" for number in range(5) for letter in "zab"]
+    ids = RecordIds()
+    for name in names:
+        ids.add(name)
+    assert [ids.find(hash_badly(name)) for name in names] == list(range(15))
+    assert [ids.find(hash_badly(name)) for name in ("a9", "c1", "Z1", "~1")] == [None] * 4

@@ -21,9 +21,8 @@ from helm.clients.client import Client
 from helm.common.authentication import Authentication
 from helm.common.request import GeneratedOutput, RequestResult
 
-from helm_ext import hub
 from helm_ext.analysis.siblings import TIMES_FILE
-from helm_ext.errors import DatasetChangedError, DatasetError, DatasetIntegrityError
+from helm_ext.errors import DatasetChangedError, DatasetError
 from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.formats import planned
 from helm_ext.formats.innodata import loading
@@ -163,12 +162,6 @@ def test_all_records_are_checked_before_anything_runs(tmp_path, large):
     assert [problem.location.line for problem in error.value.problems] == [9, 26]
 
 
-def test_an_empty_split_is_an_error(tmp_path, large):
-    path = write_bundle(tmp_path / "data", train=0)
-    with pytest.raises(DatasetIntegrityError, match="the train split is empty"):
-        load(path=path, split="train")
-
-
 def test_an_unread_row_knows_its_id_and_split_and_becomes_an_instance(bundle, large):
     wanted = list(load(path=bundle).instances)
     stored, made = load(path=bundle).instances, []
@@ -218,24 +211,6 @@ def test_a_copy_of_an_unread_row_is_an_instance(bundle, large, make):
     made = make(evalset.instances.hand_out()[5])
     assert type(made) is Instance
     assert repr(made) == repr(evalset.instances[5])
-
-
-def test_a_file_that_goes_when_it_was_read_is_not_missed(bundle, large):
-    rows = load(path=bundle).instances
-    unread, wanted = rows.hand_out(), list(map(repr, rows))
-    bundle.unlink()
-    assert list(map(repr, rows)) == wanted
-    make_all(unread)
-    assert list(map(repr, unread)) == wanted
-
-
-def test_a_version_of_the_hub(tmp_path, large):
-    root = tmp_path / "hub"
-    hub.upload(write_bundle(tmp_path / "one"), hub=root)
-    rows = load(dataset="sums", hub=str(root)).instances
-    hub.upload(write_bundle(tmp_path / "two", reply="two {}"), hub=root)
-    assert [row.references[0].output.text for row in rows[:2]] == ["1", "2"]  # what was the newest then
-    assert load(dataset="sums", hub=str(root)).instances[0].references[0].output.text == "two 1"
 
 
 # Runs
