@@ -17,7 +17,7 @@ from helm_ext.formats.innodata.options import Options
 from helm_ext.formats.request_states import header
 from helm_ext.formats.request_states.shapes import ScoringShape
 from helm_ext.formats.scenario import EvalSetScenario
-from helm_ext.formats.ultraeval.options import Options as UltraEvalOptions
+from helm_ext.formats.ultraeval.config import Options as UltraEvalOptions
 
 OPTIONS = {
     "adapter_spec": {*ScoringShape.__annotations__, *header.Options.__annotations__, "missing"} - {"scoring"},

@@ -5,8 +5,7 @@
 
 A transform script is the user's code: `load` runs it, with the user's rights.
 
-options.py      arguments of a run entry
-config.py       task configs and sampling parameters, as upstream writes them
+config.py       arguments of a run entry; task configs and sampling parameters, as upstream writes them
 task.py         which task is meant, and its files
 script.py       transform scripts ...
 checkout.py     ... and the checkout of UltraEval that they import

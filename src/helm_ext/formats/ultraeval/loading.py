@@ -21,7 +21,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import EvalSet, Places
 from helm_ext.formats.ultraeval.checkout import open_checkout
-from helm_ext.formats.ultraeval.options import Options, read_options
+from helm_ext.formats.ultraeval.config import Options, read_options
 from helm_ext.formats.ultraeval.postprocess import get_postprocess
 from helm_ext.formats.ultraeval.questions import (
     Failure,

@@ -31,8 +31,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, TEST_SPLIT, Input, In
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problem, raise_for, show
 from helm_ext.evalset import EXTRA_KEY, RowExtra
 from helm_ext.files import LineSource, iter_json_lines
-from helm_ext.formats.ultraeval.config import Sampling
-from helm_ext.formats.ultraeval.options import Method
+from helm_ext.formats.ultraeval.config import Method, Sampling
 from helm_ext.formats.ultraeval.script import Script, Transformed, TransformProblem
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from helm_ext.evalset.rows import STATUSES, Lacks, StoredRows, find_lacks
 from helm_ext.files import LineSource, canonical_json, is_finite, read_json
 from helm_ext.files.store import RowStore
 from helm_ext.formats.ultraeval.checkout import open_checkout
-from helm_ext.formats.ultraeval.config import Metric, Sampling
-from helm_ext.formats.ultraeval.options import Method, Options
+from helm_ext.formats.ultraeval.config import Method, Metric, Options, Sampling
 from helm_ext.formats.ultraeval.questions import (
     check_options,
     iter_objects,

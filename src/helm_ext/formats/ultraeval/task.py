@@ -19,8 +19,7 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
-from helm_ext.formats.ultraeval.config import Sampling, TaskConfig, read_config, read_sampling
-from helm_ext.formats.ultraeval.options import Method, Options
+from helm_ext.formats.ultraeval.config import Method, Options, Sampling, TaskConfig, read_config, read_sampling
 from helm_ext.formats.ultraeval.scoring import MetricChoice, parse_metric_argument, read_metrics
 
 FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
