@@ -18,39 +18,32 @@ from helm_ext.clients.shared_prefix import (  # noqa: E402
 PROMPT = list(range(100, 160))
 
 
-def test_options_of_one_prompt_are_one_group():
-    sequences = [[*PROMPT, 1, 2], [*PROMPT, 3], [*PROMPT, 1, 4]]
-    assert group_by_prefix(sequences) == [Group((0, 1, 2), 60)]
+SHORT = [7, 8, 9]
+ROWS = {
+    "options of one prompt": ([[*PROMPT, 1, 2], [*PROMPT, 3], [*PROMPT, 1, 4]], [Group((0, 1, 2), 60)]),
+    "an empty option": ([PROMPT, [*PROMPT, 5]], [Group((0, 1), 60)]),
+    "equal ones": ([PROMPT, PROMPT], [Group((0, 1), 60)]),
+    "equal ones of a token": ([[7], [7]], [Group((0, 1), 1)]),
+    "a single one": ([PROMPT], [Group((0,), 60)]),
+    "none": ([], []),
+    # The options after the question, and after "Answer:", in the order in which HELM asks.
+    "a calibrated row": (
+        [[*PROMPT, 1], [*SHORT, 1], [*PROMPT, 2], [*SHORT, 2]], [Group((0, 2), 60), Group((1, 3), 3)],
+    ),
+    "a calibrated row, with a token that begins every text": (
+        [[0, *PROMPT, 1], [0, *SHORT, 1], [0, *PROMPT, 2], [0, *SHORT, 2]], [Group((0, 2), 61), Group((1, 3), 4)],
+    ),
+    "nothing shared": ([[number, *PROMPT] for number in range(4)], [Group((number,), 61) for number in range(4)]),
+    "nothing shared but a token that begins every text": (
+        [[0, number, *PROMPT * 4] for number in range(4)], [Group((number,), 242) for number in range(4)],
+    ),
+}  # fmt: skip
 
 
-def test_an_empty_option_ends_with_the_prompt():
-    assert group_by_prefix([PROMPT, [*PROMPT, 5]]) == [Group((0, 1), 60)]
-
-
-def test_equal_sequences_share_all_of_themselves():
-    assert group_by_prefix([PROMPT, PROMPT]) == [Group((0, 1), 60)]
-    assert group_by_prefix([[7], [7]]) == [Group((0, 1), 1)]
-
-
-def test_a_single_sequence_and_none():
-    assert group_by_prefix([PROMPT]) == [Group((0,), 60)]
-    assert group_by_prefix([]) == []
-
-
-def test_a_calibrated_row_has_two_groups():
-    """The options after the question, and after "Answer:", in the order in which HELM asks."""
-    short = [7, 8, 9]
-    sequences = [[*PROMPT, 1], [*short, 1], [*PROMPT, 2], [*short, 2]]
-    assert group_by_prefix(sequences) == [Group((0, 2), 60), Group((1, 3), 3)]
-    begun = [[0, *sequence] for sequence in sequences]  # a token that begins every text
-    assert group_by_prefix(begun) == [Group((0, 2), 61), Group((1, 3), 4)]
-
-
-def test_what_shares_nothing_is_computed_one_by_one():
-    sequences = [[number, *PROMPT] for number in range(4)]
-    assert group_by_prefix(sequences) == [Group((number,), 61) for number in range(4)]
-    begun = [[0, number, *PROMPT * 4] for number in range(4)]
-    assert group_by_prefix(begun) == [Group((number,), 242) for number in range(4)]
+@pytest.mark.parametrize("row", ROWS)
+def test_what_is_computed_together(row):
+    sequences, groups = ROWS[row]
+    assert group_by_prefix(sequences) == groups
 
 
 def test_every_member_is_in_one_group_and_begins_with_what_is_shared():

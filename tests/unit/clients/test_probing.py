@@ -42,17 +42,12 @@ def test_a_server_that_knows_everything(server, endpoint):
     assert len(server.asked) <= 20
 
 
-@pytest.mark.parametrize("name", ["stop", "n", "seed", "top_k"])
+@pytest.mark.parametrize("name", ["stop", "n", "seed", "top_k", "max_tokens"])
 def test_what_is_ignored(server, name):
     server.ignores = {name}
     found = outcomes(ask(server, "completions"))
     assert found[name] is Outcome.IGNORED
     assert [what for what, outcome in found.items() if outcome is Outcome.IGNORED and what[0] != "l"] == [name]
-
-
-def test_a_limit_of_tokens_that_is_ignored(server):
-    server.ignores = {"max_completion_tokens", "max_tokens"}
-    assert ask(server)["max_completion_tokens"].outcome is Outcome.IGNORED
 
 
 @pytest.mark.parametrize("name", ["seed", "top_k", "stop"])
@@ -73,18 +68,13 @@ def test_parameters_without_which_it_answers_are_named(server):
     assert found["seed"].outcome is Outcome.UNCLEAR
 
 
-def test_a_server_without_completions(server):
-    server.endpoints = {"chat/completions"}
-    found = ask(server)
-    assert found["/v1/completions"].outcome is Outcome.ABSENT
-    assert scoring(found) == [Outcome.ABSENT] * 3
-
-
-def test_a_server_with_the_other_endpoint_only(server):
-    server.endpoints = {"completions"}
-    found = outcomes(ask(server, "chat"))
-    assert found["/v1/chat/completions"] is Outcome.ABSENT
-    assert found["/v1/completions"] is Outcome.WORKS
+@pytest.mark.parametrize("there", ["chat/completions", "completions"])
+def test_a_server_with_one_endpoint(server, there):
+    server.endpoints = {there}
+    found = ask(server, "chat")
+    for name in ("chat/completions", "completions"):
+        assert found[f"/v1/{name}"].outcome is (Outcome.WORKS if name == there else Outcome.ABSENT)
+    assert (scoring(found) == [Outcome.ABSENT] * 3) == (there == "chat/completions")
 
 
 def test_log_probabilities_by_one_way_only(server):
