@@ -81,18 +81,13 @@ class AnswerReader:
         self._cleans = bool(scoring.extract is not None or scoring.strip or scoring.lower or scoring.cut_at)
         self._cleans_golds = bool(scoring.lower or scoring.cut_at or scoring.extract_references)
         self._next_question = tuple(scoring.next_question)
-        self._is_like: AnswerReader | None = None
-        """The last reader that was found to read alike."""
         self._takes_labels = not pattern and not self.is_list
         """A text that is nothing but a label is read as that label in any case."""
 
-    def reads_like(self, other: AnswerReader) -> bool:
-        """Whether another reader reads every completion as this one does: its settings are the same."""
-        if self._is_like is not other:
-            if (self.scoring, self.pattern, self.multi_label) != (other.scoring, other.pattern, other.multi_label):
-                return False
-            self._is_like = other
-        return True
+    @property
+    def settings(self) -> tuple[object, ...]:
+        """What is equal for readers that read every completion alike."""
+        return self.pattern, self.multi_label, self.scoring
 
     def read(self, text: str, options: Mapping[str, str] | None, *, is_cut_off: bool = False) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`.
@@ -246,7 +241,7 @@ def keep_answers(
 def take_answers(state: RequestState, reader: AnswerReader, options: Mapping[str, str] | None) -> Answers:
     """Return what a reader that reads alike has kept of a state, and forget it; else nothing."""
     kept: _Kept | None = vars(state).pop(_KEPT, None)
-    if kept is None or kept.options is not options or not reader.reads_like(kept.reader):
+    if kept is None or kept.options is not options or reader.settings != kept.reader.settings:
         return {}
     return kept.answers
 

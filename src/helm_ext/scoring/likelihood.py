@@ -177,14 +177,11 @@ def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence
         "acc_norm": [len(option.text) for option in options],
         "acc_bytes": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
     }
-    chosen = {"acc": argmin(whole)} | {name: argmin(_per(alone, length)) for name, length in lengths.items()}
+    chosen = {"acc": argmin(whole)}
+    for name, of_options in lengths.items():  # an empty option has no value per byte
+        chosen[name] = argmin([one / size if size else math.nan for one, size in zip(alone, of_options, strict=True)])
     values.update((name, float(index is not None and right[index])) for name, index in chosen.items())
     return values
-
-
-def _per(values: Sequence[float], lengths: Sequence[int]) -> list[float]:
-    """Divide; an empty option has no value per byte."""
-    return [value / length if length else math.nan for value, length in zip(values, lengths, strict=True)]
 
 
 class SentenceLikelihoodMetric(FoldingMetric):

@@ -84,11 +84,9 @@ def may_have(text: str, form: str) -> bool:
     if not beginning.isascii():
         kept += sum(map(len, _HAN.findall(beginning)))
         dashes = len(_ANY_DASH.findall(beginning))
-    return kept <= 2 * len(form) + _LOST_IN_RANGE * (dashes + 1) or _has_fence(text)
-
-
-def _has_fence(text: str) -> bool:
-    """Whether there may be a line that begins with three backticks, which takes a word with it."""
+    if kept <= 2 * len(form) + _LOST_IN_RANGE * (dashes + 1):
+        return True
+    # A line that begins with three backticks takes a word with it.
     return any(mark in text for mark in _BACKTICKS) and bool(_FENCE.search(text))
 
 

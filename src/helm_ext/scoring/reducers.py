@@ -75,10 +75,6 @@ def _mean(scores: Sequence[float]) -> float:
     return math.fsum(scores) / len(scores)
 
 
-def _at_least(k: int, scores: Sequence[float]) -> float:
-    return float(_count_right(scores) >= k)
-
-
 def _pass_at(k: int, scores: Sequence[float]) -> float | None:
     """1 - C(wrong, k) / C(all, k) (https://arxiv.org/abs/2107.03374)."""
     if len(scores) < k:
@@ -126,7 +122,7 @@ _PLAIN: dict[str, Reducer] = {
     "max": max,
 }
 _WITH_K: dict[str, Callable[[int, Sequence[float]], float | None]] = {
-    "at_least": _at_least,
+    "at_least": lambda k, scores: float(_count_right(scores) >= k),
     "pass_at": _pass_at,
     "pass_k": _pass_k,
 }

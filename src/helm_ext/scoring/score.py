@@ -89,7 +89,7 @@ class Score:
     short_display_name: str | None = None
     group: str = "accuracy"
     bounds: tuple[float, float] = (0.0, 1.0)
-    """The least and the greatest value."""
+    """The least and the greatest value. Read of HELM's scores and ours; nothing is taken for granted of others."""
     several: tuple[StatInfo, ...] = ()
     """The stats, where the function returns more than one number; the first is the main one."""
     over_all: tuple[StatInfo, ...] = ()

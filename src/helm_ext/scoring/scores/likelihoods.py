@@ -148,7 +148,7 @@ def ppl(options: Logprobs) -> list[float]:
 REPLACEMENT = "\ufffd"
 """What a token's text holds where the token is part of a character only. Any two such tokens look alike."""
 
-REL_TOLERANCE, ABS_TOLERANCE = 1e-4, 1e-5
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-5
 """How far two log-probabilities of one token may lie apart that were computed in two requests (batch, padding)."""
 
 
@@ -165,14 +165,11 @@ def common_prefix(options: Logprobs, tokens: Sequence[Sequence[str]] | None = No
         texts = {option[position] for option in tokens} if tokens is not None else {""}
         if any(value != values[0] for value in values):
             readable = tokens is not None and not any(REPLACEMENT in text for text in texts)
-            if (readable and len(texts) > 1) or not (readable or _nearly_equal(values)):
+            nearly = all(math.isclose(v, values[0], rel_tol=_RELATIVE, abs_tol=_ABSOLUTE) for v in values)
+            if (readable and len(texts) > 1) or not (readable or nearly):
                 break
         length += 1
     return length
-
-
-def _nearly_equal(values: Sequence[float]) -> bool:
-    return all(math.isclose(value, values[0], rel_tol=REL_TOLERANCE, abs_tol=ABS_TOLERANCE) for value in values)
 
 
 def ppl_norm(options: Logprobs, tokens: Sequence[Sequence[str]] | None = None) -> list[float]:

@@ -105,7 +105,8 @@ def compare_rows(
         p, test = mcnemar(greater, less), "mcnemar"
     else:
         p, test = _flip_signs(differences), "sign flips"
-    detectable = _detectable(found.error, level)
+    # Where all rows differ alike they tell nothing of it.
+    detectable = (normal_quantile(level) + _STANDARD.inv_cdf(_POWER)) * found.error if found.error else math.inf
     return Comparison(
         float(first.mean()), float(second.mean()), found.interval(level), p, test, greater, less, detectable
     )
@@ -291,11 +292,6 @@ def _standard_error(differences: NDArray[np.float64]) -> float:
     if differences.min() == differences.max():
         return 0.0
     return float(differences.std(ddof=1)) / math.sqrt(len(differences))
-
-
-def _detectable(error: float, level: float) -> float:
-    """Return the smallest difference that is told; infinite where all rows differ alike, which tells nothing of it."""
-    return (normal_quantile(level) + _STANDARD.inv_cdf(_POWER)) * error if error else math.inf
 
 
 # ---- The score test of a difference between two shares of the same rows
