@@ -6,7 +6,7 @@ import json
 
 import pytest
 from finished_runs import rewrite, run_sums, score
-from request_states_files import answered, choice, reference, split_rows, state, write
+from request_states_files import answered, choice, split_rows, state, write
 
 from helm_ext.analysis import read_run
 
@@ -61,31 +61,46 @@ def test_a_log_probability_that_nobody_measured_is_none(mixed):
     assert by_id(mixed)["wrong"].completions[0]["logprob"] is None
 
 
-def test_options_are_read_as_the_metric_reads_them(tmp_path):
-    rows = [
-        answered(choice("Which is liquid?", ["iron", "mercury"], 1, id="said", split="test"), "The answer is (B)."),
-        answered(choice("Which is yellow?", ["gold", "tin"], 0, id="lost", split="test"), "no idea"),
-    ]
-    spec = {"method": "multiple_choice_joint", "max_train_instances": 0}
-    rows = by_id(score(tmp_path, write(tmp_path / "c.jsonl", rows, spec)))
-    assert rows["said"].options == {"A": "iron", "B": "mercury"}
-    assert (rows["said"].read.text, rows["said"].read.label, rows["said"].read.method) == ("mercury", "B", "label")
-    assert (rows["lost"].read.text, rows["lost"].scores["unmapped"]) == (None, 1.0)
+METALS = ["iron", "mercury"]
+LIKELIHOODS = [{"text": "iron", "logprob": -3.5}, {"text": "mercury", "logprob": -4.0}]
+JOINT = {"method": "multiple_choice_joint", "max_train_instances": 0}
 
 
-def test_extracted_text_is_the_answer(tmp_path):
-    rows = [answered(row, f"so it is {row['instance']['references'][0]['output']['text']}.") for row in split_rows(2)]
-    run = score(tmp_path, write(tmp_path / "e.jsonl", rows), extract=r"is (\d+)")
-    assert [(row.read.text, row.read.method) for row in run.predictions()] == [("0", "regex"), ("2", "regex")]
-
-
-def test_likelihoods_of_options_are_kept(tmp_path):
-    compared = choice("Which is liquid?", ["iron", "mercury"], 1, id="a", split="test")
-    likelihoods = [{"text": "iron", "logprob": -3.5}, {"text": "mercury", "logprob": -4.0}]
-    run = score(tmp_path, write(tmp_path / "l.jsonl", [{**compared, "likelihoods": likelihoods}]))
-    (row,) = run.predictions()
-    assert row.likelihoods == likelihoods
-    assert (row.read.text, row.read.method) == ("iron", "log_likelihood")
+@pytest.mark.parametrize(
+    ("rows", "arguments", "expected"),
+    [
+        (
+            [
+                answered(choice("Which is liquid?", METALS, 1, id="said", split="test"), "The answer is (B)."),
+                answered(choice("Which is yellow?", ["gold", "tin"], 0, id="lost", split="test"), "no idea"),
+            ],
+            {}, [("mercury", "B", "label"), (None, None, "label")],
+        ),
+        (
+            [answered(row, f"so it is {row['instance']['references'][0]['output']['text']}.") for row in split_rows(2)],
+            {"extract": r"is (\d+)"}, [("0", None, "regex"), ("2", None, "regex")],
+        ),
+        (
+            [{**choice("Which is liquid?", METALS, 1, id="a", split="test"), "likelihoods": LIKELIHOODS}],
+            {}, [("iron", None, "log_likelihood")],
+        ),
+        (
+            [answered(state("Which two?", "gold; tin", id="a", split="test"), "tin; gold")],
+            {"output_format": "list"}, [("tin; gold", None, "list")],
+        ),
+    ],
+    ids=["options", "extracted", "likelihoods", "list"],
+)  # fmt: skip
+def test_answers_are_read_as_the_metric_reads_them(tmp_path, rows, arguments, expected):
+    spec = JOINT if expected[0][1] else None
+    run = score(tmp_path, write(tmp_path / "rows.jsonl", rows, *([spec] if spec else [])), **arguments)
+    found = list(run.predictions())
+    read = [(row.read.text, row.read.label, row.read.method) for row in found]
+    assert [one if one[2] != "log_likelihood" else (one[0], None, one[2]) for one in read] == expected
+    assert all(row.likelihoods == rows[0].get("likelihoods", []) for row in found)
+    if spec:
+        assert found[0].options == {"A": "iron", "B": "mercury"}
+        assert [row.scores["unmapped"] for row in found] == [0.0, 1.0]
 
 
 def test_a_run_of_helms_own_scenario(tmp_path):
@@ -128,11 +143,12 @@ def test_a_request_that_failed_has_an_error_and_no_completion(tmp_path):
     assert rows["s1"].error is None
 
 
-def test_stats_of_several_metrics_are_joined(tmp_path):
+def test_stats_of_several_metrics_are_joined_and_the_answer_of_somebody_elses_is_not_known(tmp_path):
     run = run_sums(tmp_path, more=("finished_runs.Odd",))
     assert [row.scores["odd_length"] for row in run.predictions()] == [2.0, 2.0, 2.0]
     assert "odd_nan" not in next(run.predictions()).scores
     assert list(run.row_stats.names)[-1] == "odd_length"
+    assert {(row.read.text, row.read.method) for row in run.predictions()} == {(None, "unknown")}
 
 
 @pytest.mark.parametrize("layout", [{}, {"indent": 4}])
@@ -149,19 +165,6 @@ def test_rows_are_told_apart_where_the_hashes_of_two_are_equal(tmp_path, monkeyp
 
     monkeypatch.setattr(json_arrays, "_hash", lambda key: 7)
     assert [row.scores["exact_match"] for row in run_sums(tmp_path).predictions()] == [1.0, 0.0, 0.0]
-
-
-def test_the_answer_of_a_metric_of_somebody_else_is_not_known(tmp_path):
-    run = run_sums(tmp_path, more=("finished_runs.Odd",))
-    assert {(row.read.text, row.read.method) for row in run.predictions()} == {(None, "unknown")}
-
-
-def test_list_answers_are_read_as_lists(tmp_path):
-    rows = [answered({**state("Which two?", id="a", split="test")}, "tin; gold")]
-    rows[0]["instance"]["references"] = [reference("gold; tin", correct=True)]
-    run = score(tmp_path, write(tmp_path / "list.jsonl", rows), output_format="list")
-    (row,) = run.predictions()
-    assert (row.read.text, row.read.method) == ("tin; gold", "list")
 
 
 def test_the_files_of_a_run_that_is_broken_are_named(tmp_path):

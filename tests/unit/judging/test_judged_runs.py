@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +89,6 @@ def test_a_run_says_what_judges_said_and_is_scored_again_alike(tmp_path: Path) -
     assert found[5] == ("r5", {})
 
 
-def test_rows_that_are_read_again_keep_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helm_ext.formats.request_states.loading.KEPT_ROWS", 2)
-    path = files.write(tmp_path / "judged.jsonl", rows())
-    assert without_ends(stats_of(finished_runs.score(tmp_path, path))) == pytest.approx(EXPECTED)
-
-
 def test_the_object_for_programs_counts_the_rows_with_a_verdict(tmp_path: Path) -> None:
     path = files.write(tmp_path / "judged.json", rows())
     done = CliRunner().invoke(app, ["score", str(path), "--model", "m", "-o", str(tmp_path / "out"), "--json"])
@@ -105,28 +100,44 @@ def test_the_object_for_programs_counts_the_rows_with_a_verdict(tmp_path: Path) 
     assert said["metrics"]["judge_correct_unscored"]["mean"] == 2
 
 
-def test_helms_own_runner_says_the_same(tmp_path: Path) -> None:
-    path = files.write(tmp_path / "judged.json", rows())
+def score_large(folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("helm_ext.formats.request_states.loading.KEPT_ROWS", 2)
+        finished_runs.score(folder, files.write(folder / "judged.jsonl", rows()))
+
+
+def run_with_helms_runner(folder: Path) -> None:
+    path = files.write(folder / "judged.json", rows())
     (spec,) = construct_run_specs(parse_object_spec(f"adapter_spec:path={path},model=recorded/m"))
     Runner(
-        execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(tmp_path), parallelism=1),
-        output_path=str(tmp_path / "out"), suite="s", skip_instances=False, cache_instances=False,
+        execution_spec=ExecutionSpec(auth=Authentication(""), url=None, local_path=str(folder), parallelism=1),
+        output_path=str(folder / "out"), suite="s", skip_instances=False, cache_instances=False,
         cache_instances_only=False, skip_completed_runs=False, exit_on_error=True,
     ).run_one(spec)  # fmt: skip
+
+
+def merge_shards(folder: Path) -> None:
+    for shard, part in (("a", rows()[:2]), ("b", rows()[2:])):
+        finished_runs.score(folder / "shards", files.write(folder / f"{shard}.json", part, name="shard"))
+    runs = [str(run.folder) for run in find_runs([folder / "shards"])[0]]
+    done = CliRunner().invoke(app, ["merge", *runs, "--name", "whole", "-o", str(folder / "out"), "--into", "s"])
+    assert done.exit_code == 0, (done.output, str(done.exception))
+
+
+def score_without_gold(folder: Path) -> None:
+    states = rows()
+    for state in states:
+        state["instance"]["references"] = []
+    scoring = {"metrics": [], "main_metric": "judge_correct"}
+    finished_runs.score(folder, files.write(folder / "judged.json", states, scoring=scoring))
+
+
+@pytest.mark.parametrize("make", [score_large, run_with_helms_runner, merge_shards, score_without_gold])
+def test_every_way_to_a_run_says_the_same(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path)
     (run,) = find_runs([tmp_path / "out"])[0]
     assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
     assert [len(row.row.judgements) for row in read_judged(run)] == [2, 3, 2, 3, 2, 2]
-
-
-def test_shards_are_merged_with_their_judgements(tmp_path: Path) -> None:
-    states = rows()
-    for shard, part in (("a", states[:2]), ("b", states[2:])):
-        finished_runs.score(tmp_path, files.write(tmp_path / f"{shard}.json", part, name="shard"))
-    runs = [str(run.folder) for run in find_runs([tmp_path / "out"])[0]]
-    done = CliRunner().invoke(app, ["merge", *runs, "--name", "whole", "-o", str(tmp_path / "merged"), "--into", "s"])
-    assert done.exit_code == 0, (done.output, str(done.exception))
-    (run,) = find_runs([tmp_path / "merged"])[0]
-    assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
 
 
 def test_a_converted_file_keeps_them_and_a_run_without_any_knows_nothing_of_them(tmp_path: Path) -> None:
@@ -247,12 +258,3 @@ def test_rows_that_cannot_be_scored_here_are_judged_all_the_same(tmp_path: Path)
     assert "judge_model_graded_qa_unscored" not in stats
     again = finished_runs.score(tmp_path / "again", run.folder / "scenario_state.json")
     assert stats_of(again) == stats_of(run)
-
-
-def test_rows_that_are_only_judged_need_no_gold(tmp_path: Path) -> None:
-    states = rows()
-    for state in states:
-        state["instance"]["references"] = []
-    scoring = {"metrics": [], "main_metric": "judge_correct"}
-    run = finished_runs.score(tmp_path, files.write(tmp_path / "judged.json", states, scoring=scoring))
-    assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
