@@ -48,6 +48,9 @@ def pytest_collection_modifyitems(config, items):
         return
     for item in items:
         mark = item.get_closest_marker("nightly")
+        for path in mark.args if mark is not None else ():
+            if not any(ROOT.glob(f"{path.rstrip('/')}*")):
+                raise pytest.UsageError(f"{item.nodeid}: nightly names {path}, where nothing is: it would never run")
         if mark is not None and not _has_changed(*mark.args, str(item.path.relative_to(ROOT))):
             reason = f"nightly: no change of {', '.join(mark.args)} since the main branch; `make test-all` runs it"
             item.add_marker(pytest.mark.skip(reason=reason))

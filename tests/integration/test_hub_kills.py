@@ -21,7 +21,7 @@ from helm_ext import hub
 from helm_ext.errors import HubError
 from helm_ext.formats.innodata.hub import pack
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub", "src/helm_ext/files")]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/innodata/hub", "src/helm_ext/files")]
 
 UPLOADERS = 32
 UPLOADS_EACH = 4

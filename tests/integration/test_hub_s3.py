@@ -14,7 +14,7 @@ from helm_ext.errors import HubError
 from helm_ext.formats.innodata.hub import pack, versioning
 from helm_ext.formats.innodata.hub.storage import open_storage
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/hub")]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/innodata/hub")]
 
 
 @pytest.fixture

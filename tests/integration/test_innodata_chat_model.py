@@ -17,7 +17,7 @@ from helm_ext.formats.innodata.lowering import render_text
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.nightly("src/helm_ext/formats/innodata", "src/helm_ext/hub", "src/helm_ext/adaptation"),
+    pytest.mark.nightly("src/helm_ext/formats/innodata", "src/helm_ext/adaptation"),
 ]
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "innodata"
