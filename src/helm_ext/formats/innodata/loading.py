@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,7 +31,7 @@ from helm_ext.formats.innodata.lowering import (
     to_instance,
 )
 from helm_ext.formats.innodata.options import Options
-from helm_ext.formats.innodata.replies import RecordIds, Replies, check_replies, make_instances, read_replies
+from helm_ext.formats.innodata.replies import RecordIds, Replies, make_instances, read_replies
 
 UNREAD = 5_000
 """A file of more records is not kept in memory: they are stored on disk."""
@@ -79,7 +80,9 @@ def load(**arguments: Any) -> EvalSet:
     if options.replies is not None:
         kept = 0 if records.kept is None else UNREAD
         title = f"the {split} split of {meta.name}"
-        replies, digest = read_replies(Path(options.replies), profile.ids, len(records), title, digest, kept=kept)
+        replies = read_replies(Path(options.replies), profile.ids, len(records), title, problems, kept=kept)
+        raise_for(problems.finish())
+        digest = hashlib.sha256(f"{digest}\n{replies.digest}\n".encode()).hexdigest()
         counts |= {"recorded": replies.recorded, "not_run": len(records) - replies.recorded}
 
     own, attributes = short_attributes(meta.attributes), profile.attributes.finish(meta.attributes)
@@ -208,8 +211,9 @@ def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, 
     if replies is not None:
         damaged = not len(ids) or problems.errors > 0
         count = len(ids) if limit is None else min(max(limit, 0), len(ids))
-        wrong, recorded = check_replies(Path(replies), None if damaged else ids, count, title)
-        found += wrong
+        wrong = Problems()
+        recorded = read_replies(Path(replies), None if damaged else ids, count, title, wrong).recorded
+        found += wrong.finish()
         if not damaged:
             counts |= {"recorded": recorded, "not_run": count - recorded}
             if 0 < recorded < count:

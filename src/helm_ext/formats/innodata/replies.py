@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import (
-    DatasetError,
     DatasetIntegrityError,
     DatasetNotFoundError,
     Location,
-    Problem,
     Problems,
-    raise_for,
     show,
 )
 from helm_ext.evalset import Recorded
@@ -82,8 +79,7 @@ class Replies:
 
     numbers: array[int]
     """Of each record to be scored: which stored reply is its own, from 1; 0 where there is none."""
-    store: RowStore[Mapping[str, Any]] | None
-    """None where the file is only checked."""
+    store: RowStore[Mapping[str, Any]]
     digest: str = ""
     """SHA-256 of the file, lower-case hex."""
     recorded: int = 0
@@ -95,43 +91,15 @@ def _pack(reply: Mapping[str, Any]) -> tuple[Mapping[str, Any]]:
 
 
 def read_replies(
-    path: Path, ids: RecordIds, count: int, split: str, bundle_digest: str, *, kept: float
-) -> tuple[Replies, str]:
-    """Read `{id, reply}` lines; return those of the first `count` records, and a digest of both files.
-
-    `ids` are those of all records of `split`, as it is called in messages. `kept`: replies that stay in memory, if
-    there are no more. Raises DatasetError with all problems, also where no record has a reply.
-    """
-    problems = Problems()
-    store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept)
-    replies = _collect(path, ids, count, split, problems, store)
-    store.finish()
-    raise_for(problems.finish())
-    digest = hashlib.sha256(f"{bundle_digest}\n{replies.digest}\n".encode()).hexdigest()
-    return replies, digest
-
-
-def check_replies(path: Path, ids: RecordIds | None, count: int, split: str) -> tuple[list[Problem], int]:
-    """Return all problems of a file of replies, and how many of the first `count` records have one.
-
-    Ids of None are not compared: where records are damaged nobody knows which there are.
-    """
-    problems = Problems()
-    try:
-        replies = _collect(path, ids, count, split, problems, None)
-    except DatasetError as error:
-        return list(error.problems), 0
-    return problems.finish(), replies.recorded
-
-
-def _collect(
-    path: Path,
-    ids: RecordIds | None,
-    count: int,
-    split: str,
-    problems: Problems,
-    store: RowStore[Mapping[str, Any]] | None,
+    path: Path, ids: RecordIds | None, count: int, split: str, problems: Problems, *, kept: float | None = None
 ) -> Replies:
+    """Read `{id, reply}` lines; return those of the first `count` records, and note in `problems` what is wrong.
+
+    `ids` are those of all records of `split`, as it is called in messages; of None they are not compared: where records
+    are damaged nobody knows which there are. `kept`: replies that stay in memory, if there are no more; None where the
+    file is only checked.
+    """
+    store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept or 0)
     known = ids if ids is not None else RecordIds()
     replies = Replies(array("I", bytes(4 * count)), store)
     seen = array("I", bytes(4 * len(known)))  # the line of each record's reply, null or not
@@ -152,7 +120,7 @@ def _collect(
             if place < count and value["reply"] is not None:
                 replies.recorded += 1
                 replies.numbers[place] = replies.recorded
-                if store is not None:
+                if kept is not None:
                     store.add(value)
         else:
             others[hashed] = number
@@ -167,6 +135,7 @@ def _collect(
         message = f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0))
         hint = 'one {"id": ..., "reply": ...} a line; null says that a record was not run'
         problems.add(Location(str(path)), message, hint, code="no-replies", kind=DatasetIntegrityError)
+    store.finish()
     return replies
 
 
@@ -188,7 +157,7 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
             replies.digest = hashes.hexdigest()
     except OSError as error:
         message = f"replies cannot be read: {error.strerror}"
-        raise DatasetNotFoundError.at(path, message, code="unreadable") from error
+        problems.add(Location(str(path)), message, code="unreadable", kind=DatasetNotFoundError)
 
 
 _REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")
@@ -270,7 +239,6 @@ def make_instances(
         ids=ids,
     )
     if replies is not None:
-        assert replies.store is not None
         numbers = np.frombuffer(replies.numbers, np.uint32)
         (example,) = to_recorded({"reply": ""})["states"]
         rows = replace(
