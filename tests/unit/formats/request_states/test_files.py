@@ -11,14 +11,10 @@ import zstandard
 from helm.common.general import asdict_without_nones
 from request_states_files import answered, choice, codes, errors, problems, split_rows, state, write
 
-from helm_ext.formats import request_states
+from helm_ext.formats.request_states import check, load
 from helm_ext.formats.request_states.checking import json_schema
 
 DATA = Path(__file__).parents[2].parent / "data" / "request_states"
-
-
-def load(path, **options):
-    return request_states.load(path, **options)
 
 
 class TestSeedExample:
@@ -42,7 +38,7 @@ class TestSeedExample:
         assert recorded["states"][0]["result"]["request_time"] == 1.622053623199463
 
     def test_what_is_said_about_it(self):
-        found, counts = request_states.check(DATA / "seed_example.json")
+        found, counts = check(DATA / "seed_example.json")
         assert [(problem.code, problem.severity, problem.location.line) for problem in found] == [
             ("relaxed-json", "warning", 2),
             ("too-few-rows", "warning", 22),

@@ -15,7 +15,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from request_states_files import codes, errors
 
 from helm_ext.evalset import row_extra
-from helm_ext.formats import request_states
+from helm_ext.formats.request_states import check, load
 
 
 def instance(number=0, **more):
@@ -42,10 +42,6 @@ def write(tmp_path, states, method="generation", **spec):
     path = tmp_path / "scenario_state.json"
     path.write_text(json.dumps(asdict_without_nones(ScenarioState(adapter_spec, states)), indent=2))
     return path
-
-
-def load(path, **options):
-    return request_states.load(path, **options)
 
 
 def recorded(evalset):
@@ -145,7 +141,7 @@ class TestOneRequestPerOption:
         path = write(tmp_path, states, method)
         statuses = [found["status"] for found in recorded(load(path))]
         assert sorted(statuses) == ["not_run", "ok"]
-        found, counts = request_states.check(path)
+        found, counts = check(path)
         assert (counts["recorded"], counts["not_run"], counts["failed"]) == (1, 1, 0)
         assert [problem.code for problem in found] == ["not-run", "incomplete-recording"]
         needed = len(states) // 2 + (len(states) % 2)
@@ -163,7 +159,7 @@ class TestOneRequestPerOption:
 
     def test_all_trials_are_needed(self, tmp_path, method, modes):
         path = write(tmp_path, self.states(modes), method, num_train_trials=2)
-        assert request_states.check(path)[1]["recorded"] == 0
+        assert check(path)[1]["recorded"] == 0
 
 
 def test_several_trials_of_one_request(tmp_path):

@@ -9,13 +9,9 @@ from helm.benchmark.scenarios.scenario import Instance
 from request_states_files import answered, choice, codes, errors, problems, raised, reference, split_rows, state, write
 
 from helm_ext.evalset import row_extra
-from helm_ext.formats import request_states
+from helm_ext.formats.request_states import check, load
 
 DEMOS = {"max_train_instances": 2}
-
-
-def load(path, **options):
-    return request_states.load(path, **options)
 
 
 def by_split(evalset):
@@ -63,13 +59,13 @@ class TestEvalSplits:
         rows = [answered(row, "4") for row in self.rows(3, 0)] + self.rows(0, 2)
         spec = {"max_train_instances": 0, "eval_splits": ["valid"]}
         path = write(tmp_path / "x.json", rows, spec)
-        assert request_states.check(path)[1] == {
+        assert check(path)[1] == {
             "rows": 5, "train": 0, "eval": 3, "recorded": 3, "not_run": 0, "failed": 0,
         }  # fmt: skip
         assert "not-run" not in codes(path)
         assert by_split(load(path)) == {"valid": 3}
         path = write(tmp_path / "x.json", rows, {**spec, "eval_splits": ["test"]})
-        assert request_states.check(path)[1] == {"rows": 5, "train": 0, "eval": 2, "recorded": 0}
+        assert check(path)[1] == {"rows": 5, "train": 0, "eval": 2, "recorded": 0}
 
     def test_all_train_rows_are_test_rows(self, tmp_path):
         rows = [answered(row, "4") for row in rows_without(3, "train")]
@@ -400,7 +396,7 @@ class TestRecorded:
         assert raised(path)
         # Without `success` nothing says that it was run.
         placeholder = {**state(), "request": {"result": {"completions": [completion]}}}
-        counts = request_states.check(write(tmp_path / name, [answered(state("Always there?"), "yes"), placeholder]))[1]
+        counts = check(write(tmp_path / name, [answered(state("Always there?"), "yes"), placeholder]))[1]
         assert counts["not_run"] == 1
 
     def test_rows_that_are_not_run_are_counted_and_named(self, tmp_path):
@@ -408,7 +404,7 @@ class TestRecorded:
             answered(state("1"), "x"), state("2"), {**state("3"), "request": {}}, answered(state("4"), "x", success=False),
         ]  # fmt: skip
         path = write(tmp_path / "x.json", rows)
-        found, counts = request_states.check(path)
+        found, counts = check(path)
         assert {key: counts[key] for key in ("recorded", "not_run", "failed")} == {
             "recorded": 1,
             "not_run": 2,
@@ -455,7 +451,7 @@ class TestUnmapped:
     def test_completions_that_name_no_option(self, tmp_path):
         rows = [answered(choice(f"{n}?", ["Nile", "Volga"], split="test"), text) for n, text in enumerate(["A", "(B)", "hm", " b", "zzz"])]  # fmt: skip
         path = write(tmp_path / "x.jsonl", rows)
-        found, counts = request_states.check(path)
+        found, counts = check(path)
         assert counts["unmapped"] == 2
         (warning,) = [problem for problem in found if problem.code == "unmapped"]
         assert str(warning) == (
@@ -465,8 +461,8 @@ class TestUnmapped:
     def test_read_as_the_metric_reads_them(self, tmp_path):
         rows = [answered(choice(f"{n}?", ["Nile", "Volga"]), "I think: B, no: C") for n in range(2)]
         path = write(tmp_path / "x.jsonl", rows, scoring={"extract": "think: (.)"})
-        assert "unmapped" not in request_states.check(path)[1]
-        assert request_states.check(path, extract="no: (.)")[1]["unmapped"] == 2
+        assert "unmapped" not in check(path)[1]
+        assert check(path, extract="no: (.)")[1]["unmapped"] == 2
 
     @pytest.mark.parametrize(
         ("spec", "texts", "unmapped"),
@@ -483,7 +479,7 @@ class TestUnmapped:
         row = answered(choice("Which?", ["red", "blue", "green"]), "")
         row["request"]["result"]["completions"] = [{"text": text} for text in texts]
         path = write(tmp_path / "x.json", [row], {"max_train_instances": 0, "method": "multiple_choice_joint", **spec})
-        assert request_states.check(path)[1].get("unmapped") == unmapped
+        assert check(path)[1].get("unmapped") == unmapped
         assert codes(path, "error", extract="(") == ["regex"]
 
 

@@ -8,16 +8,12 @@ from helm.benchmark.adaptation.adapters.multiple_choice_joint_adapter import Mul
 from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
 
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.formats import request_states
+from helm_ext.formats.request_states import check, load
 from helm_ext.formats.request_states.labels import (
     _SERIES,
 )
 
 RIVERS = ["Nile", "Volga", "Rhine"]
-
-
-def load(path, **options):
-    return request_states.load(path, **options)
 
 
 def spec_of(tmp_path, spec, rows=None, **options):
@@ -445,7 +441,7 @@ class TestChainOfThought:
     def test_an_argument_that_does_not_render_it(self, tmp_path):
         rows = [choice("a?", RIVERS, split="train", chain_of_thought="Egypt."), choice("b?", RIVERS, split="test")]
         path = write(tmp_path / "x.jsonl", rows, self.SPEC)
-        found, _ = request_states.check(path, method="multiple_choice_joint")
+        found, _ = check(path, method="multiple_choice_joint")
         assert str(found[0]) == (
             f"{path}:2: instance.chain_of_thought: not rendered by method multiple_choice_joint\n"
             "  hint: use multiple_choice_joint_chain_of_thought"
