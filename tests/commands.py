@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from typer.testing import CliRunner
@@ -18,9 +19,9 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run(*arguments: object, code: int | None = 0) -> Done:
+def run(*arguments: object, code: int | None = 0, env: Mapping[str, str] | None = None) -> Done:
     """Run the command. `code`: the exit code that it must have, None for any; other errors than ours are raised."""
-    done = CliRunner().invoke(app, [*map(str, arguments)])
+    done = CliRunner().invoke(app, [*map(str, arguments)], env=env)
     error = done.exception
     if isinstance(error, HelmExtError):
         found = Done(2 if isinstance(error, RunEntryError) else 1, done.stdout, f"{done.stderr}error: {error}\n")
