@@ -29,8 +29,7 @@ from helm_ext.clients.asking import notes_of
 from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.judging.judgement import Judgement, bind
-from helm_ext.judging.rubrics import load_rubric
-from helm_ext.judging.verdicts import Reading
+from helm_ext.judging.rubrics import Reading, load_rubric
 from helm_ext.parsing import is_cut_off
 from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.scores.refusal import find_expected

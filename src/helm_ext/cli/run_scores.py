@@ -307,7 +307,7 @@ class ScoredRun:
         A metric that no row has is below any, and so is one of which a lower value is better: a least value says
         nothing. A judge's own number that is not below is named too: nobody shall take it for a corrected one.
         """
-        from helm_ext.analysis.scores import is_lower_better
+        from helm_ext.analysis.run_scores import is_lower_better
 
         raw = list_judge_stats(self.judged)
         found = []

@@ -10,14 +10,21 @@
 
 A prompt with `{answer_a}` and `{answer_b}` compares the answers of two runs. Nothing else in braces may stand in it but
 `{question}`, `{answer}` and `{reference}`; braces around anything but a name are text.
+
+A reply is read only where it can be read in one way. A verdict that is missed is counted as unparsed; one that is
+misread is a wrong score. So a reply that was truncated, that names two verdicts, or that goes on behind a verdict in
+words ("GRADE: I think ...") says nothing, unless its last line is a verdict and the others are only spoken of. Nor does
+one that names another verdict in the lines behind ("GRADE: C", "Correction: the grade is I.").
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -37,7 +44,7 @@ from helm_ext.errors import (
 )
 from helm_ext.files import canonical_json, read_source
 from helm_ext.judging.judgement import Scale
-from helm_ext.judging.verdicts import Reading
+from helm_ext.parsing import split_thinking
 
 OURS = ("correct", "helpful", "better")
 _OF_UNCLEAR = ("unclear_choice", "unclear_refusal")
@@ -46,6 +53,163 @@ _OF_UNCLEAR = ("unclear_choice", "unclear_refusal")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _CONTENTS = ("question", "reference", "answer", "answer_a", "answer_b")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+"""Full-width forms of ASCII, as East Asian keyboards write them."""
+
+_MARKS = re.compile(r"<\|[^|<>]{0,40}\|>|\*+|`+(?:\w{0,10}$)?|__", re.MULTILINE)
+"""End tokens, and marks of Markdown."""
+
+_BOXED = re.compile(r"\\boxed\{([^{}]{0,80})\}")
+_QUOTES = " \t'\"“”„‚‘’«»#|"
+_LEAD = re.compile(
+    r"(?:^|[.!?。]\s+)[\s\-#'\"]*(?:(?:in|conclusion|so|therefore|thus|hence|overall|my|the|final|answer|grade|verdict|is)[\s,:]+){0,6}$",
+    re.IGNORECASE,
+)
+"""What may stand before a verdict on its line: the end of a sentence, or words that say that here it comes."""
+
+_AFTER = re.compile(r"[^\w/%½¼¾+\-–—,&(?]*$|(?P<more>[.!]\s+\S.*|\s*\([^()]*\)[^\w/]*|\s+[-–—]\s+.*)$")
+"""What may stand behind a verdict on its line: nothing, another sentence, an aside or a reason."""
+
+_WORD = re.compile(r"\b[Ia]\s+(?=[a-z])")
+"""I and a, the words, in lines behind a verdict: no names of verdicts."""
+
+_BEFORE, _BEHIND = 80, 200
+"""How many characters before and behind are looked at."""
+
+_NUMBER = re.compile(r"\d{1,4}(?:[.,]\d{1,2})?(?![\d.,]*\d)")
+_OUT_OF = re.compile(r"\s*\(?(?:/|out of|of)\s*(\d{1,4})(?![\d.,]*\d)\)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Mention:
+    """A place where a verdict, or something in the place of one, is named. `value` None: nothing that is one."""
+
+    value: float | None
+    is_line: bool
+    """Whether it is all that its line says."""
+    is_said: bool
+    """Whether it is said and not only spoken of."""
+    line: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the replies to a rubric are read: `KEY: VERDICT`, one of `values` or a number in `range`."""
+
+    keys: Sequence[str]
+    values: Mapping[str, float] | None = None
+    range: tuple[float, float] | None = None
+
+    def read(self, reply: str, *, is_truncated: bool = False) -> float | None:
+        """Return the reply's value; None where it has none, or cannot be read in one way alone."""
+        if is_truncated:
+            return None
+        parts = split_thinking(reply)
+        text = (reply if parts is None else parts[1]).translate(_WIDE).strip()
+        text = _MARKS.sub("", _BOXED.sub(r"\1", text)).strip()
+        text = self._tagged.sub(r"\1: \2", text)
+        if text.startswith("{"):
+            return self._read_json(text)
+        if (whole := self._read_whole(text.strip(_QUOTES))) is not None:
+            return whole
+        lines = [line for line in text.split("\n") if line.strip()]
+        mentions = self._find_mentions(lines)
+        value = _decide(mentions)
+        behind = lines[mentions[-1].line + 1 :] if mentions else []
+        return None if any(self._names_another(_WORD.sub("", line), value) for line in behind) else value
+
+    def _read_json(self, text: str) -> float | None:
+        """Return the value in a reply that is one JSON object and nothing else."""
+        try:
+            pairs: Any = json.loads(text, object_pairs_hook=lambda pairs: pairs)
+        except (ValueError, RecursionError):
+            return None
+        keys = {key.casefold() for key in self.keys}
+        found = [value for key, value in pairs if key.casefold() in keys]
+        if len(found) != 1 or isinstance(found[0], bool) or not isinstance(found[0], (str, int, float)):
+            return None
+        return self._read_whole(str(found[0]).strip())
+
+    def _read_whole(self, text: str) -> float | None:
+        value, rest = self._read_value(text[:_BEHIND])
+        return value if len(text) < _BEHIND and rest in ("", ".", "!") else None
+
+    def _read_value(self, text: str) -> tuple[float | None, str]:
+        """Return the value that a text begins with, and what is behind it."""
+        if self.values is not None:
+            match = self._token.match(text)
+            return (None, text) if match is None else (self._folded[match[0].casefold()], text[match.end() :])
+        assert self.range is not None
+        match = _NUMBER.match(text)
+        if match is None:
+            return None, text
+        low, high = self.range
+        value, rest = float(match[0].replace(",", ".")), text[match.end() :]
+        if out_of := _OUT_OF.match(rest):
+            if float(out_of[1]) != high:
+                return None, text
+            rest = rest[out_of.end() :]
+        return (value, rest) if low <= value <= high else (None, text)
+
+    def _find_mentions(self, lines: Sequence[str]) -> list[_Mention]:
+        mentions = []
+        for number, line in enumerate(lines):
+            for match in self._key.finditer(line):
+                before = line[max(0, match.start() - _BEFORE) : match.start()]
+                value, rest = self._read_value(line[match.end() : match.end() + _BEHIND].lstrip(_QUOTES))
+                after = _AFTER.match(rest)
+                if after is None or self._names_another(after["more"] or "", value):
+                    value = None
+                is_line = not before.strip(_QUOTES) and not rest.strip(_QUOTES + ".!]")
+                is_said = _LEAD.search(before) is not None and not before.lstrip().startswith(">")
+                mentions.append(_Mention(value, is_line and value is not None, is_said, number))
+        return mentions
+
+    def _names_another(self, text: str, value: float | None) -> bool:
+        """Whether what is said behind a verdict names another one."""
+        starts = (match.start() for match in self._anywhere.finditer(text))
+        return any(self._read_value(text[start : start + _BEHIND])[0] not in (None, value) for start in starts)
+
+    @cached_property
+    def _folded(self) -> dict[str, float]:
+        return {token.casefold(): float(value) for token, value in (self.values or {}).items()}
+
+    @cached_property
+    def _token(self) -> re.Pattern[str]:
+        tokens = "|".join(re.escape(token) for token in sorted(self._folded, key=len, reverse=True))
+        return re.compile(rf"(?:{tokens})(?!\w|['’]\w)", re.IGNORECASE)
+
+    @cached_property
+    def _anywhere(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<![\w.,]){self._token.pattern if self.values is not None else '[0-9]'}", re.IGNORECASE)
+
+    @cached_property
+    def _key(self) -> re.Pattern[str]:
+        keys = "|".join(re.escape(key) for key in self.keys)
+        return re.compile(
+            rf"(?<!\w)(?:{keys})(?:\s{{0,3}}[:=]\s{{0,3}}|\s+[-–—]\s+)|\[\[(?=[^\[\]]{{1,20}}\]\])", re.IGNORECASE
+        )
+
+    @cached_property
+    def _tagged(self) -> re.Pattern[str]:
+        keys = "|".join(re.escape(key) for key in self.keys)
+        return re.compile(rf"<({keys})>\s*([^<>]{{0,40}}?)\s*</\1>", re.IGNORECASE)
+
+
+def _decide(mentions: Sequence[_Mention]) -> float | None:
+    """Return the value that the mentions leave no doubt about."""
+    if not mentions or mentions[-1].value is None:
+        return None
+    last = mentions[-1]
+    others = [one for one in mentions[:-1] if one.value != last.value]
+    readable = [one for one in others if one.value is not None]
+    if readable:
+        # A verdict on a line of its own, behind others that were only spoken of.
+        return (
+            last.value if last.is_line and not any(one.is_line or one.line == last.line for one in readable) else None
+        )
+    return last.value if last.is_line or last.is_said else None
 
 
 class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):

@@ -183,7 +183,7 @@ def test_the_least_value_is_asked_of_the_corrected_score(tmp_path, monkeypatch):
     def fail(_):
         raise AssertionError("HELM's metrics are imported, and ask the network for data")
 
-    monkeypatch.setattr("helm_ext.analysis.scores._ask_metrics", fail)
+    monkeypatch.setattr("helm_ext.analysis.run_scores._ask_metrics", fail)
     path = files.write(tmp_path / "judged.json", make_rows(PASSED, FAILED))
     given = ["score", path, "--model", "org/m", "-o", tmp_path / "out", "--arg", "main_metric=judge_correct"]
     done = run(*given, "--fail-under", "main=0.74", code=1)

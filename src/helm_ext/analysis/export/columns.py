@@ -12,9 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from helm_ext.analysis.judged import list_judged, to_portable
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, open_scores
+from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, find_scores, open_scores
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.analysis.scores import find_scores
 from helm_ext.errors import RunEntryError
 from helm_ext.scoring.stat_names import CORRECTED
 

@@ -24,8 +24,8 @@ from typing import Any
 from helm_ext.analysis.export.columns import find_main, to_line
 from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWriter
 from helm_ext.analysis.json_arrays import stat_key
+from helm_ext.analysis.run_scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.analysis.scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
 from helm_ext.formats.every_eval_ever.schema import KEPT, ORIGINAL_LIBRARY, VERSION

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from helm_ext.analysis.scores import describe_scores, find_scores
+from helm_ext.analysis.run_scores import describe_scores, find_scores
 
 NO_METRICS = {"metric_specs": []}
 
