@@ -20,7 +20,7 @@ from helm_ext.files import canonical_json, show_reading
 from helm_ext.formats.request_states.columns import TRAIN
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.instances import Maker, make_instances
-from helm_ext.formats.request_states.parts import OnePieceError, OneProcessError, Part, PartWork, read_parts
+from helm_ext.formats.request_states.parts import Lines, OnePieceError, OneProcessError, Part, PartWork, cut
 from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.reading import FileReader, Reader, open_file
 from helm_ext.formats.request_states.row_rules import File
@@ -150,14 +150,18 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
     folder = Folder()
     work = PartWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
     segments: list[Segment] = []
-    with (
-        show_reading(reader.path, engine.states),
-        closing(read_parts(work, reader.lines(), PART_BYTES, engine)) as parts,
-    ):
-        for following, problems, segment in parts:
-            part.merge(following)
-            reader.problems.merge(problems)
-            segments.append(segment)
+    found = engine.map(work.begin, cut(reader.lines(), PART_BYTES), split=Lines.split)
+    with show_reading(reader.path, engine.states), closing(found):
+        try:
+            for known in found:
+                if known is None:
+                    raise OneProcessError
+                following, problems, segment = known
+                part.merge(following)
+                reader.problems.merge(problems)
+                segments.append(segment)
+        except DatasetError as error:  # in reading the lines
+            raise OneProcessError from error
     if not part.profile.rows:
         raise OneProcessError
     assert store is not None

@@ -8,7 +8,7 @@ reads; the rows of each are in a store of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,7 +25,6 @@ from helm_ext.formats.request_states.rows import Row, RowReader
 from helm_ext.formats.request_states.rules import Checks
 
 if TYPE_CHECKING:
-    from helm_ext.engines.engine import Engine
     from helm_ext.files.store import Segment, SpillWriter
 
 
@@ -138,23 +137,8 @@ class PartWork:
         return None if problems.errors else (part, problems, writer.end())
 
 
-def read_parts(
-    work: PartWork, lines: Iterable[tuple[int, bytes]], size: int, engine: Engine
-) -> Generator[tuple[Part, Problems, Segment], None, None]:
-    """Yield what the processes of `engine` know of the lines of a file, some at a time: of `size` bytes or more.
-
-    Raises OneProcessError where there are errors, in rows or in reading the lines; OnePieceError, BatchLostError.
-    """
-    try:
-        for found in engine.map(work.begin, _cut(lines, size), split=Lines.split):
-            if found is None:
-                raise OneProcessError
-            yield found
-    except DatasetError as error:
-        raise OneProcessError from error
-
-
-def _cut(lines: Iterable[tuple[int, bytes]], size: int) -> Iterator[Lines]:
+def cut(lines: Iterable[tuple[int, bytes]], size: int) -> Iterator[Lines]:
+    """Yield lines, some at a time: of `size` bytes or more."""
     some, length = Lines(), 0
     for line in lines:
         some.append(line)
