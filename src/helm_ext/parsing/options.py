@@ -63,13 +63,14 @@ def _canonical(text: str) -> str:
     return _MINUS.sub("-", unicodedata.normalize("NFKC", text))
 
 
+_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 _FRENCH_SPACE = re.compile(r"(?<=\w) (?=[:;](?: |$))", re.MULTILINE)
 """Before a colon, in French."""
 
 
 def simplify(text: str) -> str:
-    """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs."""
-    text = _FRENCH_SPACE.sub("", squeeze(_canonical(text)))
+    """Return the canonical text with LaTeX and HTML reduced to brackets and MARKERs, and one space inside a line."""
+    text = _FRENCH_SPACE.sub("", _BLANKS.sub(" ", _canonical(text)))
     if "```" in text:
         text = _FENCE.sub("```\n", text)
     if "inus " in text or "egative " in text:
@@ -170,14 +171,6 @@ def lower(text: str) -> str:
     """Return the text in lower case, every character in its place: İ, which becomes two characters, stays."""
     folded = text.casefold()
     return folded if len(folded) == len(text) else "".join(c.casefold() if len(c.casefold()) == 1 else c for c in text)
-
-
-_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
-
-
-def squeeze(text: str) -> str:
-    """Return the text with one space for white space inside a line."""
-    return _BLANKS.sub(" ", text)
 
 
 def find_lines(text: str) -> list[tuple[int, int]]:
