@@ -254,13 +254,14 @@ class TestRecorded:
             adapt(adapter_spec, recorded_row(answered("x", reference_index=0)), incomplete[1])
 
     def test_states_are_rebuilt_as_they_were_recorded(self):
-        recorded_request = {"prompt": "Q: 2+2?\nA:", "temperature": 0.7, "num_completions": 2}
+        ignored = {"model": "a/b", "model_deployment": "c/d", "zzz": 1, "top_p": None}
+        recorded_request = {"prompt": "Q: 2+2?\nA:", "temperature": 0.7, "num_completions": 2, **ignored}
         state = answered("4", request=recorded_request, num_train_instances=3, prompt_truncated=True)
         (rebuilt,) = adapt(spec("recorded/x", stop_sequences=["\n"]), recorded_row(state))
         assert rebuilt.request.prompt == "Q: 2+2?\nA:"
         assert (rebuilt.request.temperature, rebuilt.request.num_completions) == (0.7, 2)
         assert rebuilt.request.stop_sequences == ["\n"]
-        assert rebuilt.request.model_deployment == "recorded/x"
+        assert (rebuilt.request.model_deployment, rebuilt.request.top_p) == ("recorded/x", 1)
         assert (rebuilt.num_train_instances, rebuilt.prompt_truncated) == (3, True)
         assert rebuilt.request.result.completions[0].text == "4"
         assert "recorded" not in row_extra(rebuilt.instance)
@@ -268,10 +269,6 @@ class TestRecorded:
     def test_a_prompt_that_was_not_recorded_is_not_made_up(self):
         (rebuilt,) = adapt(spec("recorded/x", global_prefix="[NLG]"), recorded_row(answered("4")))
         assert rebuilt.request.prompt == ""
-
-    def test_labels_become_the_output_mapping(self):
-        (rebuilt,) = adapt(spec("recorded/x"), recorded_row(answered("B"), labels={"A": "3", "B": "4"}))
-        assert rebuilt.output_mapping == {"A": "3", "B": "4"}
 
     def test_separate_requests_share_one_instance(self):
         states = [answered("x 3", reference_index=0, request_mode="original")]

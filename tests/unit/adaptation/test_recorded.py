@@ -79,20 +79,6 @@ def test_a_full_result_is_kept_as_it_is():
     assert (second.logprob, second.tokens) == (0.0, [])
 
 
-def test_only_what_a_text_request_has_is_taken_from_a_recorded_request():
-    fields = recorded.to_request_fields(
-        {"request": {"prompt": "p", "model": "a/b", "model_deployment": "c/d", "zzz": 1, "top_p": None}, "result": {}}
-    )
-    assert fields == {"prompt": "p"}
-
-
-def test_only_what_is_said_is_taken_from_a_recorded_state():
-    fields = recorded.to_state_fields(
-        {"result": {}, "request": {}, "reference_index": 0, "output_mapping": {}, "request_mode": None}
-    )
-    assert fields == {"reference_index": 0}
-
-
 def test_unmeasured_stats():
     bare = {"result": {"completions": [{"text": "a"}]}}
     assert recorded.unmeasured_stats(bare) == {

@@ -78,10 +78,6 @@ def test_lines_come_while_nothing_moves(monkeypatch):
     assert all(line.startswith("1 of 4 rows") for line in lines[2:5])
 
 
-def test_without_a_total_rows_are_counted():
-    assert describe(Counts(rows=12_345, seconds=1.0), None, "rows", 250.4) == "12,345 rows, 250/s"
-
-
 def test_the_rate_is_that_of_late(monkeypatch):
     """1,000 rows in the first second and none since: not a fast run."""
     now = [100.0]
@@ -98,11 +94,6 @@ def test_the_rate_is_that_of_late(monkeypatch):
         now[0] += 10
         progress.done(rows=70)
         assert progress._rate(progress.counts()) == pytest.approx(1, abs=0.2)  # 70 rows in the last minute
-
-
-def test_off_writes_nothing(monkeypatch):
-    monkeypatch.setenv("HELM_EXT_PROGRESS", "off")
-    assert lines_of("progress.done(rows=4)") == []
 
 
 def test_a_mode_that_is_none_is_an_error(monkeypatch):
@@ -216,39 +207,16 @@ def test_workers_are_named_in_lines_where_there_is_no_terminal(monkeypatch):
     assert last.startswith("scoring: 0 of 300 rows")
 
 
-def test_workers_are_not_named_unasked():
-    stream = io.StringIO()
-    with Progress(3, stream=stream, workers=[WorkerState("worker 1")]):
-        pass
-    assert "worker" not in stream.getvalue()
-
-
 def test_many_workers_are_shown_together():
     workers = [WorkerState(f"w{number:03}", rows=10) for number in range(120)]
     workers[30].begin("rows 1 to 2")
     workers[31].restart()
+    workers[31].restart()
+    assert "lost and started again 2 times" in workers[31].describe("rows")
     lines = list(describe_workers(workers, "rows"))
     assert len(lines) == 21
     assert lines[0].startswith("  w000: 10 rows, ")
     assert re.fullmatch(r"  100 others: 1,000 rows, [\d,.]+/s, 1 at work; 1 lost and started again", lines[-1])
-
-
-def test_a_task_goes_on_being_one_until_another_begins():
-    worker = WorkerState("w")
-    task = object()
-    worker.begin(task)
-    since = worker.doing
-    worker.begin(task)
-    assert worker.doing is since
-    worker.restart()
-    worker.restart()
-    assert worker.doing is None
-    assert "lost and started again 2 times" in worker.describe("rows")
-
-
-def test_what_is_short_says_nothing(monkeypatch):
-    monkeypatch.setattr(progress_module, "DELAY_SECONDS", 3600)
-    assert lines_of("progress.done(4)") == []
 
 
 def test_one_that_is_open_in_another_says_nothing():
@@ -270,7 +238,8 @@ def test_what_is_measured_is_asked_for_when_it_is_drawn():
     assert re.fullmatch(r"reading: 90 of 100 lines, [\d,.]+/s, in 1 s", last)
 
 
-def test_a_total_that_is_foreseen_is_said_to_be():
+def test_totals_that_are_not_known_or_foreseen():
+    assert describe(Counts(12_345, 1.0), None, "rows", 250.4) == "12,345 rows, 250/s"
     assert describe(Counts(50, 1.0), 200, "lines", 50.0, is_about=True) == "50 of about 200 lines, 50.0/s, 3 s left"
     assert describe(Counts(199, 2.0), 200, "lines", None, is_about=True) == "199 lines, 99.5/s"
 

@@ -168,13 +168,6 @@ def test_an_error_that_helm_takes_for_an_empty_answer(tmp_path):
     assert ours[2].result.completions == [GeneratedOutput("", 0, [])]
 
 
-def test_a_dry_run_asks_nobody(tmp_path):
-    executor = make_executor(tmp_path, OneByOne())
-    executor.execution_spec = replace(executor.execution_spec, dry_run=True)
-    state = to_state(make_states())
-    assert executor.execute(state) is state
-
-
 @pytest.mark.parametrize("parallelism", [1, 3])
 def test_a_rows_requests_are_handed_over_together(tmp_path, parallelism):
     client = ByRow()
@@ -286,18 +279,6 @@ def test_failures_with_answers_between_them_do_not_end_a_run(tmp_path):
         execute(make_executor(tmp_path, client, parallelism=1), make_states(60))
 
 
-def test_a_limit_ends_a_run_cleanly(tmp_path):
-    class Limited(Recording):
-        def __init__(self, total_rows, **options):
-            super().__init__(total_rows, **options)
-            self.most = 5
-
-    client = OneByOne()
-    with pytest.raises(LimitReached):
-        execute(make_executor(tmp_path, client, parallelism=1, make_progress=Limited), make_states(50))
-    assert len(client.asked) == 5
-
-
 def test_what_is_left_out_already_is_not_asked(tmp_path):
     client = OneByOne()
     states = make_states(3)
@@ -406,12 +387,6 @@ def test_a_wrong_setup_ends_the_run_at_once(server, tmp_path, status, said):
     assert len(server.asked) <= 4
 
 
-def test_nobody_there_ends_the_run_at_once(tmp_path):
-    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(DeploymentError, match=r"nobody answers at http://127\.0\.0\.1:9/v1"):
-        execute(make_executor(tmp_path, client, skips_failed=True), make_states(200))
-
-
 def test_what_cannot_be_sent_is_told_of_before_anything_is_sent(server, tmp_path):
     states = make_states(20)
     states[7] = replace(states[7], request=replace(states[7].request, top_k_per_token=5, temperature=1))
@@ -420,12 +395,16 @@ def test_what_cannot_be_sent_is_told_of_before_anything_is_sent(server, tmp_path
     assert server.asked == []
 
 
-def test_a_limit_ends_a_run_of_many_at_once_and_what_is_in_flight_is_kept(server, tmp_path):
+def test_a_limit_ends_a_run_and_what_is_in_flight_is_kept(server, tmp_path):
     class Limited(Recording):
         def __init__(self, total_rows, **options):
             super().__init__(total_rows, **options)
             self.most = 10
 
+    one_by_one = OneByOne()
+    with pytest.raises(LimitReached):
+        execute(make_executor(tmp_path, one_by_one, parallelism=1, make_progress=Limited), make_states(50))
+    assert len(one_by_one.asked) == 10
     config = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
     server.seconds = 0.02
     with pytest.raises(LimitReached):

@@ -132,10 +132,3 @@ def test_a_full_disk_is_an_error_and_what_was_kept_stays(tmp_path):
     assert kept.read({0: "d", 1: "d"}).keys() == {0}
     kept.append([(1, "d", make_result())])
     assert kept.read({0: "d", 1: "d"}).keys() == {0, 1}
-
-
-def test_lines_are_json(tmp_path):
-    kept = KeptAnswers(tmp_path)
-    kept.append([(0, "d", make_result())])
-    (line,) = filter(None, kept.path.read_bytes().splitlines())
-    assert json.loads(line)["result"]["completions"][0]["logprob"] == 0
