@@ -1,9 +1,9 @@
 """HELM's basic metrics in one pass: the same stats, names and values as BasicGenerationMetric and BasicReferenceMetric.
 
-What is done once a run instead of once a row: the window service, the ROUGE scorers (and only those asked for), the
-look-ups in HELM's efficiency tables, the scores of texts that come again (at least 3 % of a recorded run of W1). The
-row functions restate `compute_reference_metrics` and `evaluate_references` of helm/benchmark/metrics, `request_stats`
-and `fast_scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes them.
+What is done once a run instead of once a row: the window service, the ROUGE scorers (and only those asked for), and the
+look-ups in HELM's efficiency tables. The row functions restate `compute_reference_metrics` and `evaluate_references` of
+helm/benchmark/metrics, `requests` and `scores` the rest; tests/contract/test_runner_sources.py fails when HELM changes
+them.
 
 Plain equivalent: HELM's metrics. Held equal, bit for bit, by tests/unit/scoring/test_basic_metrics.py.
 """
@@ -104,8 +104,6 @@ class FastGenerationMetric(OnePassMetric):
         window = WindowServiceFactory.get_window_service(adapter_spec.model_deployment, metric_service)
         common = RequestValues(self.efficiency_metric, adapter_spec, metric_service, window)
         scores = [(name, get_score(name)) for name in dict.fromkeys(self.names)]
-        # What is compared is the texts, but for references with test cases.
-        repeats = {"pass", "code_eval_acc"}.isdisjoint(self.names)
         read = self.read or (lambda state: read_as_helm(state, adapter_spec))
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Stats:
@@ -113,19 +111,11 @@ class FastGenerationMetric(OnePassMetric):
             stats = common.get_stats(state, context)
             reading = read(state)
             if state.instance.references:
-                stats += context.once("max_prob", reading.logprob, lambda: _max_prob(reading.logprob, context))
-
-                def compare() -> Stats:
-                    return context.stats(_score(state, reading, scores, adapter_spec.num_outputs))
-
-                texts = (*reading.golds, None, *reading.predictions)
-                comes_again = repeats and sum(len(text) for text in texts if text) <= SHORT
-                stats += context.once("scores", texts, compare) if comes_again else compare()
+                likeliest = float(np.exp(reading.logprob)) if reading.logprob else 1.0
+                values = [("max_prob", likeliest), *_score(state, reading, scores, adapter_spec.num_outputs)]
+                stats += context.stats(values)
             stats += language_modeling_stats(state, context)
-            if reading.more:
-                key = tuple([(name, value, value.__class__) for name, value in reading.more.items()])
-                stats += context.once("more", key, lambda: _make_more(reading.more, stats, context))
-            return stats
+            return stats + _make_more(reading.more, stats, context) if reading.more else stats
 
         return compute_row
 
@@ -166,10 +156,6 @@ def _derive_perplexity(stats: Mapping[MetricName, Stat]) -> list[Stat]:
         derived.append(Stat(MetricName("bits_per_byte")).add(-logprob.sum / size.sum / math.log(2)))
         derived.append(Stat(MetricName("logprob_per_byte")).add(logprob.sum / size.sum))
     return derived
-
-
-def _max_prob(logprob: float, context: Context) -> Stats:
-    return context.stats([("max_prob", float(np.exp(logprob)) if logprob else 1.0)])
 
 
 def _make_more(values: Mapping[str, float], stats: Stats, context: Context) -> Stats:
