@@ -7,10 +7,10 @@ import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import PIL.Image
 import pytest
+import request_states_files as files
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
@@ -23,14 +23,15 @@ from helm.benchmark.presentation.run_display import write_run_display_json
 from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher, RunGroup, Schema
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference, ScenarioSpec
+from helm.common.codec import from_json
 from helm.common.general import asdict_without_nones
 from helm.common.media_object import MediaObject, MultimediaObject
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
+from run_entries import run
 
 from helm_ext.analysis import json_arrays
 from helm_ext.analysis.json_arrays import read_array
 from helm_ext.running.display import DISPLAY_FILES, as_helm_writes, write_display_files
-from helm_ext.running.summarizer import StreamingSummarizer
 
 SCHEMA = Schema(
     metric_groups=[
@@ -226,17 +227,6 @@ def test_unknown_keys_go_and_types_are_helms():
         as_helm_writes(Instance)({"input": {"text": "x"}})
 
 
-def test_summarizer_goes_through_all_runs(tmp_path):
-    runs = []
-    for name in ("one", "two"):
-        run_spec = write_run(tmp_path / name, "generation", *make_generation())
-        runs.append(SimpleNamespace(run_path=str(tmp_path / name), run_spec=run_spec))
-    summarizer = StreamingSummarizer.__new__(StreamingSummarizer)
-    summarizer.runs, summarizer.schema, summarizer.display_rows = runs, SCHEMA, None
-    summarizer.write_run_display_json(skip_completed=False)
-    assert all((tmp_path / name / file).exists() for name in ("one", "two") for file in DISPLAY_FILES)
-
-
 def test_elements_of_an_array(tmp_path):
     path = tmp_path / "x.json"
     items = [{"a": [{}], "text": '\n  }\n    "}'}, {"a": {"b": {}}}, {"n": math.nan, "i": 10**30}]
@@ -245,3 +235,25 @@ def test_elements_of_an_array(tmp_path):
         assert repr(list(read_array(path, key))) == repr(items)
     with pytest.raises(KeyError):
         list(read_array(path, "nothing"))
+
+
+ANSWERS = ("The answer is B.", "A", "no idea")
+
+
+@pytest.mark.long
+def test_options_of_ours_have_letters_and_the_answer_is_the_one_that_was_read(tmp_path, monkeypatch):
+    """HELM's own runs are shown as HELM shows them."""
+    monkeypatch.chdir(tmp_path)
+    rows = []
+    for number, text in enumerate(ANSWERS):
+        row = files.choice(f"Which metal is liquid, {number}?", ["Iron", "Mercury", "Zinc"], 1, id=f"r{number}")
+        rows.append(files.answered(row, text))
+    files.write(tmp_path / "metals.json", rows)
+    folder = run(tmp_path, "adapter_spec", path="metals.json")
+    spec = from_json((folder / "run_spec.json").read_bytes(), RunSpec)
+    write_display_files(folder, spec, Schema(), skip_completed=False)
+    shown = json.loads((folder / "display_predictions.json").read_text())
+    assert [one["mapped_output"] for one in shown] == ["B. Mercury", "A. Iron", "unmapped"]
+    for instance in json.loads((folder / "instances.json").read_text()):
+        texts = [reference["output"]["text"] for reference in instance["references"]]
+        assert texts == ["A. Iron", "B. Mercury", "C. Zinc"]
