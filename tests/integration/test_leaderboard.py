@@ -106,7 +106,7 @@ def test_intervals_are_of_rows_not_of_trials_or_perturbed_copies(tmp_path):
 
     from helm.benchmark.presentation.summarize import Run
 
-    from helm_ext.running.leaderboard import add_intervals
+    from helm_ext.running.summarizer import add_intervals
     from helm_ext.scoring.statistics import mean_interval
 
     def row(instance_id, trial, *means, split="test", **changes):

@@ -106,7 +106,7 @@ def test_every_row_is_asked_once_and_models_share_actors_unless_they_need_gpus(t
 
 FULL = f"""
 import resource, sys
-from helm_ext.running.kept import KeptAnswers
+from helm_ext.running.ray_runner import KeptAnswers
 from helm.benchmark import run
 
 append, begun = KeptAnswers.append, []

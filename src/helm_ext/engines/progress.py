@@ -10,7 +10,7 @@ On a terminal it is a bar, else a line every 10 s, also while nothing moves: a t
 than DELAY_SECONDS says nothing. `HELM_EXT_PROGRESS` chooses: `off`, `plain` (lines, also on a terminal), `workers`
 (besides, what each worker does).
 
-Runs that ask models say more, and what they cost: `helm_ext.running.progress`.
+Runs that ask models say more, and what they cost: `helm_ext.running.spending`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from helm_ext.adaptation.selection import leave_out
 from helm_ext.clients.asking import is_refused, notes_of
 from helm_ext.errors import DeploymentError, HelmExtError
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.running.progress import LimitReached, LiveProgress
+from helm_ext.running.spending import LimitReached, LiveProgress
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

@@ -37,8 +37,7 @@ from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
 from helm_ext.running.asking import Asking, settle
-from helm_ext.running.progress import LiveProgress
-from helm_ext.running.spending import Spending
+from helm_ext.running.spending import LiveProgress, Spending
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

@@ -4,37 +4,52 @@
 
 Tables are HELM's own, from `stats.json`; only the files that the web pages read of each run are made differently, row
 by row (`helm_ext.running.display`), one run after the other.
+
+What HELM's summarizer does that a reader stumbles over, and what is done about it here:
+
+| HELM                                                                  | here                                        |
+|-----------------------------------------------------------------------|---------------------------------------------|
+| columns and datasets stand in the order of a set: another one each time | in the order of the runs, titles sorted   |
+| every table has a column for each metric of any dataset               | columns without a value are left out        |
+| no number says how sure it is                                         | a table with the ends of 95 % intervals     |
+| pages cut headings after 27 characters, so both ends look alike       | which end it is stands first                |
+
+Intervals of runs of ours stand in their `stats.json` (`helm_ext.scoring.breakdown`). For runs of HELM's own they are
+computed from `per_instance_stats.json`, one run after the other.
 """
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.metrics.metric import MetricMetadata
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.metrics.metric import MetricMetadata, create_metric
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.presentation.schema import MetricGroup, MetricNameMatcher
 from helm.benchmark.presentation.summarize import Cell, Run, Summarizer, Table
 from helm.benchmark.run_spec import RunSpec
-from helm.benchmark.scenarios.scenario import ScenarioMetadata, create_scenario
+from helm.benchmark.scenarios.scenario import ScenarioMetadata, ScenarioSpec, create_scenario
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.analysis.json_arrays import BytesRead
+from helm_ext.analysis.json_arrays import BytesRead, read_array
 from helm_ext.analysis.siblings import find_siblings, read_sibling
 from helm_ext.engines.progress import Measured, Progress, read_mode
 from helm_ext.errors.console import say_plainly
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
-from helm_ext.running.leaderboard import (
-    RunNotes,
-    add_intervals,
-    describe_metrics,
-    interval_group,
-    join_recordings,
-    name_ends_first,
-    say_unrecorded,
-    tidy_table,
-)
+from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
+from helm_ext.scoring.caps import describe_cap
 from helm_ext.scoring.stat_names import ENDS
+
+if TYPE_CHECKING:
+    from helm.benchmark.metrics.statistic import Stat
+
+    from helm_ext.analysis.siblings import Siblings
 
 
 class StreamingSummarizer(Summarizer):
@@ -125,3 +140,226 @@ class StreamingSummarizer(Summarizer):
                     read=read,
                 )
                 read.number = end  # what is there already, or needs no reading, takes no time
+
+
+Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
+"""As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
+
+
+class RunNotes:
+    """What a reader of tables must know of single runs: rows that a cap took away, and several runs in one cell."""
+
+    def __init__(self, runs: Sequence[Run], siblings: Siblings) -> None:
+        stale = siblings.find_stale()
+        self._stale = {run.run_spec.name for run in runs if Path(run.run_path) in stale}
+        self._groups = {run.run_spec.name: run.run_spec.groups[0] for run in runs if _is_ours(run)}
+        caps = {run.run_spec.name: _describe_cap(run) for run in runs if _is_ours(run)}
+        by_group: dict[str, set[str]] = defaultdict(set)
+        for name, cap in caps.items():
+            by_group[self._groups[name]].add(cap)
+        self._of_group = {group: next(iter(found)) for group, found in by_group.items() if len(found) == 1}
+        """What all runs of a group share stands in its title, else in the rows of models."""
+        self._caps = {name: cap for name, cap in caps.items() if cap and self._groups[name] not in self._of_group}
+
+    def name_cap(self, group: ScenarioMetadata) -> ScenarioMetadata:
+        """Return a group whose title says how many rows there would be without a cap."""
+        cap = self._of_group.get(group.name)
+        if not cap:
+            return group
+        title = f"{group.display_name or group.name} ({cap})"
+        return replace(group, display_name=title, short_display_name=title)
+
+    def annotate(self, table: Table) -> Table:
+        """Return a table with what must be known of a row's runs behind the model's name."""
+        rows = []
+        for row in table.rows:
+            cells = [cell.run_spec_names or [] for cell in row]
+            said = dict.fromkeys(note for names in cells for note in self._describe(names, with_group=not cells[0]))
+            name = f"{row[0].value} ({'; '.join(said)})" if said else row[0].value
+            rows.append([replace(row[0], value=name), *row[1:]])
+        return replace(table, rows=rows)
+
+    def _describe(self, names: Sequence[str], *, with_group: bool) -> Iterable[str]:
+        ours = [name for name in names if name in self._groups]
+        by_group: dict[str, list[str]] = defaultdict(list)
+        for name in ours:
+            by_group[self._groups[name]].append(name)
+        for group, found in by_group.items():
+            notes = [*dict.fromkeys(self._caps[name] for name in found if name in self._caps)]
+            stale = sum(name in self._stale for name in found)
+            if len(found) > 1:
+                notes.append(f"mean of {len(found)} runs" + (f", {stale} stale" if stale else ""))
+            elif stale:
+                notes.append("stale")
+            for note in notes:
+                yield f"{group}: {note}" if with_group else note
+
+
+def _is_ours(run: Run) -> bool:
+    return bool(run.run_spec.scenario_spec.class_name.startswith("helm_ext."))
+
+
+def _describe_cap(run: Run) -> str:
+    split = run.run_spec.scenario_spec.args.get("main_split", "test")
+    return describe_cap(
+        {
+            stat.name.name: stat.mean or 0.0
+            for stat in run.stats
+            if stat.name.split == split and stat.name.sub_split is None and stat.name.perturbation is None
+        }
+    )
+
+
+def interval_group(main_metrics: Iterable[str]) -> MetricGroup:
+    """Return the table of intervals. HELM's pages show a cell's number alone, so both ends are columns."""
+    ends = [f"{main}{end}" for main in dict.fromkeys(main_metrics) for end in ENDS]
+    return MetricGroup(
+        name="main_metric_interval",
+        display_name="Main metric, 95 % interval",
+        description="The main metric, and the lower and upper end of its 95 % confidence interval over rows.",
+        aggregation_strategies=[],
+        metrics=[MetricNameMatcher(name=name, split="${main_split}") for name in ("${main_name}", *ends)],
+    )
+
+
+def say_unrecorded(groups: Iterable[ScenarioMetadata], runs: Iterable[Run]) -> list[ScenarioMetadata]:
+    """Return the groups; where runs are of answers that do not say how they were decoded, the description does.
+
+    Pages show the numbers of `adapter_spec`, which HELM's class must have.
+    """
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    """Group to what is said to models."""
+    for run in runs:
+        spec = run.run_spec
+        if not str(spec.adapter_spec.model_deployment).startswith("recorded/"):
+            continue
+        model = spec.adapter_spec.model.removeprefix("recorded/")
+        for metric in spec.metric_specs:
+            for name, value in ((metric.args or {}).get("recorded_decoding") or {}).items():
+                what = f"{name} {'not recorded' if value is None else f'recorded as {value}'}"
+                found.setdefault(spec.groups[0], {}).setdefault(what, {})[model] = None
+    return [replace(group, description=f"{group.description} {_say_of(found[group.name])}")
+            if group.name in found else group for group in groups]  # fmt: skip
+
+
+def _say_of(found: Mapping[str, Mapping[str, None]]) -> str:
+    """Return in words what is said of which models; models with the same things said stand together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for what, models in found.items():
+        alike.setdefault(tuple(models), []).append(what)
+    said = "; ".join(f"{', '.join(models)}: {', '.join(whats)}" for models, whats in alike.items())
+    return f"How answers were decoded, where pages of runs show HELM's defaults: {said}."
+
+
+def describe_metrics(runs: Sequence[Run]) -> list[MetricMetadata]:
+    """Return the metadata of the stats that occur, in the order of the runs and of their metrics.
+
+    Restates `Summarizer.get_metric_metadata` (helm/benchmark/presentation/summarize.py), which goes through sets.
+    """
+    specs: dict[Any, None] = {spec: None for run in runs for spec in run.run_spec.metric_specs}
+    described: dict[str, MetricMetadata] = {}
+    for spec in specs:
+        try:
+            found = create_metric(spec).get_metadata()
+        except (NotImplementedError, ModuleNotFoundError, AttributeError, TypeError):  # those that HELM forgives
+            continue
+        described.update((metadata.name, metadata) for metadata in found)
+    there = {stat.name.name: None for run in runs for stat in run.stats}
+    for name in dict.fromkeys(
+        name.removesuffix(ENDS[0]).removesuffix(ENDS[1]) for name in there if name.endswith(ENDS)
+    ):
+        described.update((metadata.name, metadata) for metadata in describe_interval(described, name))
+    return [metadata for name, metadata in described.items() if name in there]
+
+
+def add_intervals(run: Run, main_metric: str) -> Run:
+    """Return the run with the ends of its main metric's interval among its stats, where they are not there yet.
+
+    A run whose rows cannot be read is returned as it is, with a warning.
+    """
+    if any(stat.name.name.endswith(ENDS) for stat in run.stats):
+        return run
+    try:
+        made = list(_measure(Path(run.run_path) / "per_instance_stats.json", main_metric))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hwarn(f"{run.run_spec.name}: no interval of {main_metric}: {type(error).__name__}: {error}")
+        return run
+    return replace(run, stats=[*run.stats, *made])
+
+
+def _measure(path: Path, main_metric: str) -> Iterable[Stat]:
+    """Yield both ends for each split: of the rows' means over trials, perturbed copies aside."""
+    splits: dict[str | None, _RowMeans] = {}
+    for row in read_array(path):
+        if row.get("perturbation"):
+            continue
+        for stat in row["stats"]:
+            if stat["name"]["name"] == main_metric and stat.get("mean") is not None:
+                means = splits.setdefault(stat["name"].get("split"), _RowMeans())
+                means.add(row["instance_id"], stat["mean"])
+    for name, means in splits.items():
+        yield from to_interval_stats(MetricName(main_metric, split=name), means.values, None)
+
+
+class _RowMeans:
+    """The means of rows over their trials, in the order in which the rows came: arrays, for there may be a million."""
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self._trials = array("Q")
+        self._places: dict[str, int] = {}
+
+    def add(self, instance_id: str, value: float) -> None:
+        place = self._places.setdefault(instance_id, len(self.values))
+        if place == len(self.values):
+            self.values.append(0.0)
+            self._trials.append(0)
+        self._trials[place] += 1
+        self.values[place] += (value - self.values[place]) / self._trials[place]
+
+
+def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list[Run]]]) -> Runs:
+    """Return the runs of a group with those of one dataset of ours under the first of their ScenarioSpecs."""
+    joined: Runs = defaultdict(lambda: defaultdict(list))
+    first: dict[str, ScenarioSpec] = {}
+    for scenario_spec, by_adapter in by_scenario.items():
+        for adapter_spec, runs in by_adapter.items():
+            for run in runs:
+                is_ours = scenario_spec.class_name.startswith("helm_ext.")
+                key = first.setdefault(run.run_spec.groups[0], scenario_spec) if is_ours else scenario_spec
+                joined[key][adapter_spec].append(run)
+    return joined
+
+
+def name_ends_first(table: Table) -> Table:
+    """Return a table of several datasets whose headings begin with the end of the interval that they are of.
+
+    HELM's pages show the first 27 characters of a heading: `from: Everyday reasoning - EM` is told apart from
+    `to: Everyday reasoning - EM`, where `Everyday reasoning - EM from` is not.
+    """
+    header = []
+    for heading in table.header:
+        metric, group = (heading.metadata.get(key, "") for key in ("metric", "run_group"))
+        name, _, word = metric.rpartition(" ")
+        is_end = word in END_WORDS and heading.value == f"{group} - {metric}"
+        header.append(replace(heading, value=f"{word}: {group} - {name}") if is_end else heading)
+    return replace(table, header=header)
+
+
+def tidy_table(table: Table) -> Table:
+    """Return a table without the columns that hold no value in any row, and without those that were there before.
+
+    The page of a dataset has the tables of all metric groups side by side, and a metric may be in several. The first
+    column names the models.
+    """
+    kept: dict[tuple[Any, ...], int] = {}
+    for index, heading in enumerate(table.header):
+        values = tuple(row[index].value for row in table.rows)
+        if index == 0 or any(value is not None for value in values):
+            kept.setdefault((index == 0, heading.value, heading.description, values), index)
+    columns = list(kept.values())
+    return replace(
+        table,
+        header=[table.header[index] for index in columns],
+        rows=[[row[index] for index in columns] for row in table.rows],
+    )

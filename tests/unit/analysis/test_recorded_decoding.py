@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from helm_ext.analysis.export.every_eval_ever import Publisher, write_every_eval_ever
 from helm_ext.analysis.report.gathering import gather
 from helm_ext.cli import app
-from helm_ext.running.leaderboard import say_unrecorded
+from helm_ext.running.summarizer import say_unrecorded
 
 BOTH = {"temperature": "not recorded", "max_tokens": "not recorded"}
 

@@ -10,7 +10,7 @@ from helm.common.request import GeneratedOutput, Request
 from helm_ext.clients.asking import NotedResult
 from helm_ext.clients.estimate import Prices
 from helm_ext.running.asking import Asking
-from helm_ext.running.progress import Budget, LimitReached, LiveProgress
+from helm_ext.running.spending import Budget, LimitReached, LiveProgress
 
 
 def ask(usage, **budget):

@@ -26,7 +26,7 @@ from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import DeploymentError
 from helm_ext.running.asking import Asking, RowsFailedError, settle, skips_failed
 from helm_ext.running.executor import FEWEST_FAILURES, LiveExecutor
-from helm_ext.running.progress import LimitReached, LiveProgress
+from helm_ext.running.spending import LimitReached, LiveProgress
 
 DEPLOYMENT = "here/tiny"
 EXTRA = {"helm_ext": {}}

@@ -15,7 +15,7 @@ from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestRes
 
 from helm_ext.clients.asking import NotedResult, notes_of
 from helm_ext.errors import HelmExtError
-from helm_ext.running.kept import KeptAnswers, digest_of
+from helm_ext.running.ray_runner import KeptAnswers, digest_of
 
 DEPLOYMENT = ModelDeployment("a/b", ClientSpec("c.D", {"base_url": "http://x"}))
 REQUEST = Request(model="a/b", model_deployment="a/b", prompt="what?")

@@ -10,8 +10,7 @@ from helm.common.request import Request
 from helm_ext.clients import OpenAICompatibleClient
 from helm_ext.clients.estimate import Estimate, Prices, read_prices
 from helm_ext.errors import RunEntryError
-from helm_ext.running.progress import Budget, LimitReached
-from helm_ext.running.spending import Spending
+from helm_ext.running.spending import Budget, LimitReached, Spending
 
 CLIENT = OpenAICompatibleClient.__new__(OpenAICompatibleClient)
 
