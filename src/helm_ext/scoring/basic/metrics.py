@@ -40,7 +40,7 @@ from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
 from helm_ext.scoring.basic.requests import RequestValues, Values, language_modeling_stats
 from helm_ext.scoring.basic.scores import get_score
 from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
-from helm_ext.scoring.texts import SHORT, limit_pattern
+from helm_ext.scoring.texts import limit_pattern
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState
