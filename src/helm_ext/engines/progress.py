@@ -137,20 +137,19 @@ class Progress:
         *,
         title: str = "",
         stream: TextIO | None = None,
-        mode: str | None = None,
         measure: Callable[[], Measured] | None = None,
         workers: Sequence[WorkerState] = (),
     ) -> None:
         """Take how many there will be (None: not known) and what they are called.
 
-        `title`: what comes before the numbers. `stream`: default standard error. `mode`: one of MODES; default
-        HELM_EXT_PROGRESS. `measure`: is asked how far it is when that is drawn, by another thread; then `done` is not
-        called. `workers`: those of an engine, which may become more. Raises RunEntryError for a mode that is none.
+        `title`: what comes before the numbers. `stream`: default standard error. `measure`: is asked how far it is when
+        that is drawn, by another thread; then `done` is not called. `workers`: those of an engine, which may become
+        more. Raises RunEntryError for a HELM_EXT_PROGRESS that is none.
         """
         self.total = total
         self.unit = unit
         self.title = title
-        self.mode = read_mode() if mode is None else mode
+        self.mode = read_mode()
         self._stream = sys.stderr if stream is None else stream
         self._measure = measure
         self._is_about = False

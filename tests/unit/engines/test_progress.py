@@ -82,7 +82,8 @@ def test_the_rate_is_that_of_late(monkeypatch):
     """1,000 rows in the first second and none since: not a fast run."""
     now = [100.0]
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
-    progress = Progress(5000, stream=io.StringIO(), mode="off")
+    monkeypatch.setenv("HELM_EXT_PROGRESS", "off")
+    progress = Progress(5000, stream=io.StringIO())
     with progress:
         now[0] += 1
         progress.done(rows=1000)
