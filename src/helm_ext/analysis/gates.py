@@ -113,7 +113,9 @@ def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False
     gates = []
     for one, test in zip(whole, tests, strict=True):
         p_holm = None if test.p_worse is None else next(corrected)
-        outcome = _decide_by_mean(test) if by_mean and one.refusal is None else _decide(test.p_worse, p_holm)
+        outcome: Outcome = "fail" if test.gain < -test.margin else "pass"
+        if not by_mean or one.refusal is not None:
+            outcome = _decide(test.p_worse, p_holm)
         gates.append(Gate(one, test, p_holm, outcome, by_mean))
     return gates
 
@@ -151,10 +153,6 @@ def _decide(p_worse: float | None, p_holm: float | None) -> Outcome:
     if p_holm is not None and p_holm < 1 - _LEVEL:
         return "fail"
     return "pass" if p_worse is not None and p_worse > _LEVEL else "cannot tell"
-
-
-def _decide_by_mean(test: MarginTest) -> Outcome:
-    return "fail" if test.gain < -test.margin else "pass"
 
 
 Over = Literal["time", "suite"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -202,6 +202,16 @@ class RunScores:
             raise DatasetIntegrityError(f"{self.run.folder}: no row has a score by {self.metric}")
         if self.key is not None and all(row.cluster == name for name, row in self.rows.items()):
             raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
+
+
+def name_by_suite(scores: Sequence[RunScores]) -> None:
+    """Name the models that have runs in several suites by model and suite."""
+    suites: dict[str, set[str]] = {}
+    for run in scores:
+        suites.setdefault(run.model, set()).add(run.run.suite)
+    for run in scores:
+        if len(suites[run.model]) > 1:
+            run.model = f"{run.model} ({run.run.suite})"
 
 
 def is_wrong(score: float, *, lower_is_better: bool) -> bool:

@@ -82,7 +82,7 @@ def compare(
     """
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.gates import find_not_judged, judge
-    from helm_ext.analysis.run_scores import read_scores
+    from helm_ext.analysis.run_scores import name_by_suite, read_scores
     from helm_ext.analysis.siblings import find_siblings, read_sibling
 
     if fail_if_worse is None and (fail_if_unsure or point_estimate):
@@ -111,7 +111,7 @@ def compare(
         for run in scores:
             run.is_stale = run.run.folder in stale
         if by_suite:
-            _name_by_suite(scores)
+            name_by_suite(scores)
         against = _find_baseline(scores, baseline, fail_if_worse)
         chosen = [] if no_slices else slices or None
         results, notes = compare_runs(scores, baseline=against, allow_different=allow_different, slices=chosen)
@@ -214,16 +214,6 @@ def _say_left_out(scores: Iterable[RunScores]) -> None:
     for run in scores:
         if run.left_out:
             echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
-
-
-def _name_by_suite(scores: Sequence[RunScores]) -> None:
-    """Name the models that have runs in several suites by model and suite."""
-    suites: dict[str, set[str]] = {}
-    for run in scores:
-        suites.setdefault(run.model, set()).add(run.run.suite)
-    for run in scores:
-        if len(suites[run.model]) > 1:
-            run.model = f"{run.model} ({run.run.suite})"
 
 
 def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse: float | None) -> str | None:

@@ -15,7 +15,7 @@ import orjson
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.gates import Series, find_series
 from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
-from helm_ext.analysis.run_scores import RunScores, is_wrong, open_scores
+from helm_ext.analysis.run_scores import RunScores, is_wrong, name_by_suite, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.scoring.caps import describe_cap
@@ -194,7 +194,7 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     dataset = DatasetFacts(title, first.metric, headline, first.lower_is_better, ordered, rows=rows)
     if len(runs) > 1:
         dataset.series = _find_series([run.scores for run in runs], notes)
-        _name_by_suite(runs)
+        name_by_suite([run.scores for run in runs])
         try:
             dataset.pairs, said = compare_runs([run.scores for run in ordered], allow_different=True)
             notes += said
@@ -227,14 +227,6 @@ def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
     except (DatasetError, RunEntryError) as error:
         notes.append(f"no series over time: {str(error).splitlines()[0]}")
         return []
-
-
-def _name_by_suite(runs: Sequence[RunFacts]) -> None:
-    """Tell the runs of one model apart by their suites."""
-    models = Counter(run.scores.model for run in runs)
-    for run in runs:
-        if models[run.scores.model] > 1:
-            run.scores.model += f" ({run.scores.run.suite})"
 
 
 def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:
