@@ -84,7 +84,7 @@ def _put_back(given: Any, made: Any) -> None:
             if key not in made:
                 made[key] = value
     for key, other in made.items():
-        if (type(other) is dict or type(other) is list) and other and other is not given[key]:
+        if (type(other) is dict or type(other) is list) and other is not given[key]:
             _put_back(given[key], other)
 
 
