@@ -128,7 +128,7 @@ TESTS = {
         "unit/scoring/test_uncertainty.py",
         "unit/scoring/test_kola.py",
     ],
-    "scoring/score": ["unit/scoring/test_score_registry.py"],
+    "scoring/score": ["unit/scoring/test_score_registry.py", "unit/judging/test_judged_runs.py"],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py"],
     "scoring/scores/kola": ["unit/scoring/test_kola.py"],
     "scoring/scores/likelihoods": [
@@ -152,7 +152,6 @@ TESTS = {
         "unit/cli/test_judge_unclear.py",
     ],
     "scoring/corrected_scores": ["unit/scoring/test_corrected_scores.py"],
-    "scoring/stat_names": ["unit/judging/test_judged_runs.py"],
     "scoring/texts": ["unit/scoring/test_pattern_limit.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""

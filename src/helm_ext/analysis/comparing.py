@@ -17,7 +17,7 @@ import numpy as np
 
 from helm_ext.analysis.run_scores import RunScores, ScoredRow
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
-from helm_ext.scoring.stat_names import CORRECTED
+from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 
 if TYPE_CHECKING:

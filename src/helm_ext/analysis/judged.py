@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE, Judgement, take_judgements
-from helm_ext.scoring.stat_names import CORRECTED, ENDS, LABELS, UNSCORED, list_judge_stats
+from helm_ext.scoring.score import CORRECTED, ENDS, LABELS, UNSCORED, list_judge_stats
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction

@@ -21,7 +21,7 @@ import orjson
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.registry import find_bounds
-from helm_ext.scoring.stat_names import ANSWERS, BESIDE, CORRECTED, NOISE, list_judge_stats
+from helm_ext.scoring.score import ANSWERS, BESIDE, CORRECTED, NOISE, list_judge_stats
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
 if TYPE_CHECKING:

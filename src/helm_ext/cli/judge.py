@@ -225,7 +225,7 @@ def _make_judging(
 
     Raises RunEntryError for what is not given, and for options that make no sense together.
     """
-    from helm_ext.scoring.stat_names import UNCLEAR
+    from helm_ext.scoring.score import UNCLEAR
 
     given = {"RUN": run, "--rubric (or --judge-unclear)": rubric or judge_unclear, "--judge": judges}
     if absent := [name for name, value in given.items() if not value]:

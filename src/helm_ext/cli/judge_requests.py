@@ -32,8 +32,8 @@ from helm_ext.judging.judgement import Judgement, bind
 from helm_ext.judging.rubrics import Reading, load_rubric
 from helm_ext.parsing import is_cut_off
 from helm_ext.scoring.reducers import FIRST
+from helm_ext.scoring.score import ANSWER, CHOICE, REFUSAL, UNCLEAR, find_strict
 from helm_ext.scoring.scores.refusal import find_expected
-from helm_ext.scoring.stat_names import ANSWER, CHOICE, REFUSAL, UNCLEAR, find_strict
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

@@ -24,7 +24,7 @@ from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement
-from helm_ext.scoring.stat_names import UNCLEAR, judge_stat
+from helm_ext.scoring.score import UNCLEAR, judge_stat
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
 """What was said of each row."""

@@ -16,7 +16,7 @@ from helm_ext.cli.output import shorten
 from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
-from helm_ext.scoring.stat_names import (
+from helm_ext.scoring.score import (
     ANSWERS,
     BESIDE,
     CORRECTED,

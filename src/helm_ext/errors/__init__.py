@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from helm_ext.errors.collector import KEPT_PROBLEMS, Problems
 from helm_ext.errors.model import (
+    SHOWN_VALUE_LENGTH,
     DatasetChangedError,
     DatasetError,
     DatasetIntegrityError,
@@ -35,23 +36,20 @@ from helm_ext.errors.model import (
     HelmExtError,
     HubError,
     Location,
+    Path,
     Problem,
     RecordedError,
     RunEntryError,
     Severity,
     TransformError,
-    raise_for,
-    to_problem,
-)
-from helm_ext.errors.wording import (
-    SHOWN_VALUE_LENGTH,
-    Path,
     count,
     did_you_mean,
     format_path,
     near_words,
     printable,
+    raise_for,
     show,
+    to_problem,
 )
 
 __all__ = [

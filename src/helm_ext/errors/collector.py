@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from helm_ext.errors.model import DatasetError, DatasetSchemaError, Location, Problem, Severity
-from helm_ext.errors.wording import Path, count, format_path
+from helm_ext.errors.model import (
+    DatasetError,
+    DatasetSchemaError,
+    Location,
+    Path,
+    Problem,
+    Severity,
+    count,
+    format_path,
+)
 
 KEPT_PROBLEMS = 1_000
 """This many problems of one code are kept; the rest is counted."""

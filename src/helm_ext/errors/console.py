@@ -1,4 +1,4 @@
-"""How errors of this package end a program of HELM's: as text for the user, not as a traceback."""
+"""How errors end a program: as text for the user, not as a traceback."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from helm_ext.errors.model import HelmExtError
-from helm_ext.errors.wording import printable
+from helm_ext.errors.model import HelmExtError, printable
 
 COMMANDS = ("helm-run", "helm-summarize")
 
@@ -36,3 +35,16 @@ def _print_error(kind: type[BaseException], error: BaseException, trace: Traceba
 def _make_printable(record: logging.LogRecord) -> bool:
     record.msg, record.args = printable(record.getMessage()), None
     return True
+
+
+_PACKAGES = {"calibration": "uncertainty-calibration", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+"""Modules whose package has another name."""
+
+
+def describe_missing(error: ModuleNotFoundError) -> str:
+    """Return which package is missing, with the way out. Raises `error` again for a module of this package."""
+    module = (error.name or "").partition(".")[0]
+    if module in ("", "helm", "helm_ext"):
+        raise error
+    package = _PACKAGES.get(module, module.replace("_", "-"))
+    return f"this needs the package {package}, which is not installed\n  hint: pip install {package}"

@@ -44,7 +44,7 @@ from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
 from helm_ext.scoring.caps import describe_cap
-from helm_ext.scoring.stat_names import ENDS
+from helm_ext.scoring.score import ENDS
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat

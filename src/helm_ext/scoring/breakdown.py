@@ -35,8 +35,7 @@ from helm.benchmark.scenarios.scenario import Instance
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.registry import find_bounds
-from helm_ext.scoring.score import StatInfo
-from helm_ext.scoring.stat_names import ANSWERS, ENDS, NOISE, THESE_ROWS
+from helm_ext.scoring.score import ANSWERS, ENDS, NOISE, THESE_ROWS, StatInfo
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
 SUB_SPLIT = "sub_split"

@@ -42,9 +42,7 @@ from helm_ext.judging.judgement import (
 )
 from helm_ext.scoring.breakdown import attributes_of, describe_ends
 from helm_ext.scoring.corrected_scores import Seen, measure_judged, see
-from helm_ext.scoring.score import StatInfo, describe_count
-from helm_ext.scoring.source_scores import to_stat
-from helm_ext.scoring.stat_names import (
+from helm_ext.scoring.score import (
     CORRECTED,
     ENDS,
     JUDGED,
@@ -52,10 +50,13 @@ from helm_ext.scoring.stat_names import (
     UNCLEAR,
     UNDESIGNED,
     UNSCORED,
+    StatInfo,
+    describe_count,
     find_strict,
     judge_stat,
     list_judge_stats,
 )
+from helm_ext.scoring.source_scores import to_stat
 from helm_ext.scoring.statistics.corrected import Corrected
 
 

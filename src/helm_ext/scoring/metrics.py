@@ -57,7 +57,7 @@ from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, Total, f
 from helm_ext.scoring.judgements import Judges, JudgesSummary, JudgesTotal
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.registry import get_scores, load_tokenizer
-from helm_ext.scoring.score import Score, Value
+from helm_ext.scoring.score import ANSWERS, NOISE, Score, Value
 from helm_ext.scoring.source_scores import (
     SourceMeasure,
     SourceSummary,
@@ -65,7 +65,6 @@ from helm_ext.scoring.source_scores import (
     describe_source_scores,
     find_left_out,
 )
-from helm_ext.scoring.stat_names import ANSWERS, NOISE
 
 
 class EvalSetMetric(FoldingMetric):

@@ -18,9 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from helm_ext.errors import RunEntryError, did_you_mean, show
-from helm_ext.scoring.score import Score, StatInfo
+from helm_ext.scoring.score import JUDGED, Score, StatInfo, judge_stat
 from helm_ext.scoring.scores import helm, kola, likelihoods, lists, refusal, texts, ultraeval
-from helm_ext.scoring.stat_names import JUDGED, judge_stat
 
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""

@@ -22,8 +22,7 @@ from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
-from helm_ext.scoring.score import StatInfo, describe_count
-from helm_ext.scoring.stat_names import DIFFERS, UNSCORED
+from helm_ext.scoring.score import DIFFERS, UNSCORED, StatInfo, describe_count
 
 _CLOSE = 1e-9
 """Two scores that differ by no more are equal: both are sums of floats."""

@@ -15,7 +15,7 @@ from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, find_scores, open_scores
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import RunEntryError
-from helm_ext.scoring.stat_names import CORRECTED
+from helm_ext.scoring.score import CORRECTED
 
 Kind = Literal[
     "text",

@@ -18,7 +18,7 @@ from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.row import is_finite_number
 from helm_ext.formats.imported.values import to_number
 from helm_ext.scoring.reducers import find_noise, find_reducer, mode
-from helm_ext.scoring.stat_names import ANSWERS, NOISE
+from helm_ext.scoring.score import ANSWERS, NOISE
 
 _GRADES = frozenset({"C", "P", "I", "N", True, False})
 _MEANS = ("accuracy", "mean")

@@ -19,8 +19,8 @@ from helm_ext.formats.request_states.checking import conform
 from helm_ext.formats.request_states.shapes import METHODS, UNSUPPORTED_METHODS, FileShape
 from helm_ext.parsing import find_question_starts
 from helm_ext.scoring.registry import find_unnamable
+from helm_ext.scoring.score import judge_stat
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
-from helm_ext.scoring.stat_names import judge_stat
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding, Source

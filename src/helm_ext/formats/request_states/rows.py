@@ -27,7 +27,7 @@ from helm_ext.formats.request_states.recorded import (
     settle_completion,
 )
 from helm_ext.judging.judgement import Judgement, read_judgements
-from helm_ext.scoring.stat_names import ANSWERS, NOISE
+from helm_ext.scoring.score import ANSWERS, NOISE
 
 CORRECT = "correct"
 

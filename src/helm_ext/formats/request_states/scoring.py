@@ -12,8 +12,8 @@ from helm_ext.evalset import Scoring, Source
 from helm_ext.formats.request_states.header import LIKELIHOOD_NAMES, PATTERNS, check_metrics, check_regex
 from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, load_tokenizer, main_stat
+from helm_ext.scoring.score import list_judge_stats
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
-from helm_ext.scoring.stat_names import list_judge_stats
 
 if TYPE_CHECKING:
     from helm_ext.formats.request_states.profile import Profile

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
 from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.scoring.registry import find_unnamable
-from helm_ext.scoring.stat_names import ANSWERS, NOISE, list_judge_stats
+from helm_ext.scoring.score import ANSWERS, NOISE, list_judge_stats
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
