@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import every_eval_ever_records
+import every_format
 import inspect_files
 import lm_eval_logs
 import openai_batches
 import pytest
 import request_states_files
 import ultraeval_checkout
+from every_format import Row
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.run_spec_factory import construct_run_specs
 from helm.benchmark.scenarios.scenario import create_scenario
@@ -63,6 +65,10 @@ def rows_of_words(**more: Any) -> list[dict[str, Any]]:
         }
         for at, word in enumerate(WORDS)
     ]  # fmt: skip
+
+
+ROWS = [Row(row["wording"], row["gold"], row["beta"], {"subject": row["subject"], "passage": row["passage"]})
+        for row in rows_of_words()]  # fmt: skip
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]], sep: str = ",") -> Path:
@@ -142,13 +148,9 @@ TABLE = {
 def make_states(folder: Path) -> dict[str, Path]:
     write, answered = request_states_files.write, request_states_files.answered
     spec = {"max_train_instances": 0, "max_tokens": 9, "stop_sequences": ["\n"], "input_prefix": "Q: "}
-    states = [
-        answered(request_states_files.state(row["wording"], row["gold"], **{k: row[k] for k in ("subject", "passage")}),
-                 row["beta"])
-        for row in rows_of_words()
-    ]  # fmt: skip
+    states = every_format.states(ROWS)
     choices = [answered(request_states_files.choice(f"Which? {at}", ["cod", "cat"], at % 2), "A") for at in range(4)]
-    live = [request_states_files.state(row["wording"], row["gold"]) for row in rows_of_words()]
+    live = [request_states_files.state(*row[:2]) for row in ROWS]
     missing = [*states[:3], request_states_files.state("Asked in vain?", "tin")]
     return {
         "file": write(folder / "metals.json", states, spec),
@@ -170,11 +172,7 @@ STATES = {
 
 
 def make_log(folder: Path) -> dict[str, Path]:
-    samples = [
-        inspect_files.sample(at, text=row["beta"], target=row["gold"],
-                             metadata={"subject": row["subject"], "passage": row["passage"]})
-        for at, row in enumerate(rows_of_words(), 1)
-    ]  # fmt: skip
+    samples = every_format.samples(ROWS)
     logs = folder / "logs"
     logs.mkdir()
     inspect_files.write_eval(logs, samples, name="a.eval")
@@ -227,11 +225,7 @@ LM_EVAL = {
 
 def make_records(folder: Path) -> dict[str, Path]:
     sample = every_eval_ever_records.sample
-    rows = [
-        sample(f"r{at}", answer=row["beta"], reference=row["gold"],
-               metadata={"subject": row["subject"], "passage": row["passage"]})
-        for at, row in enumerate(rows_of_words())
-    ]  # fmt: skip
+    rows = every_format.records(ROWS)
     positions = [sample(f"r{at}", answer="1", reference="1", choices=["2", "1", "3"]) for at in range(4)]
     second = [sample(f"b{at}", reference="banana", evaluation_name="berries") for at in range(4)]
     write, result, uuids = every_eval_ever_records.write, every_eval_ever_records.result, every_eval_ever_records.UUIDS
@@ -273,16 +267,12 @@ def ask_for_option(name: str, question: str, option: str, logprob: float) -> tup
 
 
 def make_batch(folder: Path) -> dict[str, Path]:
-    request, result, write = openai_batches.request, openai_batches.result, openai_batches.write
-    rows = rows_of_words()
-    ids = [f"r{at}" for at in range(len(rows))]
-    golds = {name: row["gold"] for name, row in zip(ids, rows, strict=True)}
+    write, result = openai_batches.write, openai_batches.result
     for name in ("one", "two"):
         (folder / name).mkdir()
-        requests = [request(one, f"{row['wording']} {name}") for one, row in zip(ids, rows, strict=True)]
-        results = [result(name, row["beta"]) for name, row in zip(ids, rows, strict=True)]
-        openai_batches.write_batch(folder / name, requests, results[: 8 if name == "one" else 6], golds)
-    table = [{"custom_id": name, "gold": row["other_gold"]} for name, row in zip(ids, rows, strict=True)]
+        rows = [row._replace(question=f"{row.question} {name}") for row in ROWS]
+        every_format.openai_batch(folder / name, rows, 8 if name == "one" else 6)
+    table = [{"custom_id": f"r{at}", "gold": f"{row.gold}!"} for at, row in enumerate(ROWS)]
     write(folder / "gold.jsonl", table)
     options = folder / "options"
     options.mkdir()
@@ -293,7 +283,7 @@ def make_batch(folder: Path) -> dict[str, Path]:
     ]
     openai_batches.write_batch(options, *zip(*asked, strict=True), {f"q{at}": at % 2 for at in range(3)})
     (options / "ones.json").write_text(json.dumps({f"q{at}": 1 for at in range(3)}))
-    write(folder / "late.jsonl", [result(name, row["beta"]) for name, row in zip(ids, rows, strict=True)][6:])
+    write(folder / "late.jsonl", [result(f"r{at}", row.said) for at, row in enumerate(ROWS)][6:])
     return {
         "file": folder / "one" / "in.jsonl",
         "options": options / "in.jsonl",
@@ -375,11 +365,7 @@ ULTRAEVAL = {
 def make_bundle(folder: Path) -> dict[str, Path]:
     from helm_ext.formats.innodata.hub import pack
 
-    rows = [
-        {"id": row["key"], "messages": [{"role": "user", "content": row["wording"]}], "expected": row["gold"]}
-        for row in rows_of_words()
-    ]
-    replies = [{"id": row["key"], "reply": row["beta"]} for row in rows_of_words()]
+    rows, replies = every_format.innodata_lines(ROWS)
     write = openai_batches.write
     test, train = write(folder / "test.jsonl", rows[2:]), write(folder / "train.jsonl", rows[:2])
     write(folder / "replies.jsonl", replies[2:])

@@ -8,19 +8,17 @@ import json
 import shutil
 from pathlib import Path
 
-import every_eval_ever_records
+import every_format
 import inspect_files
 import lm_eval_logs
-import openai_batches
 import pytest
 import request_states_files as files
 import run_entries
-import table_files
 import ultraeval_checkout
+from every_format import Row
 from helm.benchmark.runner import Runner
 from run_entries import MODEL, run, stats
 
-from helm_ext.formats.innodata.hub import pack
 from helm_ext.running.runner import StreamingRunner
 
 WORDS = ("amber", "basin", "cedar", "delta", "ember", "fjord")
@@ -249,106 +247,79 @@ def logprobs(folder):
     return write(folder, states)
 
 
-@kind("table", output="said", by="level", empty="answer")
+ROWS = [
+    Row(f"Which is {n}?", word, said, {"level": n % 2}) for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))
+]
+
+
+@kind("table", by="level")
 def table(folder):
-    table_rows = [[f"Which is {n}?", word, said, n % 2] for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))]
-    return {"path": table_files.write_csv(folder, ["question", "answer", "said", "level"], *table_rows)}
+    return every_format.table(folder, ROWS)
 
 
-@kind("table", output="said", output_format="list")
+@kind("table", output_format="list")
 def table_of_lists(folder):
-    return {"path": table_files.write_csv(folder, ["question", "answer", "said"], ["Which?", "a; b", "b; a"])}
+    return every_format.table(folder, [Row("Which?", "a; b", "b; a")])
 
 
 @kind("inspect")
 def inspect(folder):
-    samples = [
-        inspect_files.sample(n, text=said, target=word) for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))
-    ]
+    samples = every_format.samples(ROWS)
     samples[2]["error"] = {"message": "no", "traceback": "", "traceback_ansi": ""}
     return {"path": str(inspect_files.write_json(folder, samples))}
 
 
 @kind("every_eval_ever")
 def every_eval_ever(folder):
-    samples = [every_eval_ever_records.sample(str(n), said, float(n % 2), reference=word)
-               for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))]  # fmt: skip
-    return {"path": str(every_eval_ever_records.write(folder, samples))}
+    return every_format.every_eval_ever(folder, ROWS)
 
 
 @kind("openai_batch")
 def openai_batch(folder):
-    named = openai_batches.write_batch(
-        folder, [openai_batches.request(f"r{n}", f"Which is {n}?") for n in range(6)],
-        [openai_batches.result(f"r{n}", said) for n, said in enumerate(SAID[:5])], dict(zip(["r0", "r1", "r2", "r3", "r4", "r5"], WORDS, strict=True)),
-    )  # fmt: skip
-    return {**named, "output": str(folder / "out.jsonl")}
+    return every_format.openai_batch(folder, ROWS, results=5)
 
 
-def innodata_files(folder, expected=WORDS, **more):
-    records = [{"id": f"q{n}", "messages": [{"role": "user", "content": f"Which is {n}?"}], "expected": gold,
-                "topic": "xy"[n % 2], **more} for n, gold in enumerate(expected)]  # fmt: skip
-    (folder / "records.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    pack(name="words", test=folder / "records.jsonl", target=folder)
-    return {"path": str(folder / "words.zip")}
-
-
-def replied(folder, said=SAID):
-    replies = [{"id": f"q{n}", "reply": None if n == 3 else text} for n, text in enumerate(said)]
-    (folder / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
-    return {"replies": str(folder / "replies.jsonl")}
+def replied(said=SAID, **more):
+    """Rows of which one has no reply."""
+    replies = [None if n == 3 else text for n, text in enumerate(said)]
+    return [row._replace(said=reply, more={"topic": "xy"[n % 2], **more})
+            for n, (row, reply) in enumerate(zip(ROWS, replies, strict=True))]  # fmt: skip
 
 
 @kind("innodata", missing="skip")
 def innodata(folder):
-    return {**innodata_files(folder), **replied(folder)}
+    return every_format.innodata(folder, replied())
 
 
 @kind("innodata", missing="skip", render="text", metrics="expected_exact+f1_score", lower="true", extract=r"(\w+)$")
 def innodata_as_text(folder):
-    return {**innodata_files(folder), **replied(folder)}
+    return every_format.innodata(folder, replied())
 
 
 @kind("innodata", missing="skip", main_metric="refusal_match")
 def refusals(folder):
-    return {**innodata_files(folder, refusal=True), **replied(folder, ["I cannot help with that.", "Sure: amber."] * 3)}
-
-
-def ultraeval_log(folder, metric="exact_match", outputs=None, **more):
-    log = folder / "sums_sums_gen"
-    log.mkdir()
-    lines = [
-        {"data": {"question": f"{n}?", "answer": word, "target_scores": {}}, "ground_truth": word,
-         "prompt_inputs": [f"{n}? "], "raw_outputs": [said] if outputs is None else outputs(n)}
-        for n, (word, said) in enumerate(zip(WORDS, SAID, strict=True))
-    ]  # fmt: skip
-    (log / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": metric}}}, **more}))
-    (log / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return {"data": str(log / "instance.jsonl")}
+    said = ["I cannot help with that.", "Sure: amber."] * 3
+    return every_format.innodata(folder, replied(said, refusal=True))
 
 
 @kind("ultraeval", metric="in_match+f1_score+exact_match", postprocess="last_number")
 def ultraeval_gen(folder):
-    return ultraeval_log(folder)
+    return every_format.ultraeval(folder, ROWS)
 
 
 @kind("ultraeval", missing="skip")
 def ultraeval_rows(folder):
-    return ultraeval_log(folder, "qa_match", lambda n: [] if n == 2 else [SAID[n]])
+    return every_format.ultraeval(folder, [*ROWS[:2], ROWS[2]._replace(said=[]), *ROWS[3:]], metric="qa_match")
 
 
 @kind("ultraeval")
 def ultraeval_ppl(folder):
-    log = folder / "sums_sums_ppl"
-    log.mkdir()
-    lines = [
-        {"data": {"question": f"{n}?", "target_scores": {word: 1, "x": 0, "y": 0.5}}, "ground_truth": word,
-         "prompt_inputs": [f"{n}? "], "raw_outputs": [[[-2.0, -1.0 * n], [-2.0, -2.0], [-2.0, -3.0]]]}
+    rows = [
+        Row(f"{n}?", word, [[[-2.0, -1.0 * n], [-2.0, -2.0], [-2.0, -3.0]]],
+            {"target_scores": {word: 1, "x": 0, "y": 0.5}})
         for n, word in enumerate(WORDS)
     ]  # fmt: skip
-    (log / "config.json").write_text(json.dumps({"metric": {"accuracy": {"evaluation": {"type": "log_prob"}}}}))
-    (log / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return {"data": str(log / "instance.jsonl")}
+    return every_format.ultraeval(folder, rows, "ppl", "log_prob")
 
 
 @kind("lm_eval")
@@ -403,7 +374,7 @@ def live_calibrated(folder):
 
 @live("innodata", render="text")
 def live_chat(folder):
-    return innodata_files(folder)
+    return {"path": every_format.innodata(folder, ROWS)["path"]}
 
 
 @live("ultraeval", method="gen", fewshot=1)

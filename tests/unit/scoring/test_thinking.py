@@ -2,17 +2,13 @@
 
 import json
 
-import every_eval_ever_records
-import inspect_files
-import openai_batches
+import every_format
 import pytest
 import request_states_files as files
 import run_entries
-import table_files
 from helm.benchmark.runner import Runner
 from run_entries import completions, run, stats, value
 
-from helm_ext.formats.innodata.hub import pack
 from helm_ext.running.runner import StreamingRunner
 
 TOWNS = ("Rome", "Oslo", "Bern", "Lima")
@@ -21,78 +17,13 @@ SAID = ("{}", "<think>Bari? Rather {}.\nOr so.</think>\n\n{}", "Bari?\n</think>\
 PLAIN = ("{}", "{}", "{}", "")
 
 
-def _fill(said):
-    return [text.replace("{0}", town).replace("{}", town) for text, town in zip(said, TOWNS, strict=True)]
-
-
 def _rows(said):
-    return [(f"Which town is number {n}?", town, text) for n, (town, text) in enumerate(zip(TOWNS, said, strict=True))]
-
-
-def adapter_spec(folder, said, **top):
-    states = [files.answered(files.state(q, gold, split="test"), text) for q, gold, text in _rows(said)]
-    return {"path": str(files.write(folder / "f.json", states, {"max_train_instances": 0, "stop_sequences": ["\n"]},
-                                    **top))}  # fmt: skip
-
-
-def table(folder, said):
-    path = table_files.write_csv(folder, ["question", "answer", "output"], *_rows(said))
-    return {"path": path, "empty": "answer"}
-
-
-def innodata(folder, said):
-    rows = _rows(said)
-    records = [
-        {"id": f"q{n}", "messages": [{"role": "user", "content": q}], "expected": gold}
-        for n, (q, gold, _) in enumerate(rows)
+    filled = [text.replace("{0}", town).replace("{}", town) for text, town in zip(said, TOWNS, strict=True)]
+    return [
+        every_format.Row(f"Which town is number {n}?", *one) for n, one in enumerate(zip(TOWNS, filled, strict=True))
     ]
-    replies = [{"id": f"q{n}", "reply": text} for n, (_, _, text) in enumerate(rows)]
-    for name, lines in (("records", records), ("replies", replies)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    pack(name="towns", test=folder / "records.jsonl", target=folder)
-    return {"path": str(folder / "towns.zip"), "replies": str(folder / "replies.jsonl")}
 
 
-def ultraeval(folder, said):
-    log = folder / "towns_towns_gen"
-    log.mkdir()
-    metric = {"accuracy": {"evaluation": {"type": "exact_match"}}}
-    (log / "config.json").write_text(json.dumps({"metric": metric}))
-    lines = [
-        {"data": {"question": q, "answer": gold}, "ground_truth": gold, "prompt_inputs": [q], "raw_outputs": [text]}
-        for q, gold, text in _rows(said)
-    ]
-    (log / "instance.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return {"data": str(log / "instance.jsonl")}
-
-
-def openai_batch(folder, said):
-    rows = _rows(said)
-    arguments = openai_batches.write_batch(
-        folder,
-        [openai_batches.request(f"r{n}", q) for n, (q, _, _) in enumerate(rows)],
-        [openai_batches.result(f"r{n}", text) for n, (_, _, text) in enumerate(rows)],
-        {f"r{n}": gold for n, (_, gold, _) in enumerate(rows)},
-    )
-    return {**arguments, "output": str(folder / "out.jsonl")}
-
-
-def inspect(folder, said):
-    samples = [
-        inspect_files.sample(n, text=text, input=q, target=gold) for n, (q, gold, text) in enumerate(_rows(said))
-    ]
-    return {"path": str(inspect_files.write_json(folder, samples))}
-
-
-def every_eval_ever(folder, said):
-    samples = [
-        every_eval_ever_records.sample(str(n), text, reference=gold, answer_attribution=[])
-        for n, (_, gold, text) in enumerate(_rows(said))
-    ]
-    return {"path": str(every_eval_ever_records.write(folder, samples))}
-
-
-FORMATS = (adapter_spec, table, innodata, ultraeval, openai_batch, inspect, every_eval_ever)
 SOURCES = ("inspect_", "every_eval_ever_")
 
 
@@ -107,13 +38,13 @@ def _scores(folder):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
-def test_recorded_answers_are_scored_without_it(tmp_path, write):
+@pytest.mark.parametrize("kind", every_format.RECORDED)
+def test_recorded_answers_are_scored_without_it(tmp_path, kind):
     found = {}
     for name, said in (("plain", PLAIN), ("thought", SAID)):
         folder = tmp_path / name
         folder.mkdir()
-        found[name] = run(folder, write.__name__, **write(folder, _fill(said)))
+        found[name] = run(folder, kind, **every_format.RECORDED[kind](folder, _rows(said)))
     assert value(found["plain"], "num_thinking") is None
     assert value(found["thought"], "num_thinking") == 3
     assert _scores(found["thought"]) == _scores(found["plain"])
@@ -123,8 +54,8 @@ def test_recorded_answers_are_scored_without_it(tmp_path, write):
 
     folder = tmp_path / "kept"
     folder.mkdir()
-    kept = run(folder, write.__name__, thinking="keep", **write(folder, _fill(SAID)))
-    assert [one["text"] for one in completions(kept)] == _fill(SAID)
+    kept = run(folder, kind, thinking="keep", **every_format.RECORDED[kind](folder, _rows(SAID)))
+    assert [one["text"] for one in completions(kept)] == [row.said for row in _rows(SAID)]
     assert value(kept, "num_thinking") is None
 
 
@@ -133,8 +64,8 @@ def test_recorded_answers_are_scored_without_it(tmp_path, write):
 @pytest.mark.parametrize("model", ["recorded/m", run_entries.MODEL])
 def test_both_runners_write_the_same(tmp_path, monkeypatch, model, thinking):
     """Recorded and live: the files of HELM's runner and of ours are equal, and so are recorded and live scores."""
-    monkeypatch.setattr(run_entries.Saying, "answers", {q: [text] for q, _, text in _rows(_fill(SAID))})
-    named = adapter_spec(tmp_path, _fill(SAID))
+    monkeypatch.setattr(run_entries.Saying, "answers", {row.question: [row.said] for row in _rows(SAID)})
+    named = every_format.adapter_spec(tmp_path, _rows(SAID))
     ours, helms = (
         run(tmp_path, "adapter_spec", runner=runner, suite=runner.__name__, model=model, thinking=thinking, **named)
         for runner in (StreamingRunner, Runner)
