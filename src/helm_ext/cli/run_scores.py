@@ -88,12 +88,15 @@ class ScoredRun:
         corrected = f"{self.main}{CORRECTED}"
         self.headline = corrected if corrected in self.stats else self.main
         """The stat that heads the run: the main metric, of a judge's score that labels correct the corrected one."""
-        self.is_repeated = f"{self.main}{ANSWERS}" in self.stats or f"{self.main}{THESE_ROWS[0]}" in self.stats
+        self.is_repeated = self._is_repeated(self.main)
         """Whether rows were answered several times, by completions or trials: there are two intervals then."""
 
     def mean(self, name: str) -> float:
         """Return the mean of a stat."""
         return float(self.stats[name]["mean"])
+
+    def _is_repeated(self, name: str) -> bool:
+        return f"{name}{ANSWERS}" in self.stats or f"{name}{THESE_ROWS[0]}" in self.stats
 
     def make_table(self, *, show_all: bool = False) -> Table:
         """Return the table: the main metric, the others that were asked for, the source's own, what was left out."""
@@ -144,7 +147,7 @@ class ScoredRun:
         metrics: dict[str, dict[str, Any]] = {}
         for name in asked:
             metrics[name] = {"mean": _finite(self.mean(name)), "count": rows_of[name], **self._ends(name, ENDS)}
-            if self.is_repeated:
+            if self._is_repeated(name):
                 metrics[name]["these_rows"] = self._ends(name, THESE_ROWS) or None
         return {
             "run": self.name,

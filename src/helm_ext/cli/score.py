@@ -128,10 +128,9 @@ def score(
 
 
 def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = False, show_all: bool = False) -> None:
-    """Print a run's scores, and the first `most` rows that it got wrong."""
-    wrong, total = ([], 0) if most is None else _find_wrong(scored.files.folder, most)
+    """Print a run's scores, and the first `most` rows that it got wrong. Raises where none can be said to be wrong."""
     if as_json:
-        listed = {} if most is None else {"wrong": [row.to_json() for row in wrong]}
+        listed = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(scored.files.folder, most)[0]]}
         echo(json.dumps({**scored.to_json(), **listed}))  # ASCII: no character in it ends a line
     else:
         from helm_ext.cli.console import Console
@@ -139,7 +138,7 @@ def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = 
         console = Console(markup=False)
         console.print(scored.make_table(show_all=show_all))
         if most is not None:
-            console.print(make_wrong_list(wrong, total), soft_wrap=True, highlight=False)
+            console.print(make_wrong_list(*_find_wrong(scored.files.folder, most)), soft_wrap=True, highlight=False)
     echo(f"written to {scored.files.folder}", err=as_json)
 
 

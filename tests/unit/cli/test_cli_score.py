@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 from commands import run
 from helm.common.object_spec import parse_object_spec
@@ -95,6 +98,23 @@ def test_wrong_rows_are_listed(tmp_path):
     shown = run(*arguments, "wrong=1").stdout
     assert "wrong: 2, the first 1; --show wrong=2 shows all\n" in shown
     assert "Which swims? 2" not in shown
+
+
+def test_rows_in_epochs_have_two_intervals_of_the_score_that_was_said_of_each_answer(tmp_path):
+    log = Path(__file__).parents[2] / "data" / "inspect" / "headlines" / "epochs_declared.eval"
+    [metrics] = [
+        json.loads(line)["metrics"] for line in run("score", log, "--json", "-o", tmp_path).stdout.splitlines()
+    ]
+    assert [name for name, said in metrics.items() if "these_rows" in said] == ["inspect_includes,max"]
+    assert "low" in metrics["inspect_includes,max"]
+
+
+def test_scores_are_shown_also_where_no_row_can_be_said_to_be_wrong(tmp_path):
+    """No row of this log has a value for its main metric."""
+    log = Path(__file__).parents[2] / "data" / "inspect" / "headlines" / "judged_unread.eval"
+    said = run("score", log, "--show", "wrong", "-o", tmp_path, code=2)
+    assert "no row has a stat 'inspect_model_graded_qa'" in said.stderr
+    assert "normalized_exact_match" in said.stdout
 
 
 def test_options_that_are_their_own_labels_are_listed_once():

@@ -130,7 +130,8 @@ def _check_row(row: Mapping[str, Any], place: Location) -> None:
 
 
 def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance:
-    truth, texts, prompts = row["ground_truth"], row["raw_outputs"], row["prompt_inputs"]
+    truth: Any = row.get("ground_truth")
+    texts, prompts = row["raw_outputs"], row["prompt_inputs"]
     golds = [truth] if isinstance(truth, str) else truth
     if not isinstance(golds, list) or not golds or not all(isinstance(text, str) for text in golds):
         raise DatasetSchemaError(

@@ -181,6 +181,10 @@ def test_rows_that_were_not_run(write):
         ([line(1, ["2"]), {"data": {}}], "prompt_inputs: not a line of instance.jsonl: null"),
         ([line(1, ["2"], prompt_inputs=[1])], "prompt_inputs: not a line"),
         ([line(1, ["2"]), line(1, "2")], "raw_outputs: not a line of instance.jsonl"),
+        (
+            [line(1, ["2"]), {key: value for key, value in line(2, ["2"]).items() if key != "ground_truth"}],
+            "instance.jsonl:2: ground_truth: expected a string or a list of strings, got null",
+        ),
         ([line(1, ["2"], ground_truth=2)], "ground_truth: expected a string or a list of strings, got 2"),
         ([line(1, ["2"], ground_truth=[])], "ground_truth: expected a string or a list of strings, got []"),
         ([line(1, ["2", 3])], 'raw_outputs: expected texts, got ["2", 3]'),
