@@ -87,6 +87,15 @@ def live_deployment() -> str:
     return name
 
 
+@pytest.fixture
+def server():
+    """A model server of a test's own."""
+    from openai_server import serve
+
+    with serve() as running:
+        yield running
+
+
 @pytest.fixture(autouse=True)
 def logging_as_it_was():
     """`helm-ext` turns HELM's warnings off in its process; a test, or a fixture of some, does not for the next one."""

@@ -11,6 +11,7 @@ import json
 from importlib import metadata
 from types import SimpleNamespace
 
+import helm_states
 import pytest
 from helm.benchmark import model_deployment_registry, run
 from helm.benchmark import run_spec as helm_run_spec
@@ -18,7 +19,6 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.adapters.chat_adapter import ChatAdapter
 from helm.benchmark.adaptation.adapters.multiple_choice_joint_adapter import MultipleChoiceJointAdapter
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.evaluate_reference_metrics import compute_reference_metrics
 from helm.benchmark.metrics.metric import MetricSpec, compute_worst_case_metrics
 from helm.benchmark.metrics.metric_name import MetricName
@@ -41,7 +41,7 @@ from helm.benchmark.scenarios.scenario import (
 )
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.codec import to_json
-from helm.common.request import GeneratedOutput, Request, RequestResult
+from helm.common.request import GeneratedOutput, Request
 
 SIMPLE = "helm.benchmark.scenarios.simple_scenarios.Simple1Scenario"
 BASIC = "helm.benchmark.metrics.basic_metrics.BasicGenerationMetric"
@@ -68,20 +68,8 @@ def joint(live_deployment, instance, **fields):
 def answered(*completions, instance=None, **fields):
     """Return a request state with these completions, given as (text, logprob)."""
     outputs = [GeneratedOutput(text, logprob, []) for text, logprob in completions]
-    return RequestState(
-        **{
-            "instance": instance or row(),
-            "reference_index": None,
-            "request_mode": None,
-            "train_trial_index": 0,
-            "output_mapping": None,
-            "request": Request(model="test/live", model_deployment="test/live"),
-            "result": RequestResult(success=True, embedding=[], completions=outputs, cached=False),
-            "num_train_instances": 0,
-            "prompt_truncated": False,
-            **fields,
-        }
-    )
+    request = Request(model="test/live", model_deployment="test/live")
+    return helm_states.make_state(instance or row(), *outputs, **{"request": request, **fields})
 
 
 def score(state, name="exact_match", **fields):

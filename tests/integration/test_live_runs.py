@@ -12,7 +12,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from openai_server import serve
 from processes import command, load, only_run, run_folders, start, stat_means
 from served_runs import ENTRY, RUNNER, SECRET, make_folder
 
@@ -24,12 +23,6 @@ pytestmark = [
 ]
 
 NOT_OF_THE_PROMPT = ("finish_reason", "num_completion_tokens", "num_output_tokens", "inference_runtime")
-
-
-@pytest.fixture
-def server():
-    with serve() as running:
-        yield running
 
 
 def row_of(body) -> int:

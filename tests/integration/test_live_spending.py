@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from openai_server import answer_chat, serve
+from openai_server import answer_chat
 from processes import command, only_run, run_folders, stat_means
 from served_runs import ENTRY, make_folder
 
@@ -15,12 +15,6 @@ pytestmark = [
 ]
 
 ROWS = 60
-
-
-@pytest.fixture
-def server():
-    with serve() as running:
-        yield running
 
 
 @pytest.fixture

@@ -19,12 +19,6 @@ REQUEST = Request(model="acme/tiny", model_deployment="here/tiny", prompt="Capit
 
 
 @pytest.fixture
-def server():
-    with serve() as running:
-        yield running
-
-
-@pytest.fixture
 def client(server):
     return OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1")
 

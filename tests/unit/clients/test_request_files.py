@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference, ScenarioSpec
@@ -49,11 +49,8 @@ def state(number=0, prompt=None, *, id_=None, gold="2", reference=None, trial=0,
         split="test",
         id=id_ or f"row{number}",
     )
-    return RequestState(
-        instance=instance, reference_index=reference, request_mode=None, train_trial_index=trial, output_mapping=None,
-        request=Request(model="acme/m", model_deployment="acme/m", prompt=prompt or f"Q{number}", **request),
-        result=None, num_train_instances=0, prompt_truncated=False,
-    )  # fmt: skip
+    request = Request(model="acme/m", model_deployment="acme/m", prompt=prompt or f"Q{number}", **request)
+    return helm_states.make_state(instance, reference_index=reference, train_trial_index=trial, request=request)
 
 
 def write(folder, *runs, per_shard=50_000, only=None):

@@ -35,12 +35,6 @@ def _quick(monkeypatch):
 
 
 @pytest.fixture
-def server():
-    with serve() as running:
-        yield running
-
-
-@pytest.fixture
 def config(tmp_path):
     return SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
 

@@ -8,11 +8,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import helm_states
 import PIL.Image
 import pytest
 import request_states_files as files
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.misspelling_perturbation import MisspellingPerturbation
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
@@ -26,7 +26,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.common.codec import from_json
 from helm.common.general import asdict_without_nones
 from helm.common.media_object import MediaObject, MultimediaObject
-from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking, Token
+from helm.common.request import GeneratedOutput, Request, Thinking, Token
 from run_entries import run
 
 from helm_ext.analysis import json_arrays
@@ -57,8 +57,8 @@ LOWER = PerturbationDescription(name="lowercase", fairness=True)
 
 def make_state(number, *, perturbation=None, trial=0, reference_index=None, mode=None, **changes):
     text = f"甲 null {number} 😀"
-    state = RequestState(
-        instance=Instance(
+    state = helm_states.make_state(
+        Instance(
             Input(text, messages=[{"role": "user", "content": text}] if number % 3 == 0 else None),
             [Reference(Output("yes"), [CORRECT_TAG]), Reference(Output("no"), [])],
             split="test",
@@ -69,6 +69,12 @@ def make_state(number, *, perturbation=None, trial=0, reference_index=None, mode
             contrast_references=[[Reference(Output("d"), [])]] if number % 2 else None,
             extra_data={"none": None, "nested": {"big": 2**70, "nan": math.inf}} if number % 4 == 1 else None,
         ),
+        GeneratedOutput(
+            f"{text} A" if number % 5 == 0 else " A\n",
+            -1,
+            [Token(" A", -1.0)],
+            thinking=Thinking("hm") if number % 2 else None,
+        ),
         reference_index=reference_index,
         request_mode=mode,
         train_trial_index=trial,
@@ -76,24 +82,9 @@ def make_state(number, *, perturbation=None, trial=0, reference_index=None, mode
         request=Request(
             model="m/m", model_deployment="m/m", prompt=text, temperature=0, stop_sequences=["\n"], top_p=1
         ),
-        result=RequestResult(
-            success=True,
-            embedding=[],
-            completions=[
-                GeneratedOutput(
-                    text=f"{text} A" if number % 5 == 0 else " A\n",
-                    logprob=-1,
-                    tokens=[Token(" A", -1.0)],
-                    thinking=Thinking("hm") if number % 2 else None,
-                )
-            ],
-            cached=False,
-        ),
-        num_train_instances=0,
-        prompt_truncated=False,
         annotations={"a": [{"x": None}]} if number % 3 else None,
     )
-    return replace(state, **changes)
+    return replace(state, **changes)  # fmt: skip
 
 
 def make_stats(state, **values):

@@ -16,7 +16,7 @@ from helm.clients.simple_client import SimpleClient
 from helm.common.authentication import Authentication
 from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult
-from openai_server import Odd, serve
+from openai_server import Odd
 
 from helm_ext.adaptation.selection import leave_out
 from helm_ext.clients import OpenAICompatibleClient
@@ -35,12 +35,6 @@ EXTRA = {"helm_ext": {}}
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     monkeypatch.setattr(server_module, "FIRST_DELAY", 0.01)
-
-
-@pytest.fixture
-def server():
-    with serve() as running:
-        yield running
 
 
 def make_executor(tmp_path, client, *, parallelism=4, cls=LiveExecutor, **args):

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric import PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
-from helm.common.request import Request
+from helm_states import make_state
 
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.running.merging import MeasuredStats, ShardRow, _find_facts, _Ids, iter_rows
@@ -21,17 +20,7 @@ NONE = frozenset()
 
 
 def state(instance_id, trial=0, reference=None):
-    return RequestState(
-        instance=Instance(Input("?"), [], id=instance_id),
-        reference_index=reference,
-        request_mode=None,
-        train_trial_index=trial,
-        output_mapping=None,
-        request=Request(model="", model_deployment=""),
-        result=None,
-        num_train_instances=0,
-        prompt_truncated=False,
-    )
+    return make_state(Instance(Input("?"), [], id=instance_id), reference_index=reference, train_trial_index=trial)
 
 
 def row(instance_id, trial, **values):

@@ -4,12 +4,11 @@ import itertools
 import math
 from dataclasses import replace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.benchmark.scenarios.scenario import Input, Instance
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
@@ -26,32 +25,18 @@ LISTS = ("exact_match", "set_exact_match", "list_f1")
 
 def row(*texts, correct=(), wrong=(), options=None, logprobs=None, id="r1"):
     """A row; `options` are the texts in the order of the labels A, B, C, ..., None for free text."""
-    references = [Reference(Output(text), [CORRECT_TAG]) for text in correct]
-    references += [Reference(Output(text), []) for text in wrong]
     labels = options and dict(zip("ABCDEFG", options, strict=False))
     extra = {"labels": labels} if labels else {}
-    completions = [
-        GeneratedOutput(text, logprob, [Token(text, logprob)])
-        for text, logprob in zip(texts, logprobs or [-1.0] * len(texts), strict=True)
-    ]
-    return RequestState(
-        instance=Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra}),
-        reference_index=None,
-        request_mode=None,
-        train_trial_index=0,
-        output_mapping=labels,
-        request=Request(model_deployment="recorded/x"),
-        result=RequestResult(success=True, embedding=[], completions=completions, cached=False),
-        num_train_instances=0,
-        prompt_truncated=False,
-    )
+    given = zip(texts, logprobs or [-1.0] * len(texts), strict=True)
+    references = helm_states.make_references(correct, wrong)
+    instance = Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra})
+    result = helm_states.make_result(*(helm_states.make_output(*one, [one]) for one in given))
+    return helm_states.make_state(instance, output_mapping=labels, result=result)
 
 
 def score(*rows, metrics=MATCHES, multi_label=False, num_outputs=1, **scoring):
     spec = AdapterSpec("generation", model="x", model_deployment="recorded/x", multi_label=multi_label, num_outputs=num_outputs)  # fmt: skip
-    metric = EvalSetMetric(metrics=list(metrics), **scoring)
-    result = metric.evaluate(ScenarioState(spec, list(rows)), None, "", parallelism=1)
-    return {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+    return helm_states.means(EvalSetMetric(metrics=list(metrics), **scoring), spec, rows)[1]
 
 
 def all_of(stats):

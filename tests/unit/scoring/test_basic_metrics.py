@@ -7,9 +7,9 @@ import random
 from dataclasses import replace
 from types import SimpleNamespace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.misspelling_perturbation import MisspellingPerturbation
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
@@ -143,10 +143,8 @@ def make_generation(seed, *, rows=16, trials=1, outputs=1, perturbed=False, mapp
             mapping = {"ABCD"[i]: r.output.text for i, r in enumerate(instance.references)} if mapped else None
             completions = [make_completion(rng, mapping) for _ in range(outputs)]
             states.append(
-                RequestState(
-                    instance=instance,
-                    reference_index=None,
-                    request_mode=None,
+                helm_states.make_state(
+                    instance,
                     train_trial_index=trial,
                     output_mapping=mapping,
                     request=Request(prompt=text(rng, 30), model=model, model_deployment=model, echo_prompt=echo),
@@ -173,16 +171,14 @@ def make_references(seed, *, method="multiple_choice_separate_original", rows=20
                         Token(word, -1.0 if tie else -rng.random()) for word in ["x", *reference.output.text.split()]
                     ]
                     states.append(
-                        RequestState(
-                            instance=instance,
+                        helm_states.make_state(
+                            instance,
                             reference_index=index,
                             request_mode=mode,
                             train_trial_index=trial,
-                            output_mapping=None,
                             request=Request(prompt=text(rng, 9), model="x/y", model_deployment="x/y", echo_prompt=True),
                             result=make_result(rng, [GeneratedOutput(text="x", logprob=-1.0, tokens=tokens)]),
                             num_train_instances=rng.randint(0, 5),
-                            prompt_truncated=False,
                         )
                     )
     return ScenarioState(spec, [s for s in states if all(r.output.text.split() for r in s.instance.references)])
@@ -425,16 +421,14 @@ def test_instances_are_counted_as_by_helm(trials):
 
     from helm_ext.scoring.basic.metrics import InstanceCountMetric
 
-    request = Request(model="m", model_deployment="m", prompt="")
     states = [
-        RequestState(
-            instance=Instance(Input(f"{n}"), [], "test" if n % 3 else "valid", sub_split="hard" if n % 2 else None, id=f"{n}"),
-            reference_index=None, request_mode=None, train_trial_index=trial, output_mapping=None, request=request,
-            result=None, num_train_instances=0, prompt_truncated=False,
+        helm_states.make_state(
+            Instance(Input(f"{n}"), [], "test" if n % 3 else "valid", sub_split="hard" if n % 2 else None, id=f"{n}"),
+            train_trial_index=trial,
         )
         for trial in range(trials)
         for n in range(7 - trial)
-    ]  # fmt: skip
+    ]
     state = ScenarioState(AdapterSpec(num_train_trials=trials), states)
     ours, helms = (metric.evaluate(state, None, "", 1) for metric in (InstanceCountMetric(), InstancesPerSplitMetric()))
     assert [asdict_without_nones(stat) for stat in ours.aggregated_stats] == [

@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
+from helm_states import make_state
 
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.scoring.breakdown import BreakdownTotal, describe_breakdown, measure_breakdown, without_sub_splits
@@ -64,10 +64,7 @@ def test_trials_are_averaged_after_their_rows_as_in_helm():
 
 
 def state(instance, text="x"):
-    return RequestState(
-        instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
-        request=Request(prompt=text), result=None, num_train_instances=0, prompt_truncated=False,
-    )  # fmt: skip
+    return make_state(instance, request=Request(prompt=text))
 
 
 def test_stats_are_made_of_instances_without_sub_split():

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.common.request import GeneratedOutput, Request, Token
 
 from helm_ext.adaptation.recorded import register_deployments
 from helm_ext.errors import RecordedError
@@ -40,12 +40,8 @@ def instance(id="a", left_out=None, **fields):
 
 
 def state(of=None, tokens=((" Po", -1.0),), logprob=-1.0, reference_index=None):
-    completion = GeneratedOutput("Po", logprob, [Token(text, value) for text, value in tokens])
-    return RequestState(
-        instance=of or instance(), reference_index=reference_index, request_mode=None, train_trial_index=0,
-        output_mapping=None, request=Request(model_deployment="recorded/x"), num_train_instances=0,
-        result=RequestResult(True, [], [completion], False), prompt_truncated=False,
-    )  # fmt: skip
+    completion = helm_states.make_output("Po", logprob, tokens)
+    return helm_states.make_state(of or instance(), completion, reference_index=reference_index)
 
 
 def test_rows_that_were_left_out_are_taken_away_and_the_rest_stays():

@@ -8,9 +8,9 @@ import random
 import struct
 from dataclasses import replace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.metrics.basic_metrics import InstancesPerSplitMetric, compute_request_state_metrics
@@ -19,7 +19,7 @@ from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.reference_metric import ReferenceMetric
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.common.request import GeneratedOutput, Request
 
 from helm_ext.adaptation.helm_clients import LogprobsMissingError
 from helm_ext.adaptation.recorded import register_deployments
@@ -126,17 +126,10 @@ def make_instance(options=("yes", "no"), right=(True, False), id="id0", **extra)
 
 def make_state(instance, index, tokens, context="Is it so? "):
     prompt = context + instance.references[index].output.text
-    completions = [GeneratedOutput(prompt, 0.0, [Token(text, logprob) for text, logprob in tokens])]
-    return RequestState(
-        instance=instance,
-        reference_index=index,
-        request_mode="original",
-        train_trial_index=0,
-        output_mapping=None,
-        request=Request(model_deployment="recorded/x", prompt=prompt, max_tokens=0, echo_prompt=True),
-        result=RequestResult(success=True, embedding=[], completions=completions, cached=False, request_time=0.0),
-        num_train_instances=0,
-        prompt_truncated=False,
+    request = Request(model_deployment="recorded/x", prompt=prompt, max_tokens=0, echo_prompt=True)
+    result = helm_states.make_result(helm_states.make_output(prompt, 0.0, tokens), request_time=0.0)
+    return helm_states.make_state(
+        instance, reference_index=index, request_mode="original", request=request, result=result
     )
 
 
@@ -155,8 +148,7 @@ def row(yes, no, **fields):
 
 def evaluate(states, rule="ppl"):
     spec = AdapterSpec(method="multiple_choice_separate_original", model="x", model_deployment="recorded/x")
-    result = SentenceLikelihoodMetric(rule).evaluate(ScenarioState(spec, states), None, "", parallelism=1)
-    return result, {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+    return helm_states.means(SentenceLikelihoodMetric(rule), spec, states)
 
 
 def test_the_whole_string_but_its_first_token_is_scored():

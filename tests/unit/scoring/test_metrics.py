@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.benchmark.scenarios.scenario import Input, Instance
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
@@ -21,22 +19,16 @@ LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
 
 def state(*texts, golds=("Paris",), wrong=(), id="r1", logprobs=None, method_state=None, **extra):
-    references = [Reference(Output(gold), [CORRECT_TAG]) for gold in golds]
-    references += [Reference(Output(text), []) for text in wrong]
+    references = helm_states.make_references(golds, wrong)
     instance = Instance(Input("?"), references, split="test", id=id, extra_data={EXTRA_KEY: extra})
-    completions = [
-        GeneratedOutput(text, logprob, [Token(text, logprob)] if logprob else [])
-        for text, logprob in zip(texts, logprobs or [0.0] * len(texts), strict=True)
-    ]
+    given = zip(texts, logprobs or [0.0] * len(texts), strict=True)
+    outputs = [helm_states.make_output(text, logprob, [(text, logprob)] if logprob else ()) for text, logprob in given]
     fields = {
-        "reference_index": None,
-        "request_mode": None,
         "output_mapping": extra.get("labels"),
-        "request": Request(model_deployment="recorded/x"),
-        "result": RequestResult(success=True, embedding=[], completions=completions, cached=False),
+        "result": helm_states.make_result(*outputs),
         **(method_state or {}),
     }
-    return RequestState(instance=instance, train_trial_index=0, num_train_instances=0, prompt_truncated=False, **fields)
+    return helm_states.make_state(instance, **fields)
 
 
 def evaluate(*states, method="generation", deployment="recorded/x", num_outputs=1, multi_label=False, **scoring):
@@ -44,8 +36,7 @@ def evaluate(*states, method="generation", deployment="recorded/x", num_outputs=
     spec = AdapterSpec(
         method=method, model="x", model_deployment=deployment, num_outputs=num_outputs, multi_label=multi_label
     )
-    result = metric.evaluate(ScenarioState(spec, list(states)), None, "", parallelism=1)
-    return result, {stat.name.name: stat.mean for stat in result.aggregated_stats if stat.name.split == "test"}
+    return helm_states.means(metric, spec, states)
 
 
 def test_every_way_to_write_a_label_scores_and_what_names_none_is_counted():
@@ -323,13 +314,9 @@ def test_refusal_match_reads_the_one_gold_of_a_row_as_a_whole(gold, reply, state
     }
 
 
-def separate(index, mode, tokens, references=("Paris", "New York")):
-    completion = GeneratedOutput("".join(text for text, _ in tokens), 0.0, [Token(t, lp) for t, lp in tokens])
-    return {
-        "reference_index": index,
-        "request_mode": mode,
-        "result": RequestResult(success=True, embedding=[], completions=[completion], cached=False),
-    }
+def separate(index, mode, tokens):
+    completion = helm_states.make_output("".join(text for text, _ in tokens), 0.0, tokens)
+    return {"reference_index": index, "request_mode": mode, "result": helm_states.make_result(completion)}
 
 
 def with_instance(first, *others):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
-from helm.common.request import GeneratedOutput, Request, RequestResult
+from helm.benchmark.scenarios.scenario import Input, Instance
 from tests.request_states_files import state, write
 
 from helm_ext.formats import get_format
@@ -47,10 +46,8 @@ def test_names_of_none(name) -> None:
 def read(texts: list[str], **scoring):
     """Return the values of one row of free text whose right answer is "Anda"."""
     metric = EvalSetMetric(metrics=["exact_match", "normalized_exact_match"], **scoring)
-    instance = Instance(Input("?"), [Reference(Output("Anda"), [CORRECT_TAG])], split="test", id="1")
-    outputs = [GeneratedOutput(text, 0.0, []) for text in texts]
-    result = RequestResult(success=True, embedding=[], completions=outputs, cached=False)
-    made = RequestState(instance, None, None, 0, None, Request(), result, 0, False)
+    instance = Instance(Input("?"), helm_states.make_references(["Anda"]), split="test", id="1")
+    made = helm_states.make_state(instance, *map(helm_states.make_output, texts))
     return metric._get_reader(AdapterSpec(num_outputs=1))(made)
 
 

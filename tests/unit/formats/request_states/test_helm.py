@@ -3,15 +3,15 @@
 import json
 from dataclasses import replace
 
+import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.augmentations.typos_perturbation import TyposPerturbation
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.general import asdict_without_nones
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.common.request import Request
 from request_states_files import codes, errors
 
 from helm_ext.evalset import row_extra
@@ -24,17 +24,14 @@ def instance(number=0, **more):
 
 
 def result(text, logprob=-1.0, success=True):
-    output = GeneratedOutput(text=text, logprob=logprob, tokens=[Token(text, logprob)])
-    return RequestResult(success=success, embedding=[], completions=[output], cached=False, request_time=0.5)
+    output = helm_states.make_output(text, logprob, [(text, logprob)])
+    return helm_states.make_result(output, success=success, request_time=0.5)
 
 
 def helm_state(of, text="A", prompt="P", success=True, **more):
-    fields = {
-        "instance": of, "reference_index": None, "request_mode": None, "train_trial_index": 0, "output_mapping": None,
-        "request": Request(model="a/b", model_deployment="c/b", prompt=prompt), "result": result(text, success=success),
-        "num_train_instances": 3, "prompt_truncated": False,
-    }  # fmt: skip
-    return RequestState(**{**fields, **more})
+    request = Request(model="a/b", model_deployment="c/b", prompt=prompt)
+    given = {"request": request, "result": result(text, success=success), "num_train_instances": 3, **more}
+    return helm_states.make_state(of, **given)
 
 
 def write(tmp_path, states, method="generation", **spec):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import helm_states
 import pytest
 import ultraeval_checkout as made
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import create_metric
-from helm.common.request import GeneratedOutput, Request, RequestResult
+from helm.common.request import Request
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.errors import RunEntryError
@@ -123,23 +122,16 @@ def score(tmp_path, script, rows, completions, **arguments):
     path.write_text(script, encoding="utf-8")
     evalset = ultraeval.load(data=data, transform=path, **arguments)
     states = [
-        RequestState(
-            instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
+        helm_states.make_state(
+            instance,
             request=Request(model_deployment="recorded/x", prompt="".join(row_extra(instance)["prompt"])),
-            result=RequestResult(True, [], [GeneratedOutput(text, 0.0, [])], cached=False, request_time=0.0),
-            num_train_instances=0, prompt_truncated=False,
+            result=helm_states.make_result(helm_states.make_output(text), request_time=0.0),
         )
         for instance, text in zip(evalset.instances, completions, strict=True)
-    ]  # fmt: skip
+    ]
     metric = create_metric(evalset.details.to_metric_spec(evalset.scoring))
     spec = AdapterSpec(method="generation", model="x", model_deployment="recorded/x", num_outputs=1)
-    result = metric.evaluate(ScenarioState(spec, states), None, "", parallelism=1)
-    (mean,) = {
-        stat.mean
-        for stat in result.aggregated_stats
-        if stat.name.name == evalset.scoring.main_metric and stat.name.split == "test"
-    }
-    return evalset, mean
+    return evalset, helm_states.means(metric, spec, states)[1][evalset.scoring.main_metric]
 
 
 def test_step_by_step_arithmetic(tmp_path):
