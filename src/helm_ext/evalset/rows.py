@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
@@ -36,24 +36,44 @@ _set = object.__setattr__
 
 
 class Store(Protocol):
-    """Records, numbered from 0 (`files.store`). Can be sent to another process of this machine."""
+    """Records, numbered from 0 (`files.store`), or found by what else `StoredRows.numbers` holds.
 
-    def read(self, numbers: Sequence[int]) -> Iterator[Any]:
+    Can be sent to another process of this machine.
+    """
+
+    def read(self, numbers: Sequence[Any]) -> Iterator[Any]:
         """Return the records of these numbers, in any order."""
+
+
+@dataclass(frozen=True)
+class RowKeys:
+    """What `StoredRows.make_rows` must know of some rows: sent with them to another process, where no columns are."""
+
+    columns: tuple[NDArray[Any], ...]
+    """`StoredRows.numbers`, then `told`."""
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, some: slice | NDArray[Any]) -> RowKeys:
+        return RowKeys(tuple(column[some] for column in self.columns))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredRows(Sequence[Instance]):
     """The instances of a dataset, for runs of any kind. Whoever goes through them has them made; nothing is kept.
 
-    Can be sent to another process of this machine. Columns have a number for each instance.
+    Can be sent to another process of this machine, without its columns where those of some rows come with each task.
+    Columns have a number for each instance.
     """
 
     store: Store
-    make: Callable[[Any, int], Instance]
-    """Makes the instance of a record. Its other argument is the instance's place among these."""
+    make: Callable[..., Instance]
+    """Makes the instance of a record. Its other arguments are the instance's numbers of the columns `told`."""
     numbers: NDArray[Any]
     """Of each, its record's number."""
+    told: tuple[NDArray[Any], ...] = ()
+    """Columns that `make` needs."""
     splits: tuple[str, ...]
     split: NDArray[np.uint8]
     """By `splits`."""
@@ -73,8 +93,22 @@ class StoredRows(Sequence[Instance]):
         """Yield the instances of these places, in any order."""
         places = np.asarray(places, np.intp)
         for start in range(0, len(places), _AT_A_TIME):
-            some = places[start : start + _AT_A_TIME]
-            yield from map(self.make, self.store.read(self.numbers[some].tolist()), some.tolist())
+            yield from self.make_rows(self.keys[places[start : start + _AT_A_TIME]])
+
+    @property
+    def keys(self) -> RowKeys:
+        """What must be known to make each."""
+        return RowKeys((self.numbers, *self.told))
+
+    def make_rows(self, keys: RowKeys) -> Iterator[Instance]:
+        """Return the instances of these keys, made one by one."""
+        numbers, *told = (column.tolist() for column in keys.columns)
+        return map(self.make, self.store.read(numbers), *told)
+
+    def without_columns(self) -> StoredRows:
+        """Return what makes instances of keys alone: its size does not depend on the number of rows."""
+        nothing = np.zeros(0, np.uint8)
+        return replace(self, numbers=nothing, told=(), split=nothing, only=nothing, status=None, lacks=None, ids=None)
 
     def __len__(self) -> int:
         return len(self.numbers)

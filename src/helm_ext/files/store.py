@@ -162,7 +162,7 @@ class RowStore(Generic[Row]):
             self._take(segment)
 
     def _take(self, segment: Segment) -> None:
-        self._segments.append(segment)
+        self._segments.append(segment._replace(path=sys.intern(segment.path)))  # sent, and held, once a file
         self._ends.append((self._ends[-1] if self._ends else 0) + segment.rows)
 
     def read(self, numbers: Iterable[int]) -> Iterator[Row]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
     from numpy.typing import NDArray
 
-    from helm_ext.evalset.rows import StoredRows
+    from helm_ext.evalset.rows import RowKeys, StoredRows
 
 TASK_ROWS = 10_000
 """Rows of a task of another process: enough for what comes back to be little, few enough to be done again."""
@@ -98,9 +98,9 @@ def annotate(annotators: Sequence[Any], states: Sequence[RequestState]) -> None:
 
 
 class RowsTask(NamedTuple):
-    """Rows to score: their places in the store, or the rows themselves."""
+    """Rows to score: their keys in the store, or the rows themselves."""
 
-    rows: NDArray[np.intp] | list[Instance]
+    rows: RowKeys | list[Instance]
     first: int
     """The first one's place among the rows of the run."""
 
@@ -146,7 +146,7 @@ class RecordedWorker:
             rows = consume(task.rows)
         else:
             assert self._stored is not None
-            rows = self._stored.read(task.rows)
+            rows = self._stored.make_rows(task.rows)
         with garbage.paused(), RowParts(self._renderer, self._folder, f"{task.first}-{number}") as parts:
             while instances := list(itertools.islice(rows, BATCH_ROWS)):
                 states = self._states.rebuild(instances)
@@ -164,4 +164,4 @@ def iter_tasks(rows: StoredRows, places: NDArray[np.intp], size: int, *, sends: 
     """Yield tasks of `size` rows each. `sends`: whether the rows go along, to workers that cannot read the store."""
     for first in range(0, len(places), size):
         some = places[first : first + size]
-        yield RowsTask(list(rows.read(some)) if sends else some, first)
+        yield RowsTask(list(rows.read(some)) if sends else rows.keys[some], first)

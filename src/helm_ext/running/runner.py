@@ -309,7 +309,8 @@ class StreamingRunner(Runner):
         ):
             assert files is not None  # HELM's own way to the instances is asked for else
             folder = files.folder if self.shares_disk and not here else None
-            make_worker = partial(RecordedWorker, run_spec, facts, rows if self.shares_disk else None, folder)
+            stored = rows.without_columns() if self.shares_disk else None
+            make_worker = partial(RecordedWorker, run_spec, facts, stored, folder)
             tasks = iter_tasks(rows, places, size, sends=not self.shares_disk)
             fold(engine, make_worker, tasks, totals, files, split=RowsTask.split, progress=progress)
             progress.step = "adding up"

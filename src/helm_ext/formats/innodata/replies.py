@@ -25,7 +25,6 @@ from helm_ext.formats.innodata.hub.records import Record, parse_object, read_row
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
-    from numpy.typing import NDArray
 
 
 def hash_id(record_id: str) -> bytes:
@@ -198,19 +197,17 @@ def to_recorded(value: Mapping[str, Any] | None) -> Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class _RepliedRecords:
-    """Reads records together with their replies."""
+    """Reads records together with their replies. A number is a pair: the record's, and its reply's from 1; 0: none."""
 
     records: RowStore[Record]
     replies: RowStore[Mapping[str, Any]]
-    numbers: NDArray[Any]
-    """Of each record, the number of its reply, from 1; 0: none."""
 
-    def read(self, numbers: Sequence[int]) -> Iterator[tuple[Record, Mapping[str, Any] | None]]:
+    def read(self, numbers: Sequence[Sequence[int]]) -> Iterator[tuple[Record, Mapping[str, Any] | None]]:
         """Yield the records of these numbers with their replies."""
-        mine = self.numbers[numbers].tolist()
-        replies = self.replies.read([number - 1 for number in mine if number])
-        for record, number in zip(self.records.read(numbers), mine, strict=True):
-            yield record, next(replies) if number else None
+        replies = self.replies.read([reply - 1 for _, reply in numbers if reply])
+        records = self.records.read([record for record, _ in numbers])
+        for record, (_, reply) in zip(records, numbers, strict=True):
+            yield record, next(replies) if reply else None
 
 
 def make_instances(
@@ -243,7 +240,8 @@ def make_instances(
         (example,) = to_recorded({"reply": ""})["states"]
         rows = replace(
             rows,
-            store=_RepliedRecords(records=records, replies=replies.store, numbers=numbers),
+            store=_RepliedRecords(records=records, replies=replies.store),
+            numbers=np.column_stack([np.arange(len(records), dtype=np.uint32), numbers]),
             make=partial(_make_replied, make),
             only=np.full(len(records), RECORDED, np.uint8),
             status=np.where(numbers > 0, STATUSES.index("ok"), STATUSES.index("not_run")).astype(np.uint8),
@@ -252,12 +250,12 @@ def make_instances(
     return rows if records.kept is None else list(rows)
 
 
-def _make(make: Callable[[Record, Recorded | None], Instance], record: Record, _place: int) -> Instance:
+def _make(make: Callable[[Record, Recorded | None], Instance], record: Record) -> Instance:
     return make(record, None)
 
 
 def _make_replied(
-    make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Mapping[str, Any] | None], _place: int
+    make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Mapping[str, Any] | None]
 ) -> Instance:
     record, reply = stored
     return make(record, to_recorded(reply))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.errors import show
@@ -33,6 +34,7 @@ class Maker:
     """Makes the instances of a file out of its rows. Can be sent to another process."""
 
     def __init__(self, plan: Plan, profile: Profile, chosen: Chosen) -> None:
+        """Of `chosen`, no column is kept: what is known of a row comes with it (`make`)."""
         self.spec = make_adapter_spec(plan, profile)
         self.sequence = tuple(plan.labels)
         self.decoding = request_decoding(plan, profile)
@@ -42,19 +44,18 @@ class Maker:
         self.reorder = plan.method in JOINT_METHODS and bool(plan.labels)
         self.labelled = plan.method in LABELLED_METHODS
         self.asks_once = not plan.method.startswith("multiple_choice_separate")
-        self.chosen = chosen
+        self.splits, self.renamed, self.moves = chosen.splits, chosen.renamed, chosen.moves
 
-    def make(self, row: Row, place: int) -> Instance:
+    def make(self, row: Row, place: int, ordinal: int, index: int, split: int, only: int) -> Instance:
         """Return the instance of a row, which stands at a place among those of the file. Written for speed.
 
         Its extra data always has our key, so that adapter and metrics know it as ours.
         """
-        chosen, only = self.chosen, self.chosen.only[place]
-        row.split = chosen.splits[chosen.split[place]]
+        row.split = self.splits[split]
         named = row.instance.get("id")
-        name = chosen.renamed.get(int(chosen.ordinals[place])) if chosen.renamed else None
+        name = self.renamed.get(ordinal)
         if name is None:
-            name = f"id{chosen.indexes[place]}" if named is None or named == "" else str(named)
+            name = f"id{index}" if named is None or named == "" else str(named)
         if only == LIVE:  # a row that is a demonstration of live runs, and scored in recorded ones
             name += "-demo"
         given = row.instance
@@ -98,7 +99,7 @@ class Maker:
                     extra["judgements"] = _bind(row.judgements, given["input"], extra["recorded"])
         if labels is not None:
             extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
-        if chosen.moves and not is_train:  # `order_for_sampling` will move some
+        if self.moves and not is_train:  # `order_for_sampling` will move some
             extra["position"] = place
         if _PLAIN_KEYS.issuperset(given):
             return Instance(_input(given["input"]), made, row.split, None, name, extra_data={EXTRA_KEY: extra})
@@ -190,15 +191,16 @@ def to_perturbation(given: Mapping[str, Any] | None) -> Any:
         raise ValueError(f"HELM knows no such perturbation: {show(given)}") from error
 
 
-def make_instances(maker: Maker, store: RowStore[Row]) -> Sequence[Instance]:
+def make_instances(maker: Maker, chosen: Chosen, store: RowStore[Row]) -> Sequence[Instance]:
     """Return the instances of a file: made of the rows in memory, or of those on disk when somebody looks at them."""
-    chosen, make = maker.chosen, maker.make
+    told = np.arange(len(chosen.ordinals), dtype=np.uint32), chosen.ordinals, chosen.indexes, chosen.split, chosen.only
     if store.kept is not None:
-        return [make(row, place) for place, row in enumerate(store.release(chosen.ordinals.tolist()))]
+        return list(map(maker.make, store.release(chosen.ordinals.tolist()), *(column.tolist() for column in told)))
     return StoredRows(
         store=store,
-        make=make,
+        make=maker.make,
         numbers=chosen.ordinals,
+        told=told,
         splits=chosen.splits,
         split=chosen.split,
         only=chosen.only,

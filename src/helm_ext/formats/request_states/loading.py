@@ -202,7 +202,7 @@ def _build(file: File) -> EvalSet:
     assert store is not None
     chosen = columns.choose(plan, profile, store.read)
     maker = Maker(plan, profile, chosen)
-    instances = make_instances(maker, store)
+    instances = make_instances(maker, chosen, store)
     live = int(((chosen.split != TRAIN) & (chosen.only != RECORDED)).sum())
     return EvalSet(
         name=options.name or header.get("name") or _stem(file.reader.path),

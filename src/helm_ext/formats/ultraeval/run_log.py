@@ -232,11 +232,12 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
         broken.append(no_rows(path))
     raise_for(broken or problems)
     store.finish()
-    nothing = np.zeros(len(statuses), np.uint8)
+    nothing, places = np.zeros(len(statuses), np.uint8), np.arange(len(store), dtype=np.uint32)
     rows = StoredRows(
         store=store,
         make=partial(_make, path, method, needs_row=needs_row),
-        numbers=np.arange(len(store)),
+        numbers=places,
+        told=(places,),
         splits=("test",),
         split=nothing,
         only=nothing,
