@@ -14,12 +14,12 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import bundles
 import pytest
 from processes import fork, wait
 
 from helm_ext import hub
 from helm_ext.errors import HubError
-from helm_ext.formats.innodata.hub import pack
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/innodata/hub", "src/helm_ext/files")]
 
@@ -30,12 +30,8 @@ CALLS = ("open", "write", "fsync", "link", "replace", "mkdir", "unlink", "close"
 
 
 def make(folder, number, *, rows=1, name="demo"):
-    folder.mkdir(parents=True, exist_ok=True)
-    records = folder / f"{number}.jsonl"
-    line = {"messages": [{"role": "user", "content": "2+2?"}], "expected": str(number)}
-    records.write_text("".join(json.dumps({"id": str(i), **line}) + "\n" for i in range(rows)), encoding="utf-8")
-    (folder / str(number)).mkdir()
-    return pack(name=name, test=records, target=folder / str(number)).path
+    records = [bundles.record(str(i), str(number)) for i in range(rows)]
+    return bundles.make(folder / str(number), records, name=name)
 
 
 def killed_at(step, when):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 
+import bundles
 import pytest
 import s3fs
 from moto import server as moto_server
 
 from helm_ext import hub
 from helm_ext.errors import HubError
-from helm_ext.formats.innodata.hub import pack, versioning
+from helm_ext.formats.innodata.hub import versioning
 from helm_ext.formats.innodata.hub.storage import open_storage
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/innodata/hub")]
@@ -36,10 +36,7 @@ def root(monkeypatch, tmp_path):
 
 
 def make(folder, answer):
-    folder.mkdir(exist_ok=True)
-    line = {"id": "a", "messages": [{"role": "user", "content": "2+2?"}], "expected": answer}
-    (folder / "t.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    return pack(name="demo", test=folder / "t.jsonl", target=folder, replace=True).path
+    return bundles.make(folder, [bundles.record("a", answer)])
 
 
 def test_exclusive_create(root):

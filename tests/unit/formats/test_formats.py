@@ -1,7 +1,6 @@
 """The table of formats: what every format says, and which file is whose."""
 
 import gzip
-import inspect
 import json
 import zipfile
 
@@ -13,18 +12,7 @@ from helm_ext.errors import DatasetError, DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import EvalSet
 from helm_ext.formats import Claim, all_formats, detect, files_in, get_format, registry
 from helm_ext.formats.arguments import parse_arguments
-from helm_ext.formats.innodata.options import Options
-from helm_ext.formats.request_states import header
-from helm_ext.formats.request_states.shapes import ScoringShape
 from helm_ext.formats.scenario import EvalSetScenario
-from helm_ext.formats.ultraeval.config import Options as UltraEvalOptions
-
-OPTIONS = {
-    "adapter_spec": {*ScoringShape.__annotations__, *header.Options.__annotations__, "missing"} - {"scoring"},
-    "innodata": Options.__annotations__.keys(),
-    "ultraeval": UltraEvalOptions.__annotations__.keys(),
-}
-"""What `load(**arguments)` takes."""
 
 NAMES = ["adapter_spec", "ultraeval", "innodata"]
 
@@ -129,18 +117,6 @@ def test_what_every_format_says(name):
     assert scenario.format is format_
     assert bool(format_.writes) == bool(format_.written_as)
     assert format_.json_schema()["$schema"].startswith("https://json-schema.org/")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_argument_is_one_of_load(name):
-    """`missing` is the run's, and `dataset` and `path` of adapter_spec become one file."""
-    import importlib
-
-    module = importlib.import_module(get_format(name).scenario_class.rsplit(".", 2)[0] + ".loading")
-    taken = set(inspect.signature(module.load).parameters)
-    taken |= OPTIONS.get(name, set())
-    declared = {argument.name for argument in get_format(name).arguments} - {"missing", "dataset"}
-    assert declared <= taken
 
 
 def test_an_unknown_format():

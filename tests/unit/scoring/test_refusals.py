@@ -76,30 +76,6 @@ def test_rules_of_evidence(reply, judgement):
     assert refusal.judge_reply(reply) == judgement
 
 
-@pytest.mark.parametrize(
-    ("stated", "gold", "reply", "low", "high", "unclear"),
-    [
-        (None, SORRY, SORRY, 1, 1, 0),
-        (None, SORRY, PARIS, 0, 0, 0),
-        (None, PARIS, PARIS, 1, 1, 0),
-        (None, PARIS, BARE, 0, 1, 1),
-        (None, BARE, PARIS, 0, 1, 1),
-        (True, PARIS, SORRY, 1, 1, 0),
-        (False, SORRY, PARIS, 1, 1, 0),
-        (False, SORRY, SORRY, 0, 0, 0),
-        (False, SORRY, BARE, 0, 1, 1),
-    ],
-)
-def test_stats_of_a_row(stated, gold, reply, low, high, unclear):
-    (score,) = refusal.SCORES
-    row = {} if stated is None else {"refusal": stated}
-    found = score.row_function(row, gold, reply)
-    assert found == {
-        "refusal_match_low": low, "refusal_match_high": high, "refusal_unclear": unclear,
-        "refusal_golds": found["refusal_golds"],
-    }  # fmt: skip
-
-
 def test_the_score_gives_stats_of_which_the_low_one_is_main():
     (score,) = refusal.SCORES
     assert score.main_stat == "refusal_match_low"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
+import bundles
 import pytest
+from bundles import record
 
-from helm_ext.formats.innodata.hub import open_bundle, pack
+from helm_ext.formats.innodata.hub import open_bundle
 from helm_ext.formats.innodata.hub.contents import Change, Difference, SplitDifference, compare
-
-
-def record(record_id, expected="4", **extra):
-    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected, **extra}
 
 
 @pytest.fixture
@@ -22,12 +18,7 @@ def difference(tmp_path):
             ("old", old, old_train, old_attributes),
             ("new", new, new_train, new_attributes),
         ):
-            folder = tmp_path / side
-            folder.mkdir()
-            for name, rows in (("test", test), ("train", train)):
-                (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-            sources = {"test": folder / "test.jsonl", "train": folder / "train.jsonl"}
-            paths.append(pack(name="demo", **sources, attributes=attributes, target=folder).path)
+            paths.append(bundles.make(tmp_path / side, test, train, **(attributes or {})))
         with open_bundle(paths[0]) as left, open_bundle(paths[1]) as right:
             return compare(left, right)
 

@@ -10,18 +10,16 @@ import subprocess
 import sys
 import time
 
+import bundles
 import fsspec
 import pytest
+from bundles import record
 
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
-from helm_ext.formats.innodata.hub import pack, packing, versioning
+from helm_ext.formats.innodata.hub import packing, versioning
 from helm_ext.formats.innodata.hub.contents import get_attributes
 from helm_ext.formats.innodata.hub.storage import LocalStorage
-
-
-def record(record_id, expected="4", **extra):
-    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected, **extra}
 
 
 @pytest.fixture
@@ -29,11 +27,7 @@ def make(tmp_path):
     """Return a function that packs a bundle of `demo` with the records given."""
 
     def make(*records, name="demo", train=(), **attributes):
-        for split, rows in (("test", records or [record("a")]), ("train", train)):
-            text = "".join(json.dumps(row) + "\n" for row in rows)
-            (tmp_path / f"{split}.jsonl").write_text(text, encoding="utf-8")
-        sources = {"test": tmp_path / "test.jsonl", "train": tmp_path / "train.jsonl"}
-        return pack(name=name, **sources, attributes=attributes, target=tmp_path, replace=True).path
+        return bundles.make(tmp_path, records, train, name=name, **attributes)
 
     return make
 

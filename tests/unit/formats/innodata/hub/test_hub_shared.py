@@ -11,9 +11,11 @@ import time
 import traceback
 from pathlib import Path
 
+import bundles
 import fsspec
 import numpy as np  # noqa: F401 - what a process imports after it has become another user may not be readable to it
 import pytest
+from bundles import record
 from typer.testing import CliRunner
 
 from helm_ext import hub
@@ -22,15 +24,8 @@ from helm_ext.errors import HelmExtError, HubError
 from helm_ext.files import writing
 
 
-def record(record_id, expected="4", **extra):
-    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected, **extra}
-
-
 def make(folder, *records, name="demo", train=(), **attributes):
-    for split, rows in (("test", records or [record("a")]), ("train", train)):
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    sources = {"test": folder / "test.jsonl", "train": folder / "train.jsonl"}
-    return hub.pack(name=name, **sources, attributes=attributes, target=folder, replace=True).path
+    return bundles.make(folder, records, train, name=name, **attributes)
 
 
 @pytest.fixture

@@ -7,28 +7,23 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
+import bundles
 import pytest
+from bundles import record
 from fsspec.implementations.memory import MemoryFileSystem
 
 from helm_ext import hub
 from helm_ext.errors import HubError, Location
-from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.hub.storage import LocalStorage, RemoteStorage, open_storage
 from helm_ext.formats.innodata.hub.versioning import blob_path, entry_path, get_root, open_version, require_hub
-
-
-def record(record_id, expected="4"):
-    return {"id": record_id, "messages": [{"role": "user", "content": "2+2?"}], "expected": expected}
 
 
 @pytest.fixture
 def make(tmp_path):
     def make(test="4", train="", name="demo", **attributes):
-        for split, answers in (("test", test), ("train", train)):
-            rows = [record(f"{split}{place}", answer) for place, answer in enumerate(answers)]
-            (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        sources = {"test": tmp_path / "test.jsonl", "train": tmp_path / "train.jsonl"}
-        return pack(name=name, **sources, attributes=attributes, target=tmp_path, replace=True).path
+        rows = [[record(f"{split}{place}", answer) for place, answer in enumerate(answers)]
+                for split, answers in (("test", test), ("train", train))]  # fmt: skip
+        return bundles.make(tmp_path, *rows, name=name, **attributes)
 
     return make
 
