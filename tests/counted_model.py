@@ -5,6 +5,7 @@ COUNTED_LOG      a file; each call appends a line "PID PROMPT", in one write
 COUNTED_SECONDS  how long an answer takes
 COUNTED_GATE     a file; no answer comes before it is there ...
 COUNTED_OPEN     ... but those of so many first rows
+COUNTED_ACTORS   no answer comes before so many processes were asked: one that starts late gets its share
 COUNTED_DEADLY   a prompt that ends the process
 COUNTED_FAILING  a prompt that is answered by a failure
 COUNTED_REWORDED the number of a row whose prompt begins with a capital letter
@@ -70,6 +71,8 @@ class CountedClient(Client):
         is_held = int(prompt.split()[-1]) >= int(os.environ.get("COUNTED_OPEN", "0"))
         while gate and is_held and not os.path.exists(gate):  # noqa: PTH110
             time.sleep(0.01)
+        while len(self._asked()) < int(os.environ.get("COUNTED_ACTORS", "0")):
+            time.sleep(0.01)
         time.sleep(float(os.environ.get("COUNTED_SECONDS", "0")))
         if prompt == os.environ.get("COUNTED_DEADLY"):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -80,6 +83,12 @@ class CountedClient(Client):
         return RequestResult(
             success=True, embedding=[], completions=[completion], cached=False, request_time=0.5, request_datetime=1
         )
+
+    def _asked(self) -> set[str]:
+        """Return the processes that this client's requests went to."""
+        with open(os.environ["COUNTED_LOG"]) as log:
+            calls = [line.partition(" ") for line in log]
+        return {pid for pid, _, prompt in calls if prompt.startswith(f"{self.label}question")}
 
 
 @run_spec_function("counted")

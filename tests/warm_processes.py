@@ -58,6 +58,7 @@ class _Server:
             self.process.stdin.write(json.dumps(order).encode() + b"\n")
             while (pid := self._hear()) is None:
                 pass
+            self.ended.pop(pid, None)  # of an earlier process: ids come again
             return pid
 
     def exit_code(self, pid: int, seconds: float | None) -> int | None:

@@ -46,7 +46,7 @@ COMMANDS = (
     "requests out table:path=facts.csv --model lab/next --endpoint chat --out asked",
 )
 MISSING = {
-    f"export {SUITE} --to parquet --out rows.parquet": "pyarrow",
+    f"export {SUITE} --to parquet --out table.parquet": "pyarrow",
     f"export {SUITE} --to hf --out rows": "datasets",
     "score rows.parquet": "pyarrow",
 }

@@ -91,7 +91,8 @@ def test_stock_runs_are_those_of_helms_runner(tmp_path, cluster):
 
 @pytest.mark.parametrize("gpus", ["", "1"])
 def test_every_row_is_asked_once_and_models_share_actors_unless_they_need_gpus(tmp_path, joined, expected, gpus):
-    settings = {**joined, "HELM_EXT_RAY_ACTORS": "", "HELM_EXT_RAY_GPUS": gpus}  # as many as there is room for
+    settings = {**joined, "HELM_EXT_RAY_ACTORS": "", "HELM_EXT_RAY_GPUS": gpus}  # as many as there is room for: 2
+    settings["COUNTED_ACTORS"] = "2"
     processes.helm_run(
         tmp_path, "counted:model=counted/model", "counted:model=counted/other,model_deployment=counted/other",
         env=ray_runs.environ(tmp_path, **settings),
