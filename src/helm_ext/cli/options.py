@@ -93,9 +93,7 @@ ExtraToken = Annotated[
 Replace = Annotated[bool, typer.Option("--replace", help="Overwrite what is there.")]
 JsonLines = Annotated[
     bool,
-    typer.Option(
-        "--json", help="Print one JSON object a run, judge or comparison, each on one line; notes go to stderr."
-    ),
+    typer.Option("--json", help="Print JSON Lines for programs, one object for each result; notes go to stderr."),
 ]
 
 

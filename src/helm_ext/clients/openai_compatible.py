@@ -279,10 +279,11 @@ def _require_address(base_url: str | None) -> str:
     if base_url is None or not is_address:
         raise RunEntryError(f"{shown}: expected the server's address{hint}")
     address = base_url.rstrip("/")
-    is_endpoint = address.endswith(tuple(PATHS.values()))
-    if is_endpoint or parts.query or parts.fragment or any(character.isspace() for character in base_url):
-        endpoints = " or ".join(PATHS.values())
-        raise RunEntryError(f"{shown}: {endpoints} is added to it, so it ends before, and nothing stands after{hint}")
+    if parts.query or parts.fragment or any(character.isspace() for character in base_url):
+        raise RunEntryError(f"{shown}: paths are added to it, so nothing stands after its own: ?, # or a space{hint}")
+    for path in sorted(PATHS.values(), key=len, reverse=True):
+        if address.endswith(path):
+            raise RunEntryError(f"{shown}: {path} is added to it\n  hint: base_url: {address.removesuffix(path)}")
     return address
 
 

@@ -113,8 +113,8 @@ class RunScoring(TypedDict):
     """Keys of HELM's request states that nobody recorded: what stands there is HELM's default."""
 
 
-class RowExtra(TypedDict, total=False):
-    """The value under `extra_data["helm_ext"]`. Every key is optional; an absent key means HELM's own behaviour."""
+class KeptExtra(TypedDict, total=False):
+    """Keys of `RowExtra` that hold for a row when what its run wrote is scored again."""
 
     id: Any
     """The row's original id, where HELM's had to be made unique or a string."""
@@ -123,19 +123,10 @@ class RowExtra(TypedDict, total=False):
     gold: str | list[str]
     """The accepted answers as the row has them, beside `data`: one text and a list of one text are not the same to
     some scores (`Score.row_function`). Absent: the correct references."""
-    only: Literal["live", "recorded"]
-    """The row takes part only in runs of this kind. Default: both."""
-    decoding: Decoding
-    """Overrides of the request, beyond AdapterSpec."""
     labels: dict[str, str]
     """Answer mapping, label to option text, in order. Completions are read as one of these labels."""
-    prompt: list[str]
-    """A prompt that HELM's adapters cannot express: [head, demonstration, ..., question]. Joined as it stands,
-    demonstrations dropped from the front until it fits the window (UltraEval)."""
     score: dict[str, float]
     """Option text to number, where options are worth a number instead of right or wrong (UltraEval)."""
-    recorded: Recorded
-    """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
     likelihoods: list[Likelihood]
     """Log-probabilities of the options, in the order of the references: the row was recorded so, and not by a text."""
     attributes: dict[str, str]
@@ -148,12 +139,26 @@ class RowExtra(TypedDict, total=False):
     """The names of those that the source could not give: a judgement that it could not read."""
     judgements: list[dict[str, Any]]
     """What models and people said of the row's recorded answers (`helm_ext.judging.judgement.Judgement`)."""
-    position: int
-    """The row's place in the file, where `adaptation.selection` moves rows. Taken out again with the recording."""
     scoring: RunScoring
     """In what a run writes: on its first row alone."""
     left_out: LeftOut
     """Set by `adaptation` on rows that a run cannot score. Metrics leave them out and count them."""
+
+
+class RowExtra(KeptExtra, total=False):
+    """The value under `extra_data["helm_ext"]`. Every key is optional; an absent key means HELM's own behaviour."""
+
+    only: Literal["live", "recorded"]
+    """The row takes part only in runs of this kind. Default: both."""
+    decoding: Decoding
+    """Overrides of the request, beyond AdapterSpec."""
+    prompt: list[str]
+    """A prompt that HELM's adapters cannot express: [head, demonstration, ..., question]. Joined as it stands,
+    demonstrations dropped from the front until it fits the window (UltraEval)."""
+    recorded: Recorded
+    """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
+    position: int
+    """The row's place in the file, where `adaptation.selection` moves rows. Taken out again with the recording."""
 
 
 def row_extra(instance: Instance) -> RowExtra:

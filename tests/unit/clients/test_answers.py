@@ -215,11 +215,14 @@ def test_a_compressed_file_is_read_as_any_other(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda manifest: setattr(manifest.requests[1], "custom_id", IDS[0]), "do not fit"),
-        (lambda manifest: setattr(manifest.requests[1], "key", IDS[0]), "do not fit"),
-        (lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7), "do not fit"),
+        (lambda manifest: setattr(manifest.requests[1], "custom_id", IDS[0]), r"requests\[1\].custom_id: .* twice"),
+        (lambda manifest: setattr(manifest.requests[1], "key", IDS[0]), r"requests\[1\].key: .* twice"),
+        (
+            lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7),
+            r"requests\[1\].targets: there is no run 7",
+        ),
         (lambda manifest: setattr(manifest.requests[1], "choices", 0), ">= 1 - at `\\$.requests\\[1\\].choices`"),
-        (lambda manifest: setattr(manifest, "runs", []), "do not fit"),
+        (lambda manifest: setattr(manifest, "runs", []), "runs: there are none"),
     ],
 )
 def test_a_manifest_that_contradicts_itself_is_refused(tmp_path, change, said):

@@ -79,9 +79,10 @@ def report_flaws(
         msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError) as error:
         found = conform(value, kind)[1]
-        missing = [format_path(one.path) for one in found if one.code == "missing-key"]
+        missing = [one.path for one in found if one.code == "missing-key"]
         if missing:
-            problems.add((), f"no {what}: without {', '.join(missing)}", line=line, code="shape")
+            place, names = missing[0] if len(missing) == 1 else (), ", ".join(map(format_path, missing))
+            problems.add(place, f"no {what}: without {names}", line=line, code="shape")
         elif not found:
             problems.add((), f"no {what}: {error}", line=line, code="shape")
         for one in found if not missing else ():

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from helm_ext.errors import DatasetSchemaError, show
+from helm_ext.errors import DatasetSchemaError, Location, show
 from helm_ext.evalset import Source
 from helm_ext.formats.imported.structs import to_struct
 
@@ -175,9 +175,9 @@ def to_header(values: Mapping[str, Any], path: str) -> Header:
     if not {"plan", "status"} & values.keys():
         raise DatasetSchemaError.at(path, "there is neither `plan` nor `status`", code="schema")
     if log.version is not None and (isinstance(log.version, bool) or log.version not in _VERSIONS):
-        message = f"version: logs of version {show(log.version)} are not known, only 1, 2 and 3"
+        message = f"logs of version {show(log.version)} are not known, only 1, 2 and 3"
         hint = "inspect log convert FILE --to json --output-dir FOLDER, with the inspect_ai that wrote it"
-        raise DatasetSchemaError.at(path, message, hint, code="version")
+        raise DatasetSchemaError.at(Location(path, field="version"), message, hint, code="version")
     return Header(log)
 
 

@@ -224,6 +224,8 @@ class FileReader(LineReader):
         elif not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'
             hint = 'write {"adapter_spec": {...}} on it, and {"instance": {...}} for a row on each further line'
+            if isinstance(value, dict) and {"messages", "expected"} <= value.keys():
+                hint = "records with messages and expected are an Innodata dataset: helm-ext hub pack makes a bundle"
             problems.add((), message, hint, code="wrong-type", line=self._header_line)
             if isinstance(value, dict):  # a file of another kind: there is nothing to say of its further lines
                 self._lines = ()

@@ -12,7 +12,7 @@ import msgspec
 from typing_extensions import Required, TypedDict
 
 from helm_ext.errors import show
-from helm_ext.evalset import EXTRA_KEY, LeftOut, Likelihood, Recorded, RecordedState, RunScoring, Scoring
+from helm_ext.evalset import EXTRA_KEY, KeptExtra, Likelihood, Recorded, RecordedState, RunScoring, Scoring
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.parsing import compile_pattern
 from helm_ext.scoring.registry import find_unnamable
@@ -281,24 +281,6 @@ _NOT_GIVEN = frozenset({"cut_at", "next_question", "label_reading", "own_metric"
 """Fields of Scoring that are no keys of a file's `scoring`, or have another meaning there."""
 
 
-class EarlierRow(TypedDict, total=False):
-    """Keys of `RowExtra` that hold for a row when it is scored again."""
-
-    id: Any
-    data: dict[str, Any]
-    gold: str | list[str]
-    labels: dict[str, str]
-    score: dict[str, float]
-    likelihoods: list[Likelihood]
-    attributes: dict[str, str]
-    cluster: str
-    source_scores: dict[str, float]
-    source_unscored: list[str]
-    judgements: list[dict[str, Any]]
-    left_out: LeftOut
-    scoring: RunScoring
-
-
 class _RunScore(TypedDict, total=False):
     stat: Required[str]
     mean: float | None
@@ -358,14 +340,14 @@ class EarlierRun:
         return self.class_name, {**self.args, **({} if self.is_likelihood else scoring.to_args())}
 
 
-def read_earlier_row(instance: Mapping[str, Any], place: Place) -> EarlierRow | None:
+def read_earlier_row(instance: Mapping[str, Any], place: Place) -> KeptExtra | None:
     """Return what a run of ours wrote about a row; None for other rows. What is not as it was written is reported."""
     extra = (instance.get("extra_data") or {}).get(EXTRA_KEY)
     if not isinstance(extra, dict):
         return None
-    known = {key: value for key, value in extra.items() if key in EarlierRow.__annotations__}
+    known = {key: value for key, value in extra.items() if key in KeptExtra.__annotations__}
     try:
-        return msgspec.convert(known, EarlierRow)
+        return msgspec.convert(known, KeptExtra)
     except msgspec.ValidationError as error:
         place.error(
             "instance",

@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, KeptExtra
 from helm_ext.formats.request_states import shapes
 from helm_ext.formats.request_states.checking import known_keys, read_state
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
-    EarlierRow,
     Status,
     drop_nonfinite,
     find_result,
@@ -68,7 +67,7 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     """Its values of the keys that `by` names."""
     cluster: str | None
     """Its value of the key that `cluster` names."""
-    earlier: EarlierRow | None
+    earlier: KeptExtra | None
     """What a run of ours wrote about it, if it is of the output of one."""
     source_scores: dict[str, Any] | None
     """`RowExtra.source_scores`."""
@@ -278,7 +277,7 @@ class RowReader:
             place.error("instance", "input", "text", message="missing", hint=hint, code="missing-key")
 
 
-def _read_judgements(value: Mapping[str, Any], earlier: EarlierRow | None, place: Place) -> list[Judgement] | None:
+def _read_judgements(value: Mapping[str, Any], earlier: KeptExtra | None, place: Place) -> list[Judgement] | None:
     """Return what was said of the row: what a run of ours wrote of it, and behind that the state's own."""
     found: list[Judgement] = []
     written = None if earlier is None else earlier.get("judgements")

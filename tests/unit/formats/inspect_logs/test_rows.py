@@ -279,10 +279,11 @@ def test_no_samples_are_refused(tmp_path, samples) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": 4}, "logs of version 4 are not known"),
-        ({"version": True}, "logs of version true"),
+        ({"version": 4}, "log.json: version: logs of version 4 are not known"),
+        ({"version": ""}, 'log.json: version: logs of version ""'),
         ({"status": "paused"}, 'status: expected "started" or'),
-        ({"eval": {"model": "m"}}, "no log of inspect_ai: without eval.task"),
+        ({"eval": {"model": "m"}}, "log.json: eval.task: no log of inspect_ai: without eval.task"),
+        ({"version": True}, "logs of version true"),
         ({"eval": {"task": "t", "model": 3}}, "eval.model: expected a string, got 3"),
         ({"plan": []}, "plan: expected an object"),
     ],

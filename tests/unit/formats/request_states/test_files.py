@@ -170,6 +170,8 @@ class TestBadFiles:
         path = tmp_path / "x.jsonl"
         path.write_text('{"question": "a"}\n{"question": "b"}\n')
         assert errors(path) == ['1: the first line must be {"adapter_spec": ...}, got {"question": "a"}\n' + LAYOUT]
+        path.write_text('{"id": "1", "messages": [], "expected": ""}\n')
+        assert errors(path)[0].endswith("are an Innodata dataset: helm-ext hub pack makes a bundle")
         path.write_text('{"adaptor_spec": {}}\n{"question": "b"}\n')
         assert "1: adaptor_spec: unknown key\n  hint: did you mean 'adapter_spec' or 'annotator_specs'?" in errors(path)
 
