@@ -58,14 +58,12 @@ TESTS = {
         "unit/formats/innodata/hub/test_innodata_bundle.py",
     ],
     "formats/innodata/hub/bundle": [
+        "unit/formats/innodata/hub/test_difference.py",
+        "unit/formats/innodata/hub/test_tables.py",
         "unit/formats/innodata/hub/test_bundle_parts.py",
         "unit/formats/innodata/hub/test_innodata_bundle.py",
         "unit/formats/innodata/test_innodata_recorded.py",
         "unit/formats/innodata/test_innodata_unread.py",
-    ],
-    "formats/innodata/hub/contents": [
-        "unit/formats/innodata/hub/test_difference.py",
-        "unit/formats/innodata/hub/test_tables.py",
     ],
     "formats/innodata/hub/packing": [
         "unit/formats/innodata/hub/test_bundle_parts.py",

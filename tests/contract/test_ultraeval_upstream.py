@@ -31,10 +31,9 @@ from helm_ext.adaptation import wrap
 from helm_ext.errors import DatasetNotFoundError, TransformError
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats.ultraeval import loading as ultraeval
-from helm_ext.formats.ultraeval.checkout import Checkout
+from helm_ext.formats.ultraeval.checkout import NONE, OURS, Checkout, get_postprocess
 from helm_ext.formats.ultraeval.config import Sampling
 from helm_ext.formats.ultraeval.metrics import PASS_AT, UltraEvalMetric, pass_at
-from helm_ext.formats.ultraeval.postprocess import NONE, OURS, get_postprocess
 from helm_ext.formats.ultraeval.questions import to_gen_instance
 from helm_ext.formats.ultraeval.run_log import read_run_log_config
 from helm_ext.formats.ultraeval.scoring import read_metrics

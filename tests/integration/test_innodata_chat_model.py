@@ -13,7 +13,7 @@ import tiny_model
 
 from helm_ext import hub
 from helm_ext.formats.innodata.hub import pack
-from helm_ext.formats.innodata.lowering import render_text
+from helm_ext.formats.innodata.replies import render_text
 
 pytestmark = [
     pytest.mark.slow,

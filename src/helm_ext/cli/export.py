@@ -11,7 +11,7 @@ import typer
 from helm_ext.cli.options import Cluster, Metric, Replace, RunFolders, choice, not_written, read_folders
 from helm_ext.cli.output import echo, status, without_output
 from helm_ext.errors import RunEntryError, count
-from helm_ext.formats.every_eval_ever.schema import ENUMS
+from helm_ext.formats.every_eval_ever.record import ENUMS
 
 if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun

@@ -28,7 +28,7 @@ from helm_ext.analysis.run_scores import ScoreFacts, describe_scores, find_score
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
-from helm_ext.formats.every_eval_ever.schema import KEPT, ORIGINAL_LIBRARY, VERSION
+from helm_ext.formats.every_eval_ever.record import KEPT, ORIGINAL_LIBRARY, VERSION
 from helm_ext.scoring.score import JUDGED, UNCLEAR, judge_stat
 
 JSONObject = dict[str, Any]

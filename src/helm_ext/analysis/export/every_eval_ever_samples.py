@@ -16,7 +16,7 @@ from helm_ext.analysis.json_arrays import stat_key
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.formats.every_eval_ever.schema import KEPT
+from helm_ext.formats.every_eval_ever.record import KEPT
 from helm_ext.scoring.score import list_judge_stats
 from helm_ext.scoring.statistics import Interval, mean_interval
 

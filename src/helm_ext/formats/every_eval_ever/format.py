@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
-from helm_ext.formats.every_eval_ever.schema import AGGREGATE_KEYS, INSTANCE_KEYS
 from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 
@@ -38,9 +37,11 @@ class _EveryEvalEver(ImportedFormat):
 
     def claims(self, seen: Seen) -> Claim:
         """Both files have their keys at the top; a folder holds samples with their keys."""
-        if seen.is_folder:
-            from helm_ext.formats.every_eval_ever.record import has_records
+        if not (seen.is_folder or "schema_version" in seen.keys):
+            return Claim.NO
+        from helm_ext.formats.every_eval_ever.record import AGGREGATE_KEYS, INSTANCE_KEYS, has_records
 
+        if seen.is_folder:
             return Claim.SURE if has_records(seen.path) else Claim.NO
         return Claim.SURE if seen.keys >= AGGREGATE_KEYS or seen.keys >= INSTANCE_KEYS else Claim.NO
 

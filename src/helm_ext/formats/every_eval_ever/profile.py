@@ -13,10 +13,13 @@ from typing import Any
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, count, raise_for
 from helm_ext.evalset import Source, SourceScore
 from helm_ext.files.store import RowStore
-from helm_ext.formats.every_eval_ever.record import Aggregate, Record, choose, find_records
-from helm_ext.formats.every_eval_ever.rows import RowMaker
-from helm_ext.formats.every_eval_ever.samples import (
+from helm_ext.formats.every_eval_ever.record import (
+    KEPT,
+    Aggregate,
+    Record,
     Sample,
+    choose,
+    find_records,
     name_scores,
     open_samples,
     read_conversation,
@@ -24,7 +27,7 @@ from helm_ext.formats.every_eval_ever.samples import (
     read_options,
     read_samples,
 )
-from helm_ext.formats.every_eval_ever.schema import KEPT
+from helm_ext.formats.every_eval_ever.rows import RowMaker
 from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.gold import GoldColumn
 from helm_ext.formats.imported.row import Opened

@@ -9,12 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for
-from helm_ext.formats.every_eval_ever.record import Aggregate, JSONObject
-from helm_ext.formats.every_eval_ever.samples import Sample, name_scores, read_conversation, read_list, read_options
-from helm_ext.formats.every_eval_ever.schema import KEPT
+from helm_ext.formats.every_eval_ever.record import (
+    KEPT,
+    Aggregate,
+    JSONObject,
+    Sample,
+    name_scores,
+    read_conversation,
+    read_list,
+    read_options,
+)
 from helm_ext.formats.imported.gold import GoldKind
-from helm_ext.formats.imported.row import Answer, Message, Row, is_finite_number
-from helm_ext.formats.imported.values import Call, find_answer
+from helm_ext.formats.imported.row import Answer, Call, Message, Row, find_answer, is_finite_number
 from helm_ext.judging.judgement import read_judgements
 
 _JUDGEMENTS = "judgements"

@@ -15,8 +15,7 @@ from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
-    from helm_ext.formats.imported.reader import ImportReader
-    from helm_ext.formats.imported.row import Opened
+    from helm_ext.formats.imported.row import ImportReader, Opened
 
 _MISSING = Argument(
     "missing",
@@ -176,7 +175,7 @@ def _find_setting(settings: Mapping[str, Any], name: str) -> float | None:
 
 def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> ImportReader:
     """Return what reads the rows for the pipeline."""
-    from helm_ext.formats.imported.reader import ImportReader
+    from helm_ext.formats.imported.row import ImportReader
     from helm_ext.scoring.registry import find_unnamable
 
     main, output_format = scoring.get("main_metric"), scoring.get("output_format") or "string"

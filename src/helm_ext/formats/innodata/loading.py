@@ -1,12 +1,14 @@
-"""A bundle, from the hub or a file, is read and checked, and becomes an EvalSet."""
+"""A bundle, from the hub or a file, is read and checked, and becomes an EvalSet: as the arguments of the run say."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import (
     DatasetError,
@@ -15,23 +17,128 @@ from helm_ext.errors import (
     Location,
     Problem,
     Problems,
+    RunEntryError,
     raise_for,
     to_problem,
 )
-from helm_ext.evalset import EvalSet, Places
+from helm_ext.evalset import EvalSet, Places, Scoring
 from helm_ext.files.store import RowStore
 from helm_ext.formats.innodata.hub import open_bundle, open_version, resolve
 from helm_ext.formats.innodata.hub.bundle import iter_checked
-from helm_ext.formats.innodata.hub.records import Record
-from helm_ext.formats.innodata.lowering import (
+from helm_ext.formats.innodata.hub.records import SPLITS, Record, Split
+from helm_ext.formats.innodata.replies import (
     MAX_ATTRIBUTES,
     AttributeValues,
+    RecordIds,
+    Replies,
+    make_instances,
+    read_replies,
     short_attributes,
-    to_adapter_spec,
     to_instance,
 )
-from helm_ext.formats.innodata.options import Options
-from helm_ext.formats.innodata.replies import RecordIds, Replies, make_instances, read_replies
+from helm_ext.parsing import compile_pattern
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+
+METRICS = (
+    "expected_exact",
+    "expected_prefix",
+    "expected_contains",
+    "refusal_match",
+    "expected_f1",
+    "expected_rouge_l",
+    "expected_bleu",
+    "expected_chrf",
+)
+MAIN_METRIC = "expected_contains"
+"""Chat models wrap their answers in sentences, so the whole words of `expected` count wherever they stand."""
+
+
+_WORDS = {"split": SPLITS, "render": ("chat", "text"), "thinking": ("move", "keep", None)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a bundle is read and scored. `format` says what each means."""
+
+    dataset: str | None = None
+    """A name on the hub. Exactly one of `dataset` and `path` is needed."""
+    path: str | Path | None = None
+    version: int | str | None = None
+    split: Split = "test"
+    hub: str | None = None
+    render: Literal["chat", "text"] = "chat"
+    replies: str | Path | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    stop: Sequence[str] | None = None
+    limit: int | None = None
+    """The first rows only. Records beyond are not parsed, so their rules are not checked; digests are."""
+    missing: Literal["error", "skip"] = "error"
+    """Decided by the run, see `helm_ext.adaptation`."""
+    metrics: Sequence[str] | None = None
+    main_metric: str | None = None
+    thinking: Literal["move", "keep"] | None = None
+    extract: str | None = None
+    strip: bool = False
+    lower: bool = False
+
+    def require_sense(self) -> None:
+        """Raise RunEntryError for arguments that contradict each other or have no meaning; not for metrics."""
+        if (self.dataset is None) == (self.path is None):
+            raise RunEntryError("innodata: exactly one of dataset and path is needed")
+        for key, why in (("version", "a file has no versions"), ("hub", "a file is in no hub")):
+            value = getattr(self, key)
+            if self.path is not None and value is not None:
+                hint = f"dataset=NAME,{key}={value} reads from the hub"
+                raise RunEntryError(f"{key}={value}: {why}\n  hint: {hint}")
+        for key, words in _WORDS.items():
+            if (word := getattr(self, key)) not in words:
+                raise RunEntryError(f"{key}={word}: expected {' or '.join(filter(None, words))}")
+        for key in ("limit", "max_tokens"):
+            number = getattr(self, key)
+            if number is not None and (type(number) is not int or number < 1):
+                raise RunEntryError(f"{key}={number}: expected a positive whole number")
+
+    def to_scoring(self) -> Scoring:
+        """Return the Scoring; the main metric is always measured, and is the first of `metrics` if it is not given.
+
+        Raises RunEntryError for a metric that is not known or cannot be measured, and for an invalid pattern.
+        """
+        from helm_ext.scoring.registry import find_unnamable, get_scores, main_stat
+
+        if self.extract is not None:
+            try:
+                compile_pattern(self.extract)
+            except ValueError as error:
+                raise RunEntryError(f"extract={self.extract}: {error}") from error
+        chosen = tuple(dict.fromkeys(self.metrics or METRICS))
+        main_metric = self.main_metric
+        if main_metric is None:
+            main_metric = MAIN_METRIC if MAIN_METRIC in chosen else chosen[0]
+        elif main_metric not in chosen:
+            chosen = (*chosen, main_metric)
+        for name in chosen:
+            unnamable = find_unnamable(name, examples=f"for example {', '.join(METRICS)}")
+            if unnamable:
+                message, hint = unnamable
+                raise RunEntryError(f"{message}\n  hint: {hint}" if hint else message)
+            prepare = get_scores()[name].prepare
+            if prepare:
+                prepare()
+        return Scoring(
+            chosen,
+            main_stat(main_metric),
+            extract=self.extract,
+            strip=self.strip,
+            lower=self.lower,
+            thinking=self.thinking or "move",
+        )
+
+
+_TEXT_STOP = "\n\nUser:"
+"""With `render="text"` a model that goes on to write the user's next turn is stopped there."""
 
 UNREAD = 5_000
 """A file of more records is not kept in memory: they are stored on disk."""
@@ -221,3 +328,23 @@ def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, 
                 hint = "missing=skip scores the rest and reports how many were left out"
                 found.append(_warning(str(replies), message, "not-run", hint))
     return found, counts
+
+
+def to_adapter_spec(options: Options) -> AdapterSpec:
+    """Return how models are asked: nothing is added to what a record says."""
+    from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, ADAPT_GENERATION, AdapterSpec
+
+    stop = options.stop if options.stop is not None else [_TEXT_STOP] if options.render == "text" else []
+    nothing = dict.fromkeys(
+        ("instructions", "input_prefix", "input_suffix", "reference_prefix", "reference_suffix", "output_prefix",
+         "output_suffix", "instance_prefix"), ""
+    )  # fmt: skip
+    return AdapterSpec(
+        method=ADAPT_CHAT if options.render == "chat" else ADAPT_GENERATION,
+        **nothing,
+        max_train_instances=0,
+        num_outputs=1,
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+        stop_sequences=list(stop),
+    )

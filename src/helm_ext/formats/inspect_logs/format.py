@@ -58,7 +58,7 @@ class _Inspect(ImportedFormat):
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that the log names; its samples are not read for it."""
-        from helm_ext.formats.inspect_logs.files import open_log
+        from helm_ext.formats.inspect_logs.log import open_log
 
         with open_log(_find_log(str(arguments["path"]), arguments.get("log"))) as log:
             return log.header.model
@@ -174,7 +174,7 @@ def _find_merged(shard: Path) -> Iterator[Path]:
 
 def _read(path: Path) -> _Contents:
     """Return what a `.eval` holds; nothing where that cannot be told: it is read, and its error says why."""
-    from helm_ext.formats.inspect_logs.files import EvalLog
+    from helm_ext.formats.inspect_logs.log import EvalLog
 
     try:
         with EvalLog(path) as log:

@@ -15,16 +15,12 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, count, show
 from helm_ext.evalset import garbage
-from helm_ext.formats.imported.row import Answer, Opened, Row
+from helm_ext.formats.imported.row import Answer, Call, Opened, Row, find_answer
 from helm_ext.formats.imported.row import Message as Turn
-from helm_ext.formats.imported.values import Call, find_answer
-from helm_ext.formats.inspect_logs import choices as multiple_choice
-from helm_ext.formats.inspect_logs.choices import Shown
-from helm_ext.formats.inspect_logs.files import open_log
-from helm_ext.formats.inspect_logs.header import Header
-from helm_ext.formats.inspect_logs.judgements import JudgementReader
-from helm_ext.formats.inspect_logs.samples import Choice, Logged, Output, Sample, Texts
-from helm_ext.formats.inspect_logs.scores import Scores
+from helm_ext.formats.inspect_logs import samples as multiple_choice
+from helm_ext.formats.inspect_logs.log import Header, open_log
+from helm_ext.formats.inspect_logs.samples import Choice, Logged, Output, Sample, Shown, Texts
+from helm_ext.formats.inspect_logs.scores import JudgementReader, Scores
 from helm_ext.scoring.reducers import FIRST, find_reducer
 
 _CUT = ("max_tokens", "model_length", "length")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
 from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.lm_eval.folder import RESULTS, SAMPLES, find_samples, has_samples
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
@@ -45,16 +44,22 @@ class _LmEval(ImportedFormat):
 
     def claims(self, seen: Seen) -> Claim:
         """Samples have their keys on the first line; a folder has files of their names."""
-        if seen.is_folder:
-            return Claim.SURE if has_samples(seen.path) else Claim.NO
         if seen.keys >= _SIGNATURE:
             return Claim.SURE
+        if not (seen.is_folder or seen.path.name.startswith(("samples_", "results"))):
+            return Claim.NO
+        from helm_ext.formats.lm_eval.report import RESULTS, SAMPLES, has_samples
+
+        if seen.is_folder:
+            return Claim.SURE if has_samples(seen.path) else Claim.NO
         if SAMPLES.fullmatch(seen.path.name) and {"doc_id", "doc"} <= seen.keys and b"\n" not in seen.start:
             return Claim.SURE  # the first line is longer than what is looked at
         return Claim.SURE if RESULTS.fullmatch(seen.path.name) and seen.keys >= _KEYS_OF_RESULTS else Claim.NO
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return what chooses each task of a folder."""
+        from helm_ext.formats.lm_eval.report import find_samples
+
         if "task" in arguments or "path" not in arguments:
             return [{}]
         found = find_samples(Path(str(arguments["path"])))

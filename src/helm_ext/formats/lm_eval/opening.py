@@ -11,9 +11,8 @@ from helm_ext.errors import DatasetIntegrityError, count
 from helm_ext.evalset import Source, SourceScore, garbage
 from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.row import Opened
-from helm_ext.formats.lm_eval.folder import SampleFile, choose, find_results
 from helm_ext.formats.lm_eval.profile import Profile
-from helm_ext.formats.lm_eval.report import Report
+from helm_ext.formats.lm_eval.report import Report, SampleFile, choose, find_results
 
 _NONE = "none"
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})

@@ -17,19 +17,24 @@ from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, s
 from helm_ext.evalset import Likelihood
 from helm_ext.files.store import RowStore
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
+from helm_ext.formats.imported.json_log import RowError, without_nan
 from helm_ext.formats.imported.row import Answer, Row
-from helm_ext.formats.imported.structs import RowError, without_nan
-from helm_ext.formats.lm_eval.golds import (
+from helm_ext.formats.lm_eval.report import Report
+from helm_ext.formats.lm_eval.samples import (
     READINGS,
+    Asked,
     Reading,
     Targets,
     find_in,
+    is_invalid,
+    open_samples,
+    read_asked,
     read_choice,
+    read_texts,
     read_texts_of_target,
     require_compared,
+    to_score,
 )
-from helm_ext.formats.lm_eval.report import Report
-from helm_ext.formats.lm_eval.samples import Asked, is_invalid, open_samples, read_asked, read_texts, to_score
 from helm_ext.formats.request_states.loading import KEPT_ROWS
 
 _CLOSE = 1e-9

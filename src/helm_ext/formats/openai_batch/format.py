@@ -10,7 +10,6 @@ from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, Kind,
 from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
-from helm_ext.formats.openai_batch import REQUEST_KEYS, RESULT_KEYS
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
@@ -53,20 +52,21 @@ class _OpenAIBatch(ImportedFormat):
 
     def claims(self, seen: Seen) -> Claim:
         """Both kinds of lines have their keys at the top."""
-        if seen.is_folder:
+        if seen.is_folder or "custom_id" not in seen.keys:
             return Claim.NO
+        from helm_ext.formats.openai_batch.requests import REQUEST_KEYS, RESULT_KEYS
+
         return Claim.SURE if seen.keys >= REQUEST_KEYS or seen.keys >= RESULT_KEYS else Claim.NO
 
     def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
         """Results that answer a file of requests beside them are read with it."""
-        from helm_ext.formats.openai_batch.files import without_answers
+        from helm_ext.formats.openai_batch.requests import without_answers
 
         return without_answers(files)
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that the first request asks."""
-        from helm_ext.formats.openai_batch.files import find_input
-        from helm_ext.formats.openai_batch.requests import read_first_model
+        from helm_ext.formats.openai_batch.requests import find_input, read_first_model
 
         return read_first_model(find_input(Path(str(arguments["path"])), arguments.get("input")))
 

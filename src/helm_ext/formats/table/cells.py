@@ -7,7 +7,7 @@ from typing import Any
 
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import to_options
-from helm_ext.formats.imported.values import CellError, parse_list
+from helm_ext.formats.imported.row import CellError, parse_list
 
 Cells = Mapping[str, Any]
 """Column to value. A column that a row lacks is absent."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import Kind
-from helm_ext.formats.imported.values import CellError, parse_list
+from helm_ext.formats.imported.row import CellError, parse_list
 from helm_ext.formats.table.cells import Cells, read_options, to_text
 
 

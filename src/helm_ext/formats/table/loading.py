@@ -14,8 +14,7 @@ from helm_ext.files.opening import open_raw
 from helm_ext.files.store import RowStore
 from helm_ext.formats.detection import find_way_out
 from helm_ext.formats.format import look
-from helm_ext.formats.imported.row import Opened
-from helm_ext.formats.imported.values import CellError
+from helm_ext.formats.imported.row import CellError, Opened
 from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
 from helm_ext.formats.table.options import Options, list_said, read_options
 from helm_ext.formats.table.profile import Profile

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, to_options
-from helm_ext.formats.imported.row import Answer, Row
-from helm_ext.formats.imported.values import parse_list, spells_list
+from helm_ext.formats.imported.row import Answer, Row, parse_list, spells_list
 from helm_ext.formats.table.records import SPLITS, Record, RecordReader
 
 _NO_ANSWER = re.compile(

@@ -20,9 +20,8 @@ from helm_ext.errors import (
     to_problem,
 )
 from helm_ext.evalset import EvalSet, Places
-from helm_ext.formats.ultraeval.checkout import open_checkout
+from helm_ext.formats.ultraeval.checkout import get_postprocess, open_checkout
 from helm_ext.formats.ultraeval.config import Options, read_options
-from helm_ext.formats.ultraeval.postprocess import get_postprocess
 from helm_ext.formats.ultraeval.questions import (
     Failure,
     Question,

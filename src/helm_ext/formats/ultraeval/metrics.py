@@ -15,8 +15,7 @@ from typing import Any
 from helm.benchmark.metrics.metric import MetricMetadata
 
 from helm_ext.evalset import row_extra
-from helm_ext.formats.ultraeval.checkout import open_root
-from helm_ext.formats.ultraeval.postprocess import get_postprocess
+from helm_ext.formats.ultraeval.checkout import get_postprocess, open_root
 from helm_ext.formats.ultraeval.scoring import CheckoutMetric, load_metric
 from helm_ext.scoring.answers import Answer, Question
 from helm_ext.scoring.metrics import EvalSetMetric

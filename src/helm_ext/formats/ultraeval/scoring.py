@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import DatasetSchemaError, Location, RunEntryError, TransformError, did_you_mean, show
 from helm_ext.evalset import Scoring
-from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout
+from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.config import Method, Metric
-from helm_ext.formats.ultraeval.postprocess import comes_from_checkout, get_postprocess
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.likelihoods import MAIN_STATS
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, EXECUTING, PREFIX, SCORES, make_rouge, score_name

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.imported.json_pieces import JsonPieces
+from helm_ext.formats.imported.json_log import JsonPieces
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "indented": {"indent": 2},

@@ -9,8 +9,7 @@ import pytest
 
 from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.formats.innodata.hub import pack
-from helm_ext.formats.innodata.loading import check
-from helm_ext.formats.innodata.options import Options
+from helm_ext.formats.innodata.loading import Options, check
 
 
 def write_lines(path, rows):

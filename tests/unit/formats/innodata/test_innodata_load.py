@@ -21,7 +21,7 @@ from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.formats.innodata.hub import bundle as bundle_module
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.loading import check, load
-from helm_ext.formats.innodata.lowering import render_text
+from helm_ext.formats.innodata.replies import render_text
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.registry import get_scores

@@ -11,7 +11,7 @@ import pytest
 from tests.inspect_files import write_zstandard
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.inspect_logs.files import Archive
+from helm_ext.formats.inspect_logs.log import Archive
 
 TEXT = b'{"a": "river"}' * 5_000
 

@@ -16,7 +16,7 @@ from finished_runs import score as score_file
 from tests.inspect_files import header, sample, score, write_json
 
 from helm_ext.formats import get_format
-from helm_ext.formats.inspect_logs.header import find_headline
+from helm_ext.formats.inspect_logs.log import find_headline
 
 DATA = Path(__file__).resolve().parents[3] / "data" / "inspect" / "headlines"
 EXPECTED = [json.loads(line) for line in (DATA / "expected.jsonl").read_text("utf-8").splitlines()]

@@ -9,8 +9,8 @@ import pytest
 
 from helm_ext.adaptation.helm_clients import PROMPT_LOGPROBS
 from helm_ext.formats.ultraeval import loading as ultraeval
+from helm_ext.formats.ultraeval.checkout import OURS
 from helm_ext.formats.ultraeval.config import Options
-from helm_ext.formats.ultraeval.postprocess import OURS
 from helm_ext.scoring.scores.likelihoods import MAIN_STATS
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, SCORES
 

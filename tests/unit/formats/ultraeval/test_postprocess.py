@@ -13,7 +13,7 @@ from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats.ultraeval import loading as ultraeval
-from helm_ext.formats.ultraeval.postprocess import OURS, get_postprocess
+from helm_ext.formats.ultraeval.checkout import OURS, get_postprocess
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ is cheap: `datasets` is imported by `load` only.
 
 from __future__ import annotations
 
-from helm_ext.formats.innodata.hub.bundle import Bundle, open_bundle
-from helm_ext.formats.innodata.hub.contents import get_attributes
+from helm_ext.formats.innodata.hub.bundle import Bundle, get_attributes, open_bundle
 from helm_ext.formats.innodata.hub.packing import Packed, pack
 from helm_ext.formats.innodata.hub.versioning import (
     HUB_ENV,

@@ -47,7 +47,7 @@ from helm_ext.formats.innodata.hub.storage import Storage, open_storage
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-    from helm_ext.formats.innodata.hub.contents import Difference
+    from helm_ext.formats.innodata.hub.bundle import Difference
 
 FORMAT = 1
 """Of the entries. A newer one is refused, not guessed at."""
@@ -402,7 +402,7 @@ def load(name: str, version: int | str | None = None, hub: str | Path | None = N
 
     Raises HubError; warns (UserWarning) when frozen to a version that is not the newest.
     """
-    from helm_ext.formats.innodata.hub.contents import to_dataset_dict
+    from helm_ext.formats.innodata.hub.bundle import to_dataset_dict
 
     resolved = resolve(name, version, hub)
     if resolved.notice:
@@ -437,7 +437,7 @@ def download(
 
 def diff(name: str, old: int | str, new: int | str, hub: str | Path | None = None) -> Difference:
     """Return which records and attributes were added, removed and changed from version `old` to `new`."""
-    from helm_ext.formats.innodata.hub.contents import compare
+    from helm_ext.formats.innodata.hub.bundle import compare
 
     first, second = resolve(name, old, hub), resolve(name, new, hub)
     with open_version(first, hub) as left, open_version(second, hub) as right:

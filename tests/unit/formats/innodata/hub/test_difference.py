@@ -7,7 +7,7 @@ import pytest
 from bundles import record
 
 from helm_ext.formats.innodata.hub import open_bundle
-from helm_ext.formats.innodata.hub.contents import Change, Difference, SplitDifference, compare
+from helm_ext.formats.innodata.hub.bundle import Change, Difference, SplitDifference, compare
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from bundles import record
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
 from helm_ext.formats.innodata.hub import packing, versioning
-from helm_ext.formats.innodata.hub.contents import get_attributes
+from helm_ext.formats.innodata.hub.bundle import get_attributes
 from helm_ext.formats.innodata.hub.storage import LocalStorage
 
 

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from helm_ext.formats.innodata.hub import contents, open_bundle, pack
-from helm_ext.formats.innodata.hub.contents import get_attributes, to_dataset_dict
+from helm_ext.formats.innodata.hub import bundle as bundles
+from helm_ext.formats.innodata.hub import open_bundle, pack
+from helm_ext.formats.innodata.hub.bundle import get_attributes, to_dataset_dict
 
 USER = {"role": "user", "content": "2+2?"}
 
@@ -24,7 +25,7 @@ def bundle(tmp_path):
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 10_000])
 def test_all_records_in_their_order(bundle, monkeypatch, batch):
-    monkeypatch.setattr(contents, "_BATCH", batch)
+    monkeypatch.setattr(bundles, "_BATCH", batch)
     found = to_dataset_dict(bundle, 3)
     assert list(found) == ["train", "test"]
     assert found["test"].to_list() == [
