@@ -40,8 +40,8 @@ from helm_ext.formats.ultraeval.scoring import read_metrics
 from helm_ext.formats.ultraeval.script import load_script
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.answers import Answer, AnswerReader, Question
-from helm_ext.scoring.code_execution import make_program, passes
 from helm_ext.scoring.scores.likelihoods import argmin, mc2, ppl, ppl_norm
+from helm_ext.scoring.scores.ultraeval import make_program, passes
 
 pytestmark = needs_ultraeval
 

@@ -15,7 +15,7 @@ from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.output import shorten
 from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
-from helm_ext.scoring.caps import NUM_CAPPED, describe_cap
+from helm_ext.scoring.completeness import NUM_CAPPED, describe_cap
 from helm_ext.scoring.score import (
     ANSWERS,
     BESIDE,

@@ -43,7 +43,7 @@ from helm_ext.errors.console import say_plainly
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
-from helm_ext.scoring.caps import describe_cap
+from helm_ext.scoring.completeness import describe_cap
 from helm_ext.scoring.score import ENDS
 
 if TYPE_CHECKING:

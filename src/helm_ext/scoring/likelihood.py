@@ -9,16 +9,13 @@ Stats of a row, beside HELM's usual ones (tokens, time, truncation):
     ppl_accuracy | ppl_norm_accuracy | mc2    the rule's own: what the leaderboard shows
     predicted_index                           the winner, by which helm-server shows the chosen option
     acc                                       1 if the likeliest string is a right option
-    acc_norm, acc_bytes                       likewise, by the option's log-probability per character, per UTF-8 byte
-                                              (the names mean what they mean in `scores.likelihoods`)
     ppl_norm_undefined                        1 if an option has no tokens of its own, so that it has no mean (ppl_norm)
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
@@ -34,7 +31,6 @@ from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFa
 from helm_ext.scoring.score import StatInfo
 from helm_ext.scoring.scores.likelihoods import (
     MAIN_STATS,
-    REPLACEMENT,
     RULES,
     SCORES,
     argmin,
@@ -59,65 +55,13 @@ if TYPE_CHECKING:
 UNDEFINED = "ppl_norm_undefined"
 
 
-@dataclass(frozen=True)
-class Option:
-    """One option of a row, as the model saw it."""
+class Option(NamedTuple):
+    """One option of a row with the prompt before it, as the model saw it."""
 
-    text: str
-    """The option: a key of `target_scores`."""
-    context: str
-    """The prompt before it."""
     tokens: tuple[str, ...]
-    """The tokens of context + text, but the first."""
+    """All but the first."""
     logprobs: tuple[float, ...]
     """Their log-probabilities."""
-    first_token: str
-
-    def option_logprob(self, common: int) -> float:
-        """Return the log-probability of the option alone.
-
-        It begins with the first token that reaches beyond the context, as the tokens' texts tell. Where they cannot
-        (on both sides of the border, characters are split over several tokens), it begins after the `common` tokens
-        that all options share.
-        """
-        for start in (self._start_from_end(), self._start_from_front()):
-            if start is not None:
-                return sum(self.logprobs[start:])
-        return sum(self.logprobs[common:])
-
-    def _start_from_end(self) -> int | None:
-        """Find the first of the last tokens that spell the option: exactly, else but for white space."""
-        for squeeze in (str, _without_spaces):  # SentencePiece tokens lose theirs when they are decoded one by one
-            wanted, tail = squeeze(self.text), ""
-            if not wanted:
-                return None if self.text else len(self.tokens)
-            for index, token in enumerate(reversed((self.first_token, *self.tokens))):
-                if REPLACEMENT in token:
-                    return None
-                tail = squeeze(token) + tail
-                if len(tail) >= len(wanted):
-                    if tail.endswith(wanted):
-                        return max(0, len(self.tokens) - 1 - index)  # nothing predicted the first token
-                    break
-        return None
-
-    def _start_from_front(self) -> int | None:
-        """Find the first token beyond those that spell the context."""
-        # What a tokenizer puts before the string (a begin-of-text token, a space) is no part of it.
-        spelled = self.first_token if self.first_token and self.context.startswith(self.first_token) else ""
-        for index, token in enumerate(self.tokens):
-            if spelled == self.context:
-                return index
-            if REPLACEMENT in token:
-                return None
-            spelled += token
-            if len(spelled) > len(self.context):
-                return index if (self.context + self.text).startswith(spelled) else None
-        return None
-
-
-def _without_spaces(text: str) -> str:
-    return "".join(text.split())
 
 
 def require_logprobs(state: RequestState) -> Option:
@@ -133,13 +77,9 @@ def require_logprobs(state: RequestState) -> Option:
     scored = tokens[1:]
     if not tokens or (scored and all(token.logprob == 0.0 for token in scored)) or not _covers(tokens, request.prompt):
         raise LogprobsMissingError(f"{state.instance.id}: {explain_missing(request.model_deployment)}")
-    text = state.instance.references[state.reference_index].output.text
     return Option(
-        text=text,
-        context=request.prompt.removesuffix(text),
-        tokens=tuple(token.text for token in scored),
-        logprobs=tuple(math.nan if token.logprob is None else float(token.logprob) for token in scored),
-        first_token=tokens[0].text,
+        tuple(token.text for token in scored),
+        tuple(math.nan if token.logprob is None else float(token.logprob) for token in scored),
     )
 
 
@@ -171,16 +111,8 @@ def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence
         values[UNDEFINED] = float(any(len(option) == prefix for option in logprobs))
     if winner is not None:
         values["predicted_index"] = winner
-    common = common_prefix(logprobs, tokens)
-    alone = [-option.option_logprob(common) for option in options]
-    lengths = {
-        "acc_norm": [len(option.text) for option in options],
-        "acc_bytes": [len(option.text.encode("utf-8", "surrogatepass")) for option in options],
-    }
-    chosen = {"acc": argmin(whole)}
-    for name, of_options in lengths.items():  # an empty option has no value per byte
-        chosen[name] = argmin([one / size if size else math.nan for one, size in zip(alone, of_options, strict=True)])
-    values.update((name, float(index is not None and right[index])) for name, index in chosen.items())
+    likeliest = argmin(whole)
+    values["acc"] = float(likeliest is not None and right[likeliest])
     return values
 
 
@@ -362,5 +294,5 @@ _OF_ROWS = (
         lower_is_better=None,
         group=None,
     ),
-    *(stat for score in SCORES if score.name in {"acc", "acc_norm", "acc_bytes"} for stat in score.stats),
+    *(stat for score in SCORES if score.name == "acc" for stat in score.stats),
 )

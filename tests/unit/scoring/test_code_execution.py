@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 import pytest
 
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.scoring.code_execution import make_program, passes
+from helm_ext.scoring.scores.ultraeval import make_program, passes
 
 
 @pytest.mark.parametrize(
@@ -49,34 +48,6 @@ def test_what_it_started_is_ended(tmp_path):
     assert passes(f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])\n")
     time.sleep(2)
     assert not marker.exists()
-
-
-LEAVES = """
-import os, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.setsid()
-        with open({path!r} + ".new", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename({path!r} + ".new", {path!r})
-        while True:
-            time.sleep(1)
-    os._exit(0)
-while not os.path.exists({path!r}):
-    time.sleep(0.01)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what leaves the session is not found")
-@pytest.mark.parametrize("end", ["", "while True: pass", "import os; os.kill(0, 9)", "raise SystemExit"])
-def test_what_left_its_session_is_ended_too(tmp_path, end):
-    path = tmp_path / "pid"
-    seconds = 2 if end.startswith("while") else 60
-    assert passes(LEAVES.format(path=str(path)) + end, timeout=seconds) == (end == "")
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(path.read_text()), 0)
 
 
 def test_it_runs_in_an_empty_folder_that_goes_away(tmp_path, monkeypatch):

@@ -27,7 +27,6 @@ from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.scoring import likelihood
 from helm_ext.scoring.likelihood import (
-    Option,
     SentenceLikelihoodMetric,
     require_logprobs,
     score_row,
@@ -153,7 +152,6 @@ def evaluate(states, rule="ppl"):
 
 def test_the_whole_string_but_its_first_token_is_scored():
     option = require_logprobs(row([("yes", -4.0)], [("no", -1.0)])[0])
-    assert option.context == "Is it so? "
     assert option.tokens == (" it", " so?", " ", "yes")
     assert option.logprobs == (-1.0, -2.0, -0.5, -4.0)
 
@@ -168,7 +166,7 @@ def test_the_lowest_wins_and_its_worth_is_the_score():
 
 def test_all_nan_is_worth_nothing_and_chooses_nothing():
     _, stats = evaluate(row([("yes", NAN)], [("no", NAN)]))
-    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_bytes"] == 0
+    assert stats["ppl_accuracy"] == stats["acc"] == 0
     assert "predicted_index" not in stats
 
 
@@ -192,83 +190,6 @@ def test_an_unknown_rule():
         SentenceLikelihoodMetric("ppl_nrm")
 
 
-def make_option(context, text, tokens, logprobs):
-    return Option(text, context, tuple(tokens[1:]), tuple(logprobs), tokens[0])
-
-
-def test_per_byte_and_per_character():
-    # "abcdef": -6 over 6 bytes, 6 characters; "好好": -5 over 6 bytes, 2 characters; "z": -4 over 1
-    options = [
-        make_option("Q ", "abcdef", ["Q", " ", "abcdef"], [-9.0, -6.0]),
-        make_option("Q ", "好好", ["Q", " ", "好好"], [-9.0, -5.0]),
-        make_option("Q ", "z", ["Q", " ", "z"], [-9.0, -4.0]),
-    ]
-
-    def right(index):
-        return score_row(options, [0, 0, 0], [i == index for i in range(3)], "ppl")
-
-    assert [name for name in ("acc", "acc_bytes", "acc_norm") if right(2)[name]] == ["acc"]
-    assert [name for name in ("acc", "acc_bytes", "acc_norm") if right(1)[name]] == ["acc_bytes"]
-    assert [name for name in ("acc", "acc_bytes", "acc_norm") if right(0)[name]] == ["acc_norm"]
-
-
-@pytest.mark.parametrize(
-    ("context", "text", "tokens", "expected"),
-    [
-        ("Q: ", "a b", ["Q", ":", " ", "a", " b"], -3.0 - 4.0),
-        ("Q:", " a", ["Q", ":", " a"], -2.0),
-        ("Q", "ab", ["Qa", "b"], -1.0),  # the first token reaches into the option, and is never predicted
-        ("Q: ", "a", ["Q", ":", " a"], -2.0),  # a token over the border belongs to the option
-        ("Q", "a", ["<s>", "Q", "a"], -2.0),  # a begin-of-text token
-        ("Q", "a", ["<s>", " Q", "a"], -2.0),  # and a space of the tokenizer's own
-        ("", "ab", ["a", "b"], -1.0),
-        ("Q", "", ["Q", "x"], 0.0 - 1.0),
-    ],
-)
-def test_the_option_alone_begins_where_the_context_ends(context, text, tokens, expected):
-    logprobs = [-float(n + 1) for n in range(len(tokens) - 1)]
-    option = make_option(context, text, tokens, logprobs)
-    if text == "":
-        assert option.option_logprob(0) in (0, -1.0)
-    else:
-        assert option.option_logprob(0) == expected
-
-
-@pytest.mark.parametrize(
-    ("context", "text", "tokens", "expected"),
-    [
-        # the option's own tokens are whole: the context's do not matter
-        ("\u95ee: ", "ab c", ["\ufffd", "\ufffd", ":", " ", "ab", " c"], -4.0 - 5.0),
-        # the context's are whole: the option's do not matter
-        ("Q: ", "\u597d\u597d", ["Q", ":", " ", "\ufffd", "\ufffd", "\u597d"], -3.0 - 4.0 - 5.0),
-        ("Q: ", "\u597d", ["<s>", "Q", ":", " ", "\ufffd", "\ufffd"], -4.0 - 5.0),
-        # SentencePiece tokens, decoded one by one, lose their space
-        ("Is it so? ", "new york", ["<s>", "Is", "it", "so", "?", "new", "york"], -5.0 - 6.0),
-        # nothing can be told: after the common tokens, of which there is one here
-        ("\u95ee", "\u597d", ["<s>", "\ufffd", "\ufffd", "\ufffd", "\ufffd"], -2.0 - 3.0 - 4.0),
-        ("Q", "ab", ["x", "y", "z", "w"], -2.0 - 3.0),
-        ("Q", "ab", ["Q", "x", "yy"], -1.0 - 2.0),
-    ],
-)
-def test_the_option_alone_where_texts_do_not_add_up(context, text, tokens, expected):
-    logprobs = [-float(n + 1) for n in range(len(tokens) - 1)]
-    assert make_option(context, text, tokens, logprobs).option_logprob(1) == expected
-
-
-def test_acc_norm_of_options_of_split_characters():
-    # Two bytes-only options of 3 bytes each after "Q: ". Alone: -1 -9 = -10 and -4 -2 = -6, so the second wins; were
-    # "the same text" the same token, nothing would be left of either.
-    options = [
-        make_option("Q: ", "\u597d", ["Q", ": ", "\ufffd", "\ufffd"], [-0.5, -1.0, -9.0]),
-        make_option("Q: ", "\u4f60", ["Q", ": ", "\ufffd", "\ufffd"], [-0.5, -4.0, -2.0]),
-    ]
-    values = score_row(options, [0, 1], [False, True], "ppl_norm")
-    assert values == {
-        "ppl_norm_accuracy": 1, "ppl_norm_undefined": 0, "predicted_index": 1, "acc": 1, "acc_bytes": 1,
-        "acc_norm": 1,
-    }  # fmt: skip
-
-
 def test_rows_with_an_option_without_tokens_of_its_own_are_counted():
     # "a" begins "ab": beyond the common prefix it has nothing, and "ab" wins by default.
     states = states_of(
@@ -279,13 +200,6 @@ def test_rows_with_an_option_without_tokens_of_its_own_are_counted():
     assert stats["predicted_index"] == 1
     assert evaluate(row([("yes", -3.0)], [("no", -3.0)]), "ppl_norm")[1]["ppl_norm_undefined"] == 1  # equal numbers
     assert evaluate(row([("yes", -3.0)], [("no", -2.0)]), "ppl_norm")[1]["ppl_norm_undefined"] == 0
-
-
-def test_an_empty_option_has_no_value_per_byte():
-    options = [make_option("Q ", "", ["Q", " "], [-1.0]), make_option("Q ", "z", ["Q", " ", "z"], [-1.0, -9.0])]
-    values = score_row(options, [1, 0], [True, False], "ppl")
-    assert values["acc"] == 1
-    assert values["acc_bytes"] == values["acc_norm"] == 0
 
 
 # Deployments that give no log-probabilities
@@ -416,15 +330,6 @@ def test_tokens_that_spell_half_of_the_prompt_may_be_those_of_the_prompt():
         require_logprobs(replace(half, request=replace(state.request, prompt="abcde")))
     without_texts = states_of([("", 0.0), ("", -1.0)], [("", 0.0)])[0]
     assert require_logprobs(without_texts).logprobs == (-1.0,)
-
-
-def test_an_option_that_cannot_be_told_from_its_tokens_begins_after_what_is_common():
-    # U+FFFD on both sides of the border: the second token is where the options part.
-    first = Option("é", "à", ("\ufffd", "\ufffd"), (-6.0, -2.0), "\ufffd")
-    second = Option("èè", "à", ("\ufffd", "\ufffd"), (-6.0, -5.0), "\ufffd")
-    # Per character: -2/1 beats -5/2. With the common token -8/1 would lose to -11/2.
-    values = score_row([first, second], [1, 0], [True, False], "ppl")
-    assert (values["acc"], values["acc_bytes"], values["acc_norm"]) == (1, 1, 1)
 
 
 # The frame is HELM's

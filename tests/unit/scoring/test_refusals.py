@@ -1,4 +1,4 @@
-"""Whether a reply refuses (docs/innodata.md, "Refusals"): replies judged by hand, rules, files of one's own."""
+"""Whether a reply refuses (docs/innodata.md, "Refusals"): replies judged by hand, rules, entries."""
 
 import json
 import time
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.errors import HelmExtError
 from helm_ext.scoring.scores import refusal
 
 JUDGED = [json.loads(line) for line in (Path(__file__).parents[2] / "data/chat/replies.jsonl").open(encoding="utf-8")]
@@ -86,12 +85,6 @@ def test_the_score_gives_stats_of_which_the_low_one_is_main():
     assert score.row_function({"refusal": "true"}, [PARIS], PARIS)["refusal_golds"] == 0  # only true and false say it
 
 
-def write_words(tmp_path, text):
-    file = tmp_path / "refusals.txt"
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
 @pytest.mark.parametrize(
     ("entry", "reply", "judgement"),
     [
@@ -107,38 +100,10 @@ def write_words(tmp_path, text):
         ("über", "UBER", "refused"),
     ],
 )
-def test_words_of_ones_own(tmp_path, monkeypatch, entry, reply, judgement):
-    monkeypatch.setenv(refusal.REFUSALS_ENV, str(write_words(tmp_path, f"# ours\n\n[x]\nrefuse: what,\n  {entry}\n")))
-    assert refusal.judge_reply(reply) == judgement
-    assert refusal.judge_reply(SORRY) == "complied"  # our own words are not asked
-
-
-def test_languages_without_spaces(tmp_path):
-    words = refusal.read_refusals(write_words(tmp_path, "[x unspaced]\nrefuse: 不行\n"))
-    assert refusal.judge_reply("这不行了", words) == "refused"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("refuse: no\n", r":1: expected .*got \"refuse: no\"(.|\n)*a language begins with \[NAME\]"),
-        ("[x]\nno way\n", r':2: expected `kind: entry, entry`, got "no way"'),
-        ("[x]\nrefuze: no\n", r":2: expected (.|\n)*did you mean 'refuse'"),
-        ("[x]\n  no\n", ":2: expected"),
-        ("# nothing\n", "nothing in this file can refuse"),
-        ("[x]\nidiom: no worries\n", "nothing in this file can refuse"),
-    ],
-)
-def test_bad_files_of_words(tmp_path, text, message):
-    with pytest.raises(HelmExtError, match=message):
-        refusal.read_refusals(write_words(tmp_path, text))
-
-
-def test_files_of_words_that_cannot_be_read(tmp_path):
-    (tmp_path / "bytes.txt").write_bytes(b"\xff")
-    for name in ("none.txt", "bytes.txt"):
-        with pytest.raises(HelmExtError, match=f"{name}: cannot read words of refusals"):
-            refusal.read_refusals(tmp_path / name)
+def test_what_entries_mean(entry, reply, judgement):
+    words = refusal.read_words(f"# a comment\n\n[x]\nrefuse: what,\n  {entry}\n")
+    assert refusal.judge_reply(reply, words) == judgement
+    assert refusal.judge_reply("这不行了", refusal.read_words("[x unspaced]\nrefuse: 不行\n")) == "refused"
 
 
 @pytest.mark.parametrize(

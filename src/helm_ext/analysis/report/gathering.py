@@ -18,7 +18,7 @@ from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
 from helm_ext.analysis.run_scores import RunScores, is_wrong, name_by_suite, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
-from helm_ext.scoring.caps import describe_cap
+from helm_ext.scoring.completeness import describe_cap
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:

@@ -266,7 +266,7 @@ class _Profile:
             found.append(_warning(place, message, "refusal-key", "it is not used; what `expected` says counts"))
         if self._is_about_refusals and not self._has_refusals:
             message = f"refusal_match: none of the {len(self.records)} expected texts is recognised as a refusal"
-            hint = 'say it in the records: "refusal": true, or give phrases of your own (HELM_EXT_REFUSALS=FILE)'
+            hint = 'say it in the records: "refusal": true'
             found.append(_warning(place, message, "no-refusals", hint))
         return found
 

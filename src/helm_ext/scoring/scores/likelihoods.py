@@ -145,7 +145,7 @@ def ppl(options: Logprobs) -> list[float]:
     return [-sum(option) for option in options]
 
 
-REPLACEMENT = "\ufffd"
+_REPLACEMENT = "\ufffd"
 """What a token's text holds where the token is part of a character only. Any two such tokens look alike."""
 
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-5
@@ -164,7 +164,7 @@ def common_prefix(options: Logprobs, tokens: Sequence[Sequence[str]] | None = No
     for position, values in enumerate(zip(*options, strict=False)):
         texts = {option[position] for option in tokens} if tokens is not None else {""}
         if any(value != values[0] for value in values):
-            readable = tokens is not None and not any(REPLACEMENT in text for text in texts)
+            readable = tokens is not None and not any(_REPLACEMENT in text for text in texts)
             nearly = all(math.isclose(v, values[0], rel_tol=_RELATIVE, abs_tol=_ABSOLUTE) for v in values)
             if (readable and len(texts) > 1) or not (readable or nearly):
                 break

@@ -14,13 +14,19 @@ therefore also end a word; there is no stemming; and 1e-8 stands in the divisor 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import re
+import signal
+import subprocess
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.scoring.score import Score
 
 if TYPE_CHECKING:
@@ -234,11 +240,107 @@ def _tokenizer(name: str) -> Callable[[str], str]:
     return tokenizer
 
 
+# ---- Code that a model wrote, for `function_execution` (HumanEval, MBPP)
+#
+# The program runs in a process of its own: isolated mode, an empty temporary folder, an empty environment, no input,
+# limits on memory, file size and processor time, and on the number of the user's processes (Linux, and not for root).
+# When it ends, or its time is over, the processes of its group are ended too.
+#
+# This stops accidents, not attacks: there is no sandbox, the code runs with the user's rights, reads and writes what
+# the user may, and reaches the network. It runs only where the user allowed it.
+
+TIMEOUT_SECONDS = 3.0
+"""Upstream's limit for one answer."""
+_MEMORY_BYTES = 1 << 30
+_FILE_BYTES = 1 << 20
+_MORE_PROCESSES = 64
+"""How many processes and threads the program may have at once, where the limit can be set."""
+
+# The limits are set by the child itself, before it reads the program: `preexec_fn` is not safe in a threaded parent.
+_LAUNCHER = f"""
+import os, resource, sys
+word, program = sys.stdin.buffer.read().split(b"\\n", 1)
+
+def threads_of_user():
+    count = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{{pid}}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{{pid}}/task"))
+        except OSError:
+            pass
+    return count
+
+def limit(kind, wanted):
+    soft, hard = resource.getrlimit(kind)
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(kind, (wanted, wanted))
+if sys.platform == "linux":
+    limit(resource.RLIMIT_NPROC, threads_of_user() + {_MORE_PROCESSES})
+limit(resource.RLIMIT_AS, {_MEMORY_BYTES})
+limit(resource.RLIMIT_FSIZE, {_FILE_BYTES})
+limit(resource.RLIMIT_CORE, 0)
+limit(resource.RLIMIT_CPU, {int(TIMEOUT_SECONDS) + 1})
+answer = os.dup(1)
+nothing = os.open(os.devnull, os.O_RDWR)
+os.dup2(nothing, 0)
+os.dup2(nothing, 1)
+exec(compile(program, "<model>", "exec"), {{}})
+os.write(answer, word)
+"""
+
+_MBPP_KEYS = {"text", "code", "task_id", "test_setup_code", "test_list", "challenge_test_list"}
+
+
+def make_program(row: Mapping[str, Any], completion: str) -> str:
+    """Return the program that checks `completion`, as upstream puts it together (metrics/function_execution.py).
+
+    A row with all of upstream's keys for MBPP is one of MBPP; else one with `prompt`, `test` and `entry_point` is one
+    of HumanEval; else `text` and `test_list` are enough for MBPP. Raises DatasetIntegrityError for other rows.
+    """
+    is_humaneval = {"prompt", "test", "entry_point"} <= row.keys()
+    if is_humaneval and not row.keys() >= _MBPP_KEYS:
+        return f"{row['prompt']}{completion}\n{row['test']}\ncheck({row['entry_point']})"
+    if {"text", "test_list"} <= row.keys():
+        tests = "\n".join(row["test_list"])
+        return f'"""{row["text"]}\n{tests}"""\n{completion}\n{tests}'
+    raise DatasetIntegrityError(
+        "function_execution needs rows with `prompt`, `test` and `entry_point` (HumanEval) or with `text` and "
+        f"`test_list` (MBPP); this one has {', '.join(sorted(row)) or 'no keys'}"
+    )
+
+
+def passes(program: str, timeout: float = TIMEOUT_SECONDS) -> bool:
+    """Return whether `program` runs to its end within `timeout` seconds and the limits above.
+
+    A program that leaves early (`sys.exit(0)`) has not passed: the end is told by a word that the program is not given.
+    Its globals are empty, as upstream's: `__name__` is "builtins", so what stands under `if __name__ == "__main__":`
+    does not run.
+    """
+    word = os.urandom(16).hex()
+    with tempfile.TemporaryDirectory(prefix="helm_ext_", ignore_cleanup_errors=True) as folder:
+        with subprocess.Popen(
+            [sys.executable, "-I", "-c", _LAUNCHER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env={"PATH": os.defpath, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        ) as process:
+            try:
+                output, _ = process.communicate(f"{word}\n{program}".encode("utf-8", "surrogatepass"), timeout=timeout)
+            except subprocess.TimeoutExpired:
+                return False
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # its group is gone, or but for a zombie
+                    os.killpg(process.pid, signal.SIGKILL)
+        return process.returncode == 0 and output == word.encode()
+
+
 def function_execution(row: Mapping[str, Any], _golds: Sequence[str], prediction: str) -> float:
     """Return 1.0 if the row's tests pass on the completion. Runs it, in a process of its own, with limits."""
-    from helm_ext.scoring import code_execution
-
-    return float(code_execution.passes(code_execution.make_program(row, prediction)))
+    return float(passes(make_program(row, prediction)))
 
 
 def _score(upstream: str, display_name: str, description: str, **more: Any) -> Score:

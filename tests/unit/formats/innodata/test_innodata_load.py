@@ -15,7 +15,7 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
 from helm_ext import hub
 from helm_ext.adaptation.selection import select
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, HelmExtError, RunEntryError
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.formats.innodata.hub import bundle as bundle_module
@@ -25,7 +25,6 @@ from helm_ext.formats.innodata.replies import render_text
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.registry import get_scores
-from helm_ext.scoring.scores.refusal import REFUSALS_ENV
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 CHAT = [
@@ -393,13 +392,6 @@ def test_metrics(bundle):
     with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
         load(path=bundle, metrics=["zzz"])
     assert load(path=bundle, metrics=["rouge_l", "rouge_l"]).scoring.metrics == ("rouge_l",)
-
-
-def test_a_file_of_refusals_is_read_when_a_run_is_planned(bundle, monkeypatch):
-    monkeypatch.setenv(REFUSALS_ENV, "none.txt")
-    with pytest.raises(HelmExtError, match="none.txt: cannot read words of refusals"):
-        load(path=bundle)
-    assert load(path=bundle, metrics=["expected_f1"]).scoring.metrics == ("expected_f1",)
 
 
 @pytest.mark.parametrize("name", sorted(EXECUTING | {"pass", "code_eval_acc"}))

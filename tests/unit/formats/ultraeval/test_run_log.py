@@ -96,7 +96,7 @@ def test_ppl(write):
     evalset = ultraeval.load(data=write(lines, folder="sums_sums_ppl"))
     assert evalset.adapter_spec.method == "multiple_choice_separate_original"
     stats = rescore(evalset)
-    assert stats["ppl_accuracy"] == stats["acc"] == stats["acc_bytes"] == 0.5
+    assert stats["ppl_accuracy"] == stats["acc"] == 0.5
     assert rescore(ultraeval.load(data=write(lines), metric="ppl_norm"))["ppl_norm_accuracy"] == 0.5
     nested = [line(1, [[[[-1.0, -5.0], [-1.0, -2.0]]]])]
     assert rescore(ultraeval.load(data=write(nested)))["ppl_accuracy"] == 1
