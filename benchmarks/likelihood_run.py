@@ -76,7 +76,7 @@ def ask(way: str, folder: Path, count: int) -> tuple[list[list[float]], float]:
     from helm.tokenizers.huggingface_tokenizer import HuggingFaceTokenizer
 
     from helm_ext.clients import SharedPrefixHuggingFaceClient
-    from helm_ext.clients.asking import OptionRequest
+    from helm_ext.clients.client import OptionRequest
 
     nowhere, name = BlackHoleCacheConfig(), "bench/model"
     tokenizer = HuggingFaceTokenizer(nowhere, name, pretrained_model_name_or_path=str(folder))

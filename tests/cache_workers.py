@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from helm.common.cache_backend_config import SqliteCacheConfig
 
-from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.client import RequestCache
 
 
 def fill(path, name):

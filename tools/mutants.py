@@ -46,8 +46,8 @@ NOTICED = {"killed", "timeout", "segfault", "suspicious", "caught by type check"
 PARSING = ["unit/parsing/test_*.py", "property/test_parsing_*.py"]
 STATES = ["unit/formats/request_states/test_*.py", "property/test_request_states_properties.py"]
 TESTS = {
-    "adaptation/selection": ["unit/adaptation/test_row_order.py"],
-    "errors/collector": ["unit/errors/test_errors.py"],
+    "adaptation/rows": ["unit/adaptation/test_row_order.py"],
+    "errors": ["unit/errors/test_errors.py"],
     "formats/request_states/instances": STATES,
     "formats/request_states/labels": ["unit/formats/request_states/test_label_rules.py"],
     "formats/request_states/plan": STATES,

@@ -13,7 +13,7 @@ from helm.benchmark.run_spec import RunSpec, discover_run_spec_functions, run_sp
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext import adaptation
-from helm_ext.errors.console import say_plainly
+from helm_ext.errors import say_plainly
 from helm_ext.formats import registry
 from helm_ext.planning import expanders
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import helm.clients
 
-from helm_ext.adaptation.helm_clients import IGNORES_MESSAGES, ignores_messages
+from helm_ext.adaptation.wrap import IGNORES_MESSAGES
 
 # They refuse messages with an assertion: the code mentions them all the same.
 REFUSE = {"helm.clients.ai21_client.AI21ChatClient", "helm.clients.cohere_client.CohereChatClient"}
@@ -48,8 +48,3 @@ def test_the_list_is_what_the_code_says():
         if name not in OTHER and is_client(name) and not looks(name)
     }
     assert found | REFUSE == IGNORES_MESSAGES
-
-
-def test_what_users_bring_themselves_is_trusted():
-    assert not ignores_messages("my_company.MyClient")
-    assert not ignores_messages("helm.clients.huggingface_client.HuggingFaceClient")

@@ -12,7 +12,7 @@ from helm.benchmark.metrics.evaluate_reference_metrics import compute_reference_
 from helm.benchmark.presentation import run_display
 from helm.benchmark.run_expander import RUN_EXPANDER_SUBCLASSES
 
-from helm_ext.adaptation.helm_clients import PROMPT_LOGPROBS
+from helm_ext.adaptation.wrap import PROMPT_LOGPROBS
 from helm_ext.formats.ultraeval.scoring import HELM_NAMES
 
 

@@ -21,8 +21,7 @@ import pytest
 from helm_ext.engines import ray_engine
 from helm_ext.engines.engine import FAILED_STARTS, LONE_TRIES, BatchLostError
 from helm_ext.engines.processes import ProcessEngine
-from helm_ext.engines.ray_cluster import RaySettings
-from helm_ext.engines.ray_engine import RayEngine
+from helm_ext.engines.ray_engine import RayEngine, RaySettings
 from helm_ext.errors import DatasetError, HelmExtError
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/engines", "tests/engine_workers.py")]
@@ -226,7 +225,7 @@ def test_a_cluster_that_is_not_there(address):
     code = f"""
 from helm_ext.errors import HelmExtError
 from helm_ext.engines.ray_engine import RayEngine
-from helm_ext.engines.ray_cluster import RaySettings
+from helm_ext.engines.ray_engine import RaySettings
 try:
     list(RayEngine(RaySettings(address={address!r})).map(dict, [1]))
 except HelmExtError as error:

@@ -15,7 +15,7 @@ import pytest
 from processes import command, load, only_run, run_folders, start, stat_means
 from served_runs import ENTRY, RUNNER, SECRET, make_folder
 
-from helm_ext.clients.cache import CHUNK
+from helm_ext.clients.client import CHUNK
 
 pytestmark = [
     pytest.mark.slow,

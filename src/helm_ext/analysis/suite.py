@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.analysis.runs import RUN_FILES, RunFiles
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError
-from helm_ext.errors.console import describe_missing
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError, describe_missing
 
 if TYPE_CHECKING:
     import datasets

@@ -16,8 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from helm_ext.cli.output import echo
-from helm_ext.errors import HelmExtError, RunEntryError
-from helm_ext.errors.console import describe_missing
+from helm_ext.errors import HelmExtError, RunEntryError, describe_missing
 
 __all__ = ["app", "main"]
 

@@ -25,7 +25,7 @@ from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.output import echo
 from helm_ext.cli.session import find_deployment, stand_in
-from helm_ext.clients.asking import notes_of
+from helm_ext.clients.client import notes_of
 from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.judging.judgement import Judgement, bind

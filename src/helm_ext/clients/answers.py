@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor
 
-from helm_ext.adaptation.selection import leave_out
+from helm_ext.adaptation.rows import leave_out
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_output, parse_reply, to_result
 from helm_ext.clients.openai_requests import Endpoint, to_body
 from helm_ext.clients.request_files import MANIFEST, Manifest, PlannedRun, Sent, make_key, make_run_digest

@@ -33,8 +33,7 @@ from helm.common.hierarchical_logger import hwarn
 from helm.common.key_value_store import request_to_key
 from helm.common.request import Request, RequestResult
 
-from helm_ext.clients.asking import NotedResult, fail
-from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.client import NotedResult, RequestCache, fail
 from helm_ext.clients.estimate import find_unenforced_limit
 from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import (
@@ -170,7 +169,7 @@ class OpenAICompatibleClient(Client):
         return result
 
     def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
-        """Return the answers that are in the cache: `clients.asking.AsyncClient`."""
+        """Return the answers that are in the cache: `clients.client.AsyncClient`."""
         found: list[RequestResult | None] = [None] * len(requests)
         keys: dict[int, Mapping[str, Any]] = {}
         for place, request in enumerate(requests):
@@ -183,7 +182,7 @@ class OpenAICompatibleClient(Client):
         return found
 
     async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
-        """Return the server's answer, or what went wrong after all attempts: `clients.asking.AsyncClient`.
+        """Return the server's answer, or what went wrong after all attempts: `clients.client.AsyncClient`.
 
         Equal requests are sent once, as long as there is a cache: a second run, which finds the one cached
         answer, has the same results as the first.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm.common.request import GeneratedOutput, Thinking, Token
 
-from helm_ext.clients.asking import NotedResult
+from helm_ext.clients.client import NotedResult
 from helm_ext.clients.openai_requests import Dialect, Endpoint, is_scored, seed_of
 from helm_ext.errors import HelmExtError, show
 

@@ -148,7 +148,7 @@ class Server:
     ) -> T:
         """Send a body, again where that may help, and return what `read` makes of the reply.
 
-        `read` raises ServerError for a reply that is of no use. `retrying`: see `clients.asking.AsyncClient`. Raises
+        `read` raises ServerError for a reply that is of no use. `retrying`: see `clients.client.AsyncClient`. Raises
         ServerError when no attempt is left, or none would help.
         """
         data = json.dumps(body).encode("ascii")

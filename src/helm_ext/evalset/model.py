@@ -158,7 +158,7 @@ class RowExtra(KeptExtra, total=False):
     recorded: Recorded
     """Completions recorded earlier. Taken out again before HELM writes anything, so no second copy is on disk."""
     position: int
-    """The row's place in the file, where `adaptation.selection` moves rows. Taken out again with the recording."""
+    """The row's place in the file, where `adaptation.rows` moves rows. Taken out again with the recording."""
 
 
 def row_extra(instance: Instance) -> RowExtra:

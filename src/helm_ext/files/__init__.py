@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from helm_ext.files.content import (
     BOM,
+    MAX_DOCUMENT_BYTES,
+    MAX_LINE_BYTES,
     LineSource,
     Source,
     iter_json_lines,
@@ -19,6 +21,7 @@ from helm_ext.files.content import (
     split_lines,
 )
 from helm_ext.files.json_text import (
+    MAX_DEPTH,
     canonical_json,
     decode,
     is_deeper,
@@ -28,7 +31,6 @@ from helm_ext.files.json_text import (
     parse_json,
     parse_relaxed_json,
 )
-from helm_ext.files.opening import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES
 
 __all__ = [
     "BOM",

@@ -11,7 +11,12 @@ import msgspec
 import orjson
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Path, show
-from helm_ext.files.opening import MAX_DEPTH, ZIP_MAGIC
+
+MAX_DEPTH = 254
+"""Levels of objects and lists inside one another. As deep as orjson writes; Python's recursion, on which HELM's own
+writing and copying rely, goes about twice as deep."""
+
+ZIP_MAGIC = b"PK\x03\x04"
 
 _STRING_PATTERN = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"

@@ -24,7 +24,7 @@ from typing import IO, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from helm_ext.errors import HelmExtError
-from helm_ext.files.opening import COPY_BYTES
+from helm_ext.files.content import COPY_BYTES
 from helm_ext.files.writing import StagedFiles
 
 Row = TypeVar("Row")

@@ -31,7 +31,7 @@ from filelock import FileLock, Timeout
 from helm.common.hierarchical_logger import hlog, hwarn
 
 from helm_ext.errors import HelmExtError
-from helm_ext.files.opening import COPY_BYTES, STALE_SECONDS
+from helm_ext.files.content import COPY_BYTES, STALE_SECONDS
 
 _NOT_HERE = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
 """What `copy_file_range` says where the kernel or a file system cannot do it."""

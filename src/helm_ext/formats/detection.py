@@ -29,7 +29,7 @@ def detect(path: str | Path) -> Format:
         raise DatasetError.at(path, known.message, known.hint, code="foreign-file")
     if best is Claim.NO:
         if not seen.exists:
-            from helm_ext.files.opening import near_files
+            from helm_ext.files.content import near_files
 
             raise DatasetNotFoundError.at(path, "no such file", near_files(Path(path)), code="not-found")
         expected = "".join(f"\n    {format_.name}: {format_.expects}" for format_ in formats)

@@ -99,7 +99,7 @@ def look(path: str | Path) -> Seen:
 
 
 def _read_start(path: Path) -> bytes:
-    from helm_ext.files.opening import Reader
+    from helm_ext.files.content import Reader
 
     try:
         reader = Reader(path)

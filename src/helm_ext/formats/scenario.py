@@ -26,8 +26,7 @@ from typing import Any, ClassVar
 from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Instance, Scenario, ScenarioMetadata
 
 from helm_ext import adaptation
-from helm_ext.adaptation.rebuilding import make_run_scoring, share_scoring
-from helm_ext.adaptation.selection import order_for_sampling
+from helm_ext.adaptation.rows import make_run_scoring, order_for_sampling, share_scoring
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset import EXTRA_KEY, EvalSet, garbage, row_extra
 from helm_ext.evalset.rows import StoredRows

@@ -18,8 +18,8 @@ from helm.common.hierarchical_logger import hwarn
 from helm.common.object_spec import get_class_by_name
 from helm.common.request import GeneratedOutput, RequestResult
 
-from helm_ext.adaptation.selection import leave_out
-from helm_ext.clients.asking import is_refused, notes_of
+from helm_ext.adaptation.rows import leave_out
+from helm_ext.clients.client import is_refused, notes_of
 from helm_ext.errors import DeploymentError, HelmExtError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.running.spending import LimitReached, LiveProgress

@@ -2,7 +2,7 @@
 
 How a client is asked:
 
-- one that waits for many answers at once (`clients.asking.AsyncClient`; ours): `--num-threads` requests in flight, from
+- one that waits for many answers at once (`clients.client.AsyncClient`; ours): `--num-threads` requests in flight, from
   one event loop;
 - one that takes a row's requests together (`ListClient`): by the row, from `--num-threads` threads;
 - any other, and HELM's remote service: as HELM's Executor does, by the request, from `--num-threads` threads.
@@ -11,7 +11,7 @@ A run goes on when a row fails. At the end, the failed rows are left out and cou
 and names them; the other answers are in the cache by then. It stops early where going on is of no use: the client says
 so (DeploymentError), or nothing but failures came for a while.
 
-What a client notes of an answer stays with the result (`clients.asking.NotedResult`), and the runner writes it into
+What a client notes of an answer stays with the result (`clients.client.NotedResult`), and the runner writes it into
 `RequestState.annotations` when the metrics are done: some of HELM's refuse annotations that they do not know.
 """
 
@@ -31,8 +31,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 from helm.common.local_context import LocalContext
 from helm.common.request import RequestResult
 
-from helm_ext.clients.asking import AsyncClient, ListClient, OptionRequest
-from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.client import AsyncClient, ListClient, OptionRequest, RequestCache
 from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra

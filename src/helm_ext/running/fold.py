@@ -24,7 +24,7 @@ from helm.common.hierarchical_logger import hlog, hwarn
 from typing_extensions import Self
 
 from helm_ext.analysis.siblings import TIMES_FILE
-from helm_ext.files.opening import COPY_BYTES
+from helm_ext.files.content import COPY_BYTES
 from helm_ext.files.writing import PART, append_file
 from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, consume, dumps, write_array
 from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts

@@ -32,8 +32,8 @@ from helm.benchmark.runner import remove_stats_nans
 from helm.benchmark.scenarios.scenario import Input, Instance, create_scenario
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
-from helm_ext.adaptation.rebuilding import make_run_scoring, with_unmeasured
 from helm_ext.adaptation.recorded import name_unmeasured
+from helm_ext.adaptation.rows import make_run_scoring, with_unmeasured
 from helm_ext.analysis.json_arrays import RowStats, read_array, row_key
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra

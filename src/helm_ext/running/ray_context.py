@@ -22,7 +22,7 @@ from helm.benchmark import model_deployment_registry, model_metadata_registry, t
 from helm.benchmark.executor import ExecutionSpec
 
 from helm_ext.errors import HelmExtError, show
-from helm_ext.files.opening import format_size
+from helm_ext.files.content import format_size
 
 SENT_ENV = "HELM_EXT_RAY_ENV"
 """The environment variable that names others, by commas, which actors get: keys that no file of HELM holds."""

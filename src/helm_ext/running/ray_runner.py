@@ -29,11 +29,10 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.hierarchical_logger import hwarn
 from helm.common.request import RequestResult
 
-from helm_ext.clients.asking import NotedResult, notes_of
+from helm_ext.clients.client import NotedResult, notes_of
 from helm_ext.engines.engine import LONE_TRIES, read_number
 from helm_ext.engines.progress import PROGRESS_ENV
-from helm_ext.engines.ray_cluster import RaySettings
-from helm_ext.engines.ray_engine import RayEngine
+from helm_ext.engines.ray_engine import RayEngine, RaySettings
 from helm_ext.errors import DeploymentError, HelmExtError
 from helm_ext.files.writing import sync_folder
 from helm_ext.running.executor import LiveExecutor

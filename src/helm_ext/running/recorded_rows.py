@@ -21,8 +21,7 @@ from helm.common.object_spec import create_object
 
 from helm_ext import adaptation
 from helm_ext.adaptation import recorded
-from helm_ext.adaptation.rebuilding import RecordedStates, make_run_scoring, tell_scoring
-from helm_ext.adaptation.selection import check_selection, sample_places
+from helm_ext.adaptation.rows import RecordedStates, check_selection, make_run_scoring, sample_places, tell_scoring
 from helm_ext.evalset import garbage
 from helm_ext.evalset.rows import LIVE, RECORDED, Lacks
 from helm_ext.running.fold import BATCH_ROWS, BatchWork, PartResult, RowParts

@@ -52,7 +52,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block
 from tqdm import tqdm
 
 from helm_ext.adaptation import recorded
-from helm_ext.clients.asking import annotate_with_notes
+from helm_ext.clients.client import annotate_with_notes
 from helm_ext.engines.engine import Engine, ThisProcess
 from helm_ext.engines.processes import find_engine
 from helm_ext.engines.progress import Progress

@@ -25,7 +25,7 @@ from helm.common.object_spec import get_class_by_name
 from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 
 from helm_ext.adaptation.recorded import is_recorded
-from helm_ext.clients.asking import AsyncClient
+from helm_ext.clients.client import AsyncClient
 from helm_ext.clients.estimate import MAX_COST_ENV, MAX_TOKENS_ENV, Estimate, Prices, format_cost, read_prices
 from helm_ext.engines.progress import Counts, Progress, describe
 from helm_ext.errors import HelmExtError, RunEntryError, count, show

@@ -39,7 +39,7 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext.analysis.json_arrays import BytesRead, read_array
 from helm_ext.analysis.siblings import find_siblings, read_sibling
 from helm_ext.engines.progress import Measured, Progress, read_mode
-from helm_ext.errors.console import say_plainly
+from helm_ext.errors import say_plainly
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats

@@ -22,7 +22,7 @@ from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
 from helm.benchmark.metrics.metric import MetricMetadata
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.adaptation.helm_clients import LogprobsMissingError, explain_missing
+from helm_ext.adaptation.wrap import LogprobsMissingError, explain_missing
 from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.metrics import FastReferenceMetric, InstanceCountMetric

@@ -8,7 +8,7 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.benchmark.window_services.no_tokenizer_window_service import NoTokenizerWindowService
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.adaptation import selection
+from helm_ext.adaptation import rows as selection
 from helm_ext.adaptation import wrap as adaptation
 from helm_ext.errors import RecordedError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra

@@ -11,7 +11,7 @@ from helm.benchmark.scenarios.scenario import EVAL_SPLITS, Input, Instance
 from request_states_files import answered, split_rows, write
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.adaptation.selection import in_file_order, order_for_sampling, sample_places
+from helm_ext.adaptation.rows import in_file_order, order_for_sampling, sample_places
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats import request_states

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
-from helm_ext.errors import HelmExtError, printable, show
-from helm_ext.errors.console import say_plainly
+from helm_ext.errors import HelmExtError, printable, say_plainly, show
 
 HOSTILE = "\x1b]0;owned\x07\x9b2J\x7f\u202e\u2066\r\b"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -17,8 +17,8 @@ from cache_workers import fill
 from helm.common.cache import BlackHoleCacheConfig, Cache, SqliteCacheConfig, cache_stats
 from sqlitedict import SqliteDict
 
-from helm_ext.clients import cache as cache_module
-from helm_ext.clients.cache import CHUNK, RequestCache
+from helm_ext.clients import client as cache_module
+from helm_ext.clients.client import CHUNK, RequestCache
 from helm_ext.errors import HelmExtError
 
 
@@ -75,7 +75,7 @@ def test_without_a_file(config, found):
 
 def test_a_full_chunk_is_written_at_once(config, monkeypatch):
     cache = RequestCache.of(config)
-    monkeypatch.setattr("helm_ext.clients.cache.CHUNK_SECONDS", 3600)
+    monkeypatch.setattr("helm_ext.clients.client.CHUNK_SECONDS", 3600)
     cache.put_many([({"n": number}, {"reply": number}) for number in range(CHUNK - 1)])
     assert count(config) == 0
     cache.put_many([({"n": CHUNK}, {"reply": 0})])
@@ -132,7 +132,7 @@ def test_a_killed_process_loses_a_chunk_at_most(config):
     program = """
 import sys
 from helm.common.cache import SqliteCacheConfig
-from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.client import RequestCache
 cache = RequestCache.of(SqliteCacheConfig(sys.argv[1]))
 number = 0
 while True:
@@ -154,7 +154,7 @@ def test_a_process_that_ends_loses_nothing(config):
     program = """
 import sys
 from helm.common.cache import SqliteCacheConfig
-from helm_ext.clients.cache import RequestCache
+from helm_ext.clients.client import RequestCache
 RequestCache.of(SqliteCacheConfig(sys.argv[1])).put_many([({"n": 1}, {"reply": 1})])
 """
     subprocess.run([sys.executable, "-c", program, config.path], check=True, capture_output=True)

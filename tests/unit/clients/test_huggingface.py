@@ -19,8 +19,12 @@ from helm.common.request import Request  # noqa: E402
 from helm.tokenizers.huggingface_tokenizer import HuggingFaceTokenizer  # noqa: E402
 
 from helm_ext.clients import SharedPrefixHuggingFaceClient  # noqa: E402
-from helm_ext.clients.asking import ListClient, OptionRequest, notes_of  # noqa: E402
-from helm_ext.clients.cache import RequestCache  # noqa: E402
+from helm_ext.clients.client import (  # noqa: E402
+    ListClient,
+    OptionRequest,
+    RequestCache,  # noqa: E402
+    notes_of,
+)
 from helm_ext.errors import DeploymentError  # noqa: E402
 
 pytestmark = pytest.mark.long

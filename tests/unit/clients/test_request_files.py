@@ -17,7 +17,7 @@ from helm.common.request import Request
 from helm_ext.adaptation.recorded import empty_request_result, make_recorded_request
 from helm_ext.clients import request_files
 from helm_ext.clients.answers import crosses_border, find_requests, require_same_digests
-from helm_ext.clients.asking import NotedResult
+from helm_ext.clients.client import NotedResult
 from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.clients.request_files import (
     MANIFEST,

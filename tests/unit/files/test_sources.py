@@ -8,7 +8,7 @@ import zstandard
 
 from helm_ext import files as sources
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxError, Problems
-from helm_ext.files import opening
+from helm_ext.files import content
 
 
 def text_of(error):
@@ -103,7 +103,7 @@ def test_what_cannot_be_read(tmp_path, kind):
     assert isinstance(error.value, DatasetSyntaxError if kind == "0 bytes" else DatasetNotFoundError)
 
 
-@pytest.mark.parametrize(("what", "name"), [(opening.Path, "open"), (opening.Hashing, "read_chunk")])
+@pytest.mark.parametrize(("what", "name"), [(content.Path, "open"), (content.Hashing, "read_chunk")])
 def test_an_error_of_the_disk(tmp_path, monkeypatch, what, name):
     path = write(tmp_path / "x", b"1")
 
@@ -136,7 +136,7 @@ class TestBrokenCompression:
 
     def test_bomb(self, tmp_path, monkeypatch, compress, name):
         path = write(tmp_path / "x", compress(b"\0" * 3_000_000))
-        monkeypatch.setattr(opening, "RATIO_FREE_BYTES", 1_000_000)
+        monkeypatch.setattr(content, "RATIO_FREE_BYTES", 1_000_000)
         with pytest.raises(DatasetSyntaxError, match=rf"{name} data of \d+ bytes expands to more than"):
             opening_read(path, max_ratio=100)
 
@@ -147,7 +147,7 @@ class TestBrokenCompression:
 
 def test_blank_lines_that_are_next_to_nothing_when_compressed_end_soon(tmp_path, monkeypatch):
     """Four thousand frames of 256 MB would be a day's work."""
-    monkeypatch.setattr(opening.Reader.__init__, "__kwdefaults__", {"max_ratio": 100, "ratio_free_bytes": 1 << 20})
+    monkeypatch.setattr(content.Reader.__init__, "__kwdefaults__", {"max_ratio": 100, "ratio_free_bytes": 1 << 20})
     path = write(tmp_path / "x.jsonl.zst", zstandard.compress((b" " * 255 + b"\n") * (1 << 12)) * 64)
     with (
         pytest.raises(DatasetSyntaxError, match=r"zstd data of \d+ bytes expands to more than"),
@@ -159,7 +159,7 @@ def test_blank_lines_that_are_next_to_nothing_when_compressed_end_soon(tmp_path,
 
 
 def opening_read(path, max_ratio):
-    reader = opening.Reader(path, max_ratio=max_ratio, ratio_free_bytes=opening.RATIO_FREE_BYTES)
+    reader = content.Reader(path, max_ratio=max_ratio, ratio_free_bytes=content.RATIO_FREE_BYTES)
     try:
         while reader.read_chunk():
             pass

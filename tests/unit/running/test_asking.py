@@ -7,7 +7,7 @@ from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import GeneratedOutput, Request
 
-from helm_ext.clients.asking import NotedResult
+from helm_ext.clients.client import NotedResult
 from helm_ext.clients.estimate import Prices
 from helm_ext.running.asking import Asking
 from helm_ext.running.spending import Budget, LimitReached, LiveProgress

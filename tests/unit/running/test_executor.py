@@ -18,10 +18,10 @@ from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult
 from openai_server import Odd
 
-from helm_ext.adaptation.selection import leave_out
+from helm_ext.adaptation.rows import leave_out
 from helm_ext.clients import OpenAICompatibleClient
 from helm_ext.clients import server as server_module
-from helm_ext.clients.asking import annotate_with_notes
+from helm_ext.clients.client import annotate_with_notes
 from helm_ext.clients.openai_requests import UnsendableError
 from helm_ext.errors import DeploymentError
 from helm_ext.running.asking import Asking, RowsFailedError, settle, skips_failed

@@ -13,7 +13,7 @@ import pytest
 from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment
 from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult, Thinking, Token
 
-from helm_ext.clients.asking import NotedResult, notes_of
+from helm_ext.clients.client import NotedResult, notes_of
 from helm_ext.errors import HelmExtError
 from helm_ext.running.ray_runner import KeptAnswers, digest_of
 

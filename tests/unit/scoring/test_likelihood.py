@@ -21,8 +21,8 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.common.request import GeneratedOutput, Request
 
-from helm_ext.adaptation.helm_clients import LogprobsMissingError
 from helm_ext.adaptation.recorded import register_deployments
+from helm_ext.adaptation.wrap import LogprobsMissingError
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.scoring import likelihood

@@ -21,7 +21,7 @@ from typing_extensions import Self
 from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Problems, format_path
 from helm_ext.files import parse_json
-from helm_ext.files.opening import MAX_LINE_BYTES, Reader, format_size
+from helm_ext.files.content import MAX_LINE_BYTES, Reader, format_size
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import conform
 

@@ -34,7 +34,8 @@ from helm_ext.errors import (
 from helm_ext.evalset import Source
 from helm_ext.files import parse_json
 from helm_ext.files.archive import ZSTANDARD, Limits, open_archive
-from helm_ext.files.opening import MAX_DOCUMENT_BYTES, ZIP_MAGIC, Hashing, format_size, open_raw
+from helm_ext.files.content import MAX_DOCUMENT_BYTES, Hashing, format_size, open_raw
+from helm_ext.files.json_text import ZIP_MAGIC
 from helm_ext.formats.imported.json_log import JsonPieces, to_struct, without_nan
 from helm_ext.formats.inspect_logs.samples import Event, EventsData, Extras, Logged, Message, Sample, parse
 

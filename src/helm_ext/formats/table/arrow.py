@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, show
-from helm_ext.files.opening import COPY_BYTES
+from helm_ext.files.content import COPY_BYTES
 from helm_ext.formats.table.tables import Table, TableRow
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for
 from helm_ext.evalset import Source
 from helm_ext.files import BOM
-from helm_ext.files.opening import open_raw
+from helm_ext.files.content import open_raw
 from helm_ext.files.store import RowStore
 from helm_ext.formats.detection import find_way_out
 from helm_ext.formats.format import look

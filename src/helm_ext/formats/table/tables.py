@@ -22,7 +22,7 @@ import msgspec
 
 from helm_ext.errors import DatasetSchemaError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for, show
 from helm_ext.files import BOM, MAX_LINE_BYTES, LineSource, decode, iter_json_lines, parse_json, read_source
-from helm_ext.files.opening import Reader
+from helm_ext.files.content import Reader
 from helm_ext.files.store import RowStore
 from helm_ext.formats.table.cells import Cells
 

@@ -14,7 +14,7 @@ import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
 from helm_ext import hub
-from helm_ext.adaptation.selection import select
+from helm_ext.adaptation.rows import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats.innodata.format import FORMAT

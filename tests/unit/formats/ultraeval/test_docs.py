@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.adaptation.helm_clients import PROMPT_LOGPROBS
+from helm_ext.adaptation.wrap import PROMPT_LOGPROBS
 from helm_ext.formats.ultraeval import loading as ultraeval
 from helm_ext.formats.ultraeval.checkout import OURS
 from helm_ext.formats.ultraeval.config import Options

@@ -32,7 +32,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files.archive import Limits, open_archive
-from helm_ext.files.opening import COPY_BYTES, near_files
+from helm_ext.files.content import COPY_BYTES, near_files
 from helm_ext.files.writing import replace_file
 from helm_ext.formats.innodata.hub.records import (
     META_NAME,

@@ -27,7 +27,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files.archive import Limits
-from helm_ext.files.opening import COPY_BYTES
+from helm_ext.files.content import COPY_BYTES
 from helm_ext.formats.innodata.hub.bundle import (
     MEMBERS,
     SplitCheck,

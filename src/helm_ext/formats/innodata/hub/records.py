@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, Literal, TypedDict
 
 from helm_ext.errors import DatasetError, Location, Problems, did_you_mean, near_words, show
 from helm_ext.files import iter_rows, parse_json, split_lines
-from helm_ext.files.content import Line
-from helm_ext.files.opening import READ_BYTES
+from helm_ext.files.content import READ_BYTES, Line
 
 RECORD_KEYS = ("id", "expected", "messages")
 ROLES = ("system", "user", "assistant")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from helm_ext.errors import HubError, show
-from helm_ext.files.opening import COPY_BYTES
+from helm_ext.files.content import COPY_BYTES
 from helm_ext.files.writing import PART, Part, open_part, sync_folder
 from helm_ext.formats.innodata.hub.bundle import sha256_of
 

@@ -1,12 +1,13 @@
-"""HELM's cache of requests and replies, with one connection per file and process.
+"""What live clients share: what they can do and say beyond HELM's, and HELM's cache with one connection per file.
+
+`helm_ext.running.executor` asks for `ListClient` and `AsyncClient` by their methods, so that a client of any package
+may have them.
 
 HELM's `Cache.get` opens the file (a connection and a thread) for every request and commits every reply, which holds 64
-threads to some 200 requests a second. Here the file stays open, and replies are written by the chunk.
-
+threads to some 200 requests a second. In `RequestCache` the file stays open, and replies are written by the chunk.
 Keys, values and file are HELM's (`helm.common.key_value_store`): what one of the two has written, the other one finds.
 The file keeps sqlite's plain journal. With a write-ahead log, which is no faster by the chunk, sqlite refuses HELM's
 own connections ("database is locked") as long as ours is open, and HELM's tokenizers and annotators use the same files.
-
 A process that is killed loses the replies that still waited: at most CHUNK, or those of the last CHUNK_SECONDS.
 """
 
@@ -21,13 +22,111 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from helm.common.cache import BlackHoleCacheConfig, CacheConfig, SqliteCacheConfig, cache_stats, create_key_value_store
 from helm.common.hierarchical_logger import hwarn
 from helm.common.key_value_store import KeyValueStore, request_to_key
+from helm.common.request import ErrorFlags, Request, RequestResult
 
 from helm_ext.errors import HelmExtError
+
+if TYPE_CHECKING:
+    from helm.benchmark.adaptation.request_state import RequestState
+
+
+NOTES_KEY = "helm_ext"
+"""Where a result's notes stand in `RequestState.annotations`."""
+
+
+@runtime_checkable
+class ListClient(Protocol):
+    """A client that takes the requests of a row (of one instance and training trial) together.
+
+    It is called from as many threads as `--num-threads` says; one that can do one thing at a time holds a lock. It
+    makes its own attempts: no row is asked twice. An exception, or a result without success, is a failure of the row.
+    """
+
+    def make_requests(self, requests: Sequence[Request]) -> list[RequestResult]:
+        """Return the results in the order of the requests. Raises DeploymentError where no other row can succeed."""
+
+
+@runtime_checkable
+class AsyncClient(Protocol):
+    """A client that waits for many answers at once, on the event loop of `helm_ext.clients.server`."""
+
+    def find_kept(self, requests: Sequence[Request]) -> list[RequestResult | None]:
+        """Return the answers that are in the cache, None where there is none. Called before the others are sent."""
+
+    async def send(self, request: Request, retrying: Callable[[int], None]) -> RequestResult:
+        """Return the answer to a request that `find_kept` did not find, after the client's own attempts.
+
+        `retrying` is called with 1 when the request begins to wait for another attempt, and with -1 when it no longer
+        does. Raises DeploymentError where no other request can succeed either.
+        """
+
+
+# A client may also have `check_requests(requests: Sequence[Request]) -> None`. It is called with all requests of a run
+# before the first is sent, and raises HelmExtError, once, for whatever of them it cannot send.
+
+
+class NotedResult(RequestResult):
+    """HELM's RequestResult with what the answer says of itself, in attributes that HELM's files do not hold.
+
+    The runner puts the notes into `RequestState.annotations["helm_ext"]`: JSON, such as `usage` (OpenAI's names:
+    `prompt_tokens`, `completion_tokens`), `seed`, `device`.
+    """
+
+    notes: Mapping[str, Any] = MappingProxyType({})
+    is_refused: bool = False
+    """Of a failure: the server is there and refuses this one request (too long a prompt). Others need not fail."""
+
+
+def notes_of(result: RequestResult | None) -> Mapping[str, Any]:
+    """Return a result's notes; {} where it has none."""
+    return getattr(result, "notes", {})
+
+
+def is_refused(result: RequestResult) -> bool:
+    """Whether a failure says nothing about other requests (`NotedResult.is_refused`)."""
+    return getattr(result, "is_refused", False)
+
+
+def annotate_with_notes(states: Sequence[RequestState]) -> None:
+    """Put the results' notes into the states' annotations, in place: before a run is written, after it is measured.
+
+    HELM's annotators put their annotations in place of all others, and metrics such as its SafetyScoreMetric refuse
+    states with more than one.
+    """
+    for state in states:
+        if notes := notes_of(state.result):
+            vars(state)["annotations"] = {**(state.annotations or {}), NOTES_KEY: dict(notes)}
+
+
+def fail(message: str) -> NotedResult:
+    """Return a failure that does not pass: HELM need not ask again, for the client has made its attempts."""
+    flags = ErrorFlags(is_retriable=False, is_fatal=True)
+    return NotedResult(success=False, cached=False, error=message, completions=[], embedding=[], error_flags=flags)
+
+
+class OptionRequest(Request):
+    """HELM's Request that knows which option of its row its prompt ends with. `option` is no dataclass field."""
+
+    option: str
+
+    @classmethod
+    def of(cls, request: Request, option: str) -> OptionRequest:
+        """Return the same request with its option."""
+        made = cls()
+        made.__dict__.update(request.__dict__, option=option)
+        return made
+
+
+def option_of(request: Request) -> str | None:
+    """Return the text of the option that a prompt ends with; None where nobody has said it."""
+    return getattr(request, "option", None)
+
 
 CHUNK = 100
 """How many replies are written together."""

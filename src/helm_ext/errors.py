@@ -1,0 +1,434 @@
+"""What can be wrong, where, and how it is said.
+
+    HelmExtError
+    ├── DatasetError            a dataset cannot be used; carries *all* problems that were found
+    │   ├── DatasetNotFoundError    (also a FileNotFoundError) no such file or dataset
+    │   ├── DatasetSyntaxError      not JSON, not UTF-8, truncated, not a ZIP
+    │   ├── DatasetSchemaError      JSON, but not of the format's shape
+    │   ├── DatasetIntegrityError   the right shape, but it contradicts itself (digests, sizes, splits, labels)
+    │   ├── DatasetChangedError     other bytes than the ones that the run was planned with
+    │   └── TransformError          a user's transform script failed or returned the wrong thing
+    ├── HubError                the dataset hub refused
+    ├── DeploymentError         a model cannot be asked at all: address, name or key
+    ├── RecordedError           recorded completions are missing, or were asked for where there are none
+    └── RunEntryError           (also a ValueError) the arguments of a run entry make no sense
+
+A problem is rendered on one line, with its hint on a second:
+
+    adapter_specs/x.json:118: request_states[3].instance.references[0].output.text: expected a string, got 42
+      hint: write "42" in quotes
+
+Whoever reads a file collects its problems in `Problems` and raises them all at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import PurePath
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+SHOWN_VALUE_LENGTH = 80
+"""At most this many characters of a value are shown: data may be private, and terminals are narrow."""
+
+Path = tuple[str | int, ...]
+"""A place inside a document: ("request_states", 3, "instance", "id")."""
+
+_COMPARED_LENGTH = 100
+"""Longer names are not compared: the time grows with the product of two lengths, and nobody mistypes so long a name."""
+
+SHOWN_PROBLEMS = 20
+"""An exception's text lists this many problems and counts the rest; `problems` has them all."""
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a file. `line` counts from 1; `field` is a path such as `request_states[3].instance.id`."""
+
+    path: str
+    line: int | None = None
+    field: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.path if self.line is None else f"{self.path}:{self.line}"]
+        if self.field:
+            parts.append(self.field)
+        return ": ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong (or odd, for a warning) at one place.
+
+    `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests; `kind` says
+    which exception an error of this sort becomes.
+    """
+
+    message: str
+    location: Location
+    hint: str = ""
+    severity: Severity = "error"
+    code: str = ""
+    kind: type[DatasetError] | None = field(default=None, compare=False, repr=False)
+    number: int = 1
+    """How many problems this one stands for: those of its code that are not listed, where it is not 1."""
+
+    def __str__(self) -> str:
+        text = f"{self.location}: {self.message}"
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+def to_problem(error: Exception, path: str, code: str = "") -> Problem:
+    """Return the problem of a file that an exception's text describes, its hint apart."""
+    message, _, hint = str(error).removeprefix(f"{path}: ").partition("\n  hint: ")
+    return Problem(message, Location(path), hint, code=code)
+
+
+class HelmExtError(Exception):
+    """Base class of everything this package raises on purpose. Its text is written for the user, and may be printed."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class DatasetError(HelmExtError, ValueError):
+    """A dataset cannot be used. `problems` holds all that was found, errors and warnings."""
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        self.problems: tuple[Problem, ...] = () if isinstance(problems, str) else tuple(problems)
+        self.message = problems if isinstance(problems, str) else ""
+        super().__init__(self.message or [str(problem) for problem in self.problems])
+
+    @classmethod
+    def problem_at(
+        cls, place: Location | PathLike[str] | str, message: str, hint: str = "", line: int | None = None, *, code: str
+    ) -> Problem:
+        """Return a problem of this kind: in a file, in one of its lines, or at a Location."""
+        location = place if isinstance(place, Location) else Location(str(place), line)
+        return Problem(message, location, hint, code=code, kind=cls)
+
+    @classmethod
+    def at(
+        cls, place: Location | PathLike[str] | str, message: str, hint: str = "", line: int | None = None, *, code: str
+    ) -> Self:
+        """Return the error of one problem, ready to be raised; the arguments are those of `problem_at`."""
+        return cls([cls.problem_at(place, message, hint, line, code=code)])
+
+    def __str__(self) -> str:
+        if self.message:
+            return printable(self.message)
+        errors = [problem for problem in self.problems if problem.severity == "error"]
+        lines = [str(problem) for problem in errors[:SHOWN_PROBLEMS]]
+        if len(errors) > SHOWN_PROBLEMS:
+            more = sum(problem.number for problem in errors[SHOWN_PROBLEMS:])
+            lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")
+        return printable("\n".join(lines))
+
+    def __reduce__(self) -> tuple[type[DatasetError], tuple[Sequence[Problem] | str]]:
+        """Pickle by constructor argument: HELM's multi-GPU workers send exceptions between processes."""
+        return type(self), (self.message or self.problems,)
+
+
+class DatasetNotFoundError(DatasetError, FileNotFoundError):
+    """No such file, or no dataset of that name in the folders searched."""
+
+
+class DatasetSyntaxError(DatasetError):
+    """Bytes that cannot be read as the format's syntax: not UTF-8, not JSON, truncated."""
+
+
+class DatasetSchemaError(DatasetError):
+    """Well-formed JSON of the wrong shape: types, unknown or missing keys."""
+
+
+class DatasetIntegrityError(DatasetError):
+    """The right shape, but the parts contradict each other."""
+
+
+class DatasetChangedError(DatasetError):
+    """The bytes are not the ones that the run was planned with."""
+
+
+class TransformError(DatasetError):
+    """A transform script (UltraEval) is missing, cannot be loaded, raised, or returned the wrong thing."""
+
+
+class HubError(HelmExtError):
+    """The dataset hub refused an operation; nothing was changed."""
+
+
+class RecordedError(HelmExtError, ValueError):
+    """Recorded completions are missing, failed, or were asked for where a file has none."""
+
+
+class DeploymentError(HelmExtError):
+    """A model cannot be asked at all: its address, its name or the key is wrong, or nobody answers."""
+
+
+class RunEntryError(HelmExtError, ValueError):
+    """The arguments of a run entry are unknown, contradict each other, or name nothing."""
+
+
+def raise_for(problems: Sequence[Problem]) -> None:
+    """Raise one DatasetError with all `problems` if any of them is an error; its class is that of the first error."""
+    for problem in problems:
+        if problem.severity == "error":
+            raise (problem.kind or DatasetSchemaError)(problems)
+
+
+def show(value: Any) -> str:
+    """Return `value` as JSON (or its repr), shortened to SHOWN_VALUE_LENGTH characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    text = printable(text)
+    return text if len(text) <= SHOWN_VALUE_LENGTH else text[: SHOWN_VALUE_LENGTH - 1] + "…"
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""C0 without tab and line feed, DEL, C1, what changes the direction of a line, and lone surrogates (not UTF-8)."""
+
+
+def printable(text: str) -> str:
+    """Return `text` with JSON's escapes for the characters that a terminal would obey: JSON keeps its meaning."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return `1 row` or `2 rows`; `many` where it is not `one` with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def near_words(word: str, known: Iterable[str]) -> list[str]:
+    """Return up to three of the known words that are spelt nearly as `word`, the nearest first."""
+    if len(word) > _COMPARED_LENGTH:
+        return []
+    by_lower = {name.lower(): name for name in known if len(name) <= _COMPARED_LENGTH}
+    return [by_lower[name] for name in difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return "did you mean 'x'?" for the known words nearest to `word`, or "" when none is near."""
+    near = near_words(word, known)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def format_path(path: Path) -> str:
+    """Write a path as the reader would: `request_states[3].instance.id`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.isidentifier():
+            text += f".{part}" if text else part
+        else:
+            text += f"[{show(part)}]"
+    return text
+
+
+KEPT_PROBLEMS = 1_000
+"""This many problems of one code are kept; the rest is counted."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    problem: Problem
+    path: Path | None = None
+    """Where the problem is in the document, while its line is not known."""
+    also: Path = ()
+
+
+@dataclass(slots=True)
+class _Found:
+    errors: int = 0
+    warnings: int = 0
+    entries: list[_Entry] = field(default_factory=list)
+    kept: dict[tuple[Severity, str], int] = field(default_factory=dict)
+    left_out: dict[tuple[Severity, str], int] = field(default_factory=dict)
+
+
+class Problems:
+    """Collects errors and warnings of one file, or of several that belong together.
+
+        problems = Problems("x.json")
+        problems.add(Location("x.jsonl", 7, "id"), "must not be empty", code="id-empty")
+        problems.add(("rows", 3, "id"), "must not be empty", code="id-empty")  # its line: when all is read
+        raise_for(problems.finish(locate))
+
+    Of each code the first 1,000 are kept. One more problem then counts the others (`Problem.number`).
+    """
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path
+        """The document in which places given as paths are."""
+        self._found = _Found()
+
+    @property
+    def errors(self) -> int:
+        """How many errors were added, those that were not kept included."""
+        return self._found.errors
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings were added, those that were not kept included."""
+        return self._found.warnings
+
+    def add(
+        self,
+        place: Location | Path,
+        message: str,
+        hint: str = "",
+        *,
+        code: str,
+        kind: type[DatasetError] = DatasetSchemaError,
+        severity: Severity = "error",
+        line: int | None = None,
+        also: Path = (),
+    ) -> None:
+        """Add a problem at `place`: a Location, or a path in the document, with its `line` where that is known.
+
+        `kind` is the exception that an error becomes. `also` is a second place in the document, the last that the
+        message names: its line is added there.
+        """
+        location = place if isinstance(place, Location) else Location(self.path, line, format_path(place))
+        unknown = place if not isinstance(place, Location) and line is None and place else None
+        self._keep(_Entry(Problem(message, location, hint, severity, code, kind), unknown, also))
+
+    def warn(
+        self,
+        place: Location | Path,
+        message: str,
+        hint: str = "",
+        *,
+        code: str,
+        line: int | None = None,
+        also: Path = (),
+    ) -> None:
+        """Add a warning."""
+        self.add(place, message, hint, code=code, severity="warning", line=line, also=also)
+
+    def extend(self, problems: Iterable[Problem]) -> None:
+        """Add problems that were found elsewhere, with their places."""
+        for problem in problems:
+            self._keep(_Entry(problem))
+
+    def merge(self, other: Problems) -> None:
+        """Add what was found in the part of the file that follows. What `other` is given later on goes here too."""
+        found = other._found
+        for entry in found.entries:
+            self._keep(entry)
+        for key, number in found.left_out.items():
+            self._leave_out(*key, number)
+        other._found = self._found
+
+    def count_more(self, code: str, number: int) -> None:
+        """Count warnings of a code beyond those that are kept, which were added before: their messages are not made."""
+        if number > 0:
+            self._leave_out("warning", code, number)
+
+    def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
+        """Return all problems: errors, then warnings, each in the order of the files, and last what was not kept.
+
+        `locate` returns the lines of paths, such as `files.locate` does; it is called once, and only if there are any.
+        """
+        entries = self._found.entries
+        paths = [path for entry in entries for path in (entry.path, entry.also) if path]
+        lines = locate(paths) if locate is not None and paths else {}
+        found = [_place(entry, lines) for entry in entries]
+        found.sort(key=lambda problem: (problem.severity, problem.location.path, problem.location.line or 0))
+        first = {(problem.severity, problem.code): problem for problem in reversed(found)}
+        for key in self._found.kept:
+            number = self._found.left_out.get(key, 0)
+            if not number:
+                continue
+            sample = first[key]
+            more = count(number, f"more {sample.severity}")
+            found.append(replace(sample, message=f"... and {more} like these ({sample.code})", hint="", number=number,
+                                 location=Location(sample.location.path)))  # fmt: skip
+        return sorted(found, key=lambda problem: problem.severity)
+
+    def _keep(self, entry: _Entry) -> None:
+        found, problem = self._found, entry.problem
+        key = (problem.severity, problem.code)
+        kept = found.kept.get(key, 0)
+        if kept >= KEPT_PROBLEMS:
+            self._leave_out(*key, problem.number)
+            return
+        self._count(problem.severity, problem.number)
+        found.kept[key] = kept + 1
+        found.entries.append(entry)
+
+    def _leave_out(self, severity: Severity, code: str, number: int) -> None:
+        self._count(severity, number)
+        key = (severity, code)
+        self._found.left_out[key] = self._found.left_out.get(key, 0) + number
+
+    def _count(self, severity: Severity, number: int) -> None:
+        if severity == "error":
+            self._found.errors += number
+        else:
+            self._found.warnings += number
+
+
+def _place(entry: _Entry, lines: Mapping[Path, int]) -> Problem:
+    problem = entry.problem
+    if entry.path is not None and entry.path in lines:
+        problem = replace(problem, location=replace(problem.location, line=lines[entry.path]))
+    if entry.also in lines:
+        problem = replace(problem, message=f"{problem.message} (line {lines[entry.also]})")
+    return problem
+
+
+COMMANDS = ("helm-run", "helm-summarize")
+
+
+def say_plainly() -> None:
+    """Let errors that this package raises on purpose end HELM's commands with `error: ...`, and exit code 1.
+
+    HELM's commands catch nothing, so that Python would print where in the code the error was found, and the text for
+    the user below it. Other programs, and other errors, are left as they are. What HELM's log says of data and of
+    servers' replies cannot steer the terminal.
+    """
+    logging.getLogger("helm").addFilter(_make_printable)
+    if PurePath(sys.argv[0] if sys.argv else "").name not in COMMANDS or sys.excepthook is not sys.__excepthook__:
+        return
+    sys.excepthook = _print_error
+
+
+def _print_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if isinstance(error, HelmExtError):
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    record.msg, record.args = printable(record.getMessage()), None
+    return True
+
+
+_PACKAGES = {"calibration": "uncertainty-calibration", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+"""Modules whose package has another name."""
+
+
+def describe_missing(error: ModuleNotFoundError) -> str:
+    """Return which package is missing, with the way out. Raises `error` again for a module of this package."""
+    module = (error.name or "").partition(".")[0]
+    if module in ("", "helm", "helm_ext"):
+        raise error
+    package = _PACKAGES.get(module, module.replace("_", "-"))
+    return f"this needs the package {package}, which is not installed\n  hint: pip install {package}"
