@@ -76,7 +76,6 @@ def ask(way: str, folder: Path, count: int) -> tuple[list[list[float]], float]:
     from helm.tokenizers.huggingface_tokenizer import HuggingFaceTokenizer
 
     from helm_ext.clients import SharedPrefixHuggingFaceClient
-    from helm_ext.clients.client import OptionRequest
 
     nowhere, name = BlackHoleCacheConfig(), "bench/model"
     tokenizer = HuggingFaceTokenizer(nowhere, name, pretrained_model_name_or_path=str(folder))
@@ -84,16 +83,13 @@ def ask(way: str, folder: Path, count: int) -> tuple[list[list[float]], float]:
     if way == "helm":
         client = HuggingFaceClient(nowhere, tokenizer, **arguments)
     else:
-        client = SharedPrefixHuggingFaceClient(nowhere, tokenizer, prompt_logprobs=way != "options", **arguments)
+        client = SharedPrefixHuggingFaceClient(nowhere, tokenizer, **arguments)
     sums = []
     started = 0.0
     for row in json.loads((folder / "rows.json").read_text())[:count]:
         requests = [
-            OptionRequest.of(
-                Request(model=name, model_deployment=name, prompt=row["prompt"] + option, max_tokens=0,
-                        num_completions=1, temperature=0, echo_prompt=True),
-                option,
-            )
+            Request(model=name, model_deployment=name, prompt=row["prompt"] + option, max_tokens=0,
+                        num_completions=1, temperature=0, echo_prompt=True)
             for option in row["options"]
         ]  # fmt: skip
         if way == "helm":

@@ -66,7 +66,6 @@ def make_ways(python: Path | None) -> list[Way]:
     ways = [
         Way("HELM's HuggingFaceClient", [*run, "helm"], "helm.json"),
         Way("SharedPrefixHuggingFaceClient", [*run, "all"], "all.json"),
-        Way("  prompt_logprobs: false", [*run, "options"], "options.json"),
     ]
     if python:
         script = str(ROOT / "benchmarks/peer_runs/lm_eval_likelihoods.py")

@@ -29,7 +29,6 @@ ENTRIES = (
 WAYS = {
     "helm": ({}, ()),
     "ours": ({"client": OURS}, STREAMING),
-    "left_out": ({"client": OURS, "prompt_logprobs": False}, STREAMING),
 }
 TIMES = ("request_time", "request_datetime", "cached")
 RUNTIMES = ("inference_runtime", "inference_denoised_runtime")
@@ -138,27 +137,11 @@ def test_files_are_those_of_helms_client_and_runner(runs):
         near(list(stats_of_rows(ours).values()), list(stats_of_rows(run).values()), name)
 
 
-def test_no_stat_changes_where_the_prompts_own_values_are_left_out(runs):
-    for name, run in runs["helm"].items():
-        some = runs["left_out"][name]
-        near(stats_by_name(processes.load(some / "stats.json")), stats_by_name(processes.load(run / "stats.json")))
-        near(list(stats_of_rows(some).values()), list(stats_of_rows(run).values()), name)
-
-
 def test_the_files_say_how_each_was_computed(runs):
-    for way in ("ours", "left_out"):
-        for name, run in runs[way].items():
-            said = [state["annotations"]["helm_ext"] for state in read_states(run, without=())["request_states"]]
-            assert {(one["device"], one["dtype"]) for one in said} == {("cpu", "torch.float32")}
-            assert all(one["computed_together"] > 1 and one["shared_tokens"] > 5 for one in said) or "calib" in name
-            left_out = [one["prompt_logprobs"] != "all" for one in said]
-            assert all(left_out) if way == "left_out" and "calib" not in name else not any(left_out)
-    zeros = 0
-    for state in read_states(next(run for name, run in runs["left_out"].items() if "original" in name))[
-        "request_states"
-    ]:
-        zeros += sum(token["logprob"] == 0 for token in state["result"]["completions"][0]["tokens"][1:])
-    assert zeros > 1000
+    for name, run in runs["ours"].items():
+        said = [state["annotations"]["helm_ext"] for state in read_states(run, without=())["request_states"]]
+        assert {(one["device"], one["dtype"]) for one in said} == {("cpu", "torch.float32")}
+        assert all(one["computed_together"] > 1 and one["shared_tokens"] > 5 for one in said) or "calib" in name
 
 
 KILL = """

@@ -110,24 +110,6 @@ def fail(message: str) -> NotedResult:
     return NotedResult(success=False, cached=False, error=message, completions=[], embedding=[], error_flags=flags)
 
 
-class OptionRequest(Request):
-    """HELM's Request that knows which option of its row its prompt ends with. `option` is no dataclass field."""
-
-    option: str
-
-    @classmethod
-    def of(cls, request: Request, option: str) -> OptionRequest:
-        """Return the same request with its option."""
-        made = cls()
-        made.__dict__.update(request.__dict__, option=option)
-        return made
-
-
-def option_of(request: Request) -> str | None:
-    """Return the text of the option that a prompt ends with; None where nobody has said it."""
-    return getattr(request, "option", None)
-
-
 CHUNK = 100
 """How many replies are written together."""
 

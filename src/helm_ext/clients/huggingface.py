@@ -31,7 +31,7 @@ from helm.common.key_value_store import request_to_key
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm.tokenizers.tokenizer import Tokenizer
 
-from helm_ext.clients.client import NotedResult, RequestCache, fail, option_of
+from helm_ext.clients.client import NotedResult, RequestCache, fail
 from helm_ext.clients.estimate import find_unenforced_limit
 from helm_ext.clients.shared_prefix import PrefixModel, group_by_prefix
 from helm_ext.errors import DeploymentError
@@ -51,17 +51,9 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
     that begins alike come from the cache when all of them were computed together, and are all computed again when not.
     """
 
-    def __init__(
-        self, cache_config: CacheConfig, tokenizer: Tokenizer, *, prompt_logprobs: bool = True, **kwargs: Any
-    ) -> None:
-        """Take the arguments of `client_spec.args`: HELM's, of which most go to `from_pretrained`, and one more.
-
-        `prompt_logprobs`: false drops the values of tokens that all options of a row begin with, which the files
-        then hold as 0.0: sums over the whole prompt are then not the prompt's. Only for requests that the runner says
-        an option of; the option's tokens, and what HELM takes for them, keep their values.
-        """
+    def __init__(self, cache_config: CacheConfig, tokenizer: Tokenizer, **kwargs: Any) -> None:
+        """Take the arguments of `client_spec.args`: HELM's, of which most go to `from_pretrained`."""
         super().__init__(cache_config, tokenizer, **kwargs)
-        self.prompt_logprobs = prompt_logprobs
         self.cache = RequestCache.of(cache_config)
         self._texts: dict[int, str] = {}
         """Of single tokens, which are asked for often."""
@@ -91,34 +83,28 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
                 results[place] = super().make_request(request)
                 continue
             prompt = self.get_prompt(request)
-            ids, first_of_option = self._encode(prompt, None if self.prompt_logprobs else option_of(request))
+            with self._wrapped_tokenizer as wrapped:
+                ids = wrapped(prompt, return_token_type_ids=False)["input_ids"]
             if not ids:  # HELM's own error
                 results[place] = super().make_request(request)
                 continue
-            scored.append(_Scored(place, request, self._make_key(request, prompt), ids, first_of_option))
-        groups = group_by_prefix([one.ids for one in scored])
-        for group in groups:
+            scored.append(_Scored(place, request, self._make_key(request, prompt), ids))
+        for group in group_by_prefix([one.ids for one in scored]):
             members = [scored[member] for member in group.members]
-            first = 1
-            if len(groups) == 1 < len(members):  # what all options of the row begin with cancels between them
-                first = min(group.shared, *(member.first_of_option for member in members))
-            made = self._answer_group(members, group.shared, first)
+            made = self._answer_group(members, group.shared)
             results.update((member.place, result) for member, result in zip(members, made, strict=True))
         return [results[place] for place in range(len(requests))]
 
-    def _answer_group(self, members: Sequence[_Scored], shared: int, first: int = 1) -> list[RequestResult]:
-        """Return the results of requests that begin with the same `shared` tokens, from the cache or from the model.
-
-        `first`: the first token whose value is asked for.
-        """
-        keys = [{**member.key, **({"logprobs_from": first} if first > 1 else {})} for member in members]
+    def _answer_group(self, members: Sequence[_Scored], shared: int) -> list[RequestResult]:
+        """Return the results of requests that begin with the same `shared` tokens, from the cache or from the model."""
+        keys = [member.key for member in members]
         company = _name_company(keys)
         found = [reply for reply in self.cache.get_many(keys) if reply is not None and _is_whole(reply)]
         if len(found) == len(keys) and {reply.get(TOGETHER) for reply in found} in ({company}, {None}):
             return _to_results(found, cached=True)
         model = self._load(members[0].request)
         try:
-            made = self._compute(model, members, shared, first, company)
+            made = self._compute(model, members, shared, company)
         except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
             if len(members) == 1:
                 return [fail(f"HuggingFace error: {error}")]
@@ -128,12 +114,12 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         return _to_results(made, cached=False)
 
     def _compute(
-        self, model: PrefixModel, members: Sequence[_Scored], shared: int, first: int, company: str | None
+        self, model: PrefixModel, members: Sequence[_Scored], shared: int, company: str | None
     ) -> list[dict[str, Any]]:
         """Return replies as HELM's HuggingFaceServer makes them. Each has its part of the time that all took."""
         started = time.time()
         sequences = [member.ids for member in members]
-        values = model.score(sequences, shared, first)
+        values = model.score(sequences, shared)
         texts = self._decode(sequences)
         is_shared = len(members) > 1 and model.shares(sequences)
         notes = {
@@ -141,7 +127,6 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             "dtype": str(model.model.dtype),
             "computed_together": len(members) if is_shared else 1,
             "shared_tokens": shared if is_shared else 0,
-            "prompt_logprobs": "all" if first == 1 else f"0.0 for the first {first} tokens, which all options share",
         }
         took = (time.time() - started) / len(members)
         return [
@@ -155,21 +140,6 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             }
             for member, (text, tokens), logprobs in zip(members, texts, values, strict=True)
         ]
-
-    def _encode(self, prompt: str, option: str | None) -> tuple[list[int], int]:
-        """Return a prompt's tokens as HELM's client has them, and where the option that ends it begins (`_Scored`)."""
-        with self._wrapped_tokenizer as tokenizer:
-            found = tokenizer(prompt, return_token_type_ids=False)
-            ids = found["input_ids"]
-            start = -1 if option is None else prompt.rfind(option)
-            if start < 0 or not found.is_fast:
-                return ids, 1
-            # HELM's metric of options reads as many tokens from the end; for 0 it reads all.
-            read_by_helm = len(tokenizer(f" {option}", add_special_tokens=False)["input_ids"]) or len(ids)
-        # A space before the option may be the option's, and a token may lie on both sides of the border.
-        places = (found.char_to_token(at) for at in range(max(0, start - 1), len(prompt)))
-        beyond = next((place for place in places if place is not None), len(ids))
-        return ids, max(1, min(beyond, len(ids) - read_by_helm))
 
     def _decode(self, sequences: Sequence[list[int]]) -> list[tuple[str, list[str]]]:
         """Return the text of each sequence, and the text of each of its tokens."""
@@ -225,8 +195,6 @@ class _Scored:
     key: Mapping[str, Any]
     ids: list[int]
     """The prompt's tokens, with those that the tokenizer puts around each text."""
-    first_of_option: int
-    """The first token whose value a score of the option may read; 1 if all may be read, or where it is not known."""
 
 
 def _is_scored(request: Request) -> bool:

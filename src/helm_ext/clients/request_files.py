@@ -25,7 +25,7 @@ import orjson
 from helm.common.general import asdict_without_nones
 
 from helm_ext.clients.openai_requests import PATHS, Dialect, Endpoint, UnsendableError, to_body
-from helm_ext.errors import DatasetSchemaError, HelmExtError, Location, Problem, count, show
+from helm_ext.errors import DatasetSchemaError, HelmExtError, Location, Problem, count
 from helm_ext.files import canonical_json, read_source
 from helm_ext.judging.rubrics import Rubric
 
@@ -318,24 +318,4 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.format != FORMAT:
         message = f"expected {FORMAT!r}, got {manifest.format!r}"
         raise DatasetSchemaError([Problem(message, Location(source.path, field="format"), hint)])
-    if against := _find_contradiction(manifest):
-        field, message = against
-        hint = "it is not as it was written: write the requests again"
-        raise DatasetSchemaError([Problem(message, Location(source.path, field=field), hint)])
     return manifest
-
-
-def _find_contradiction(manifest: Manifest) -> tuple[str, str] | None:
-    """Return the field and a message where parts of a manifest do not fit each other."""
-    if not manifest.runs:
-        return "runs", "there are none"
-    seen: set[tuple[str, str]] = set()
-    for place, sent in enumerate(manifest.requests):
-        for name, value in (("custom_id", sent.custom_id), ("key", sent.key)):
-            if (name, value) in seen:
-                return f"requests[{place}].{name}", f"{show(value)} stands there twice"
-            seen.add((name, value))
-        for target in sent.targets:
-            if target.run >= len(manifest.runs):
-                return f"requests[{place}].targets", f"there is no run {target.run}, of {len(manifest.runs)}"
-    return None

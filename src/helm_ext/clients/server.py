@@ -40,9 +40,6 @@ FIRST_DELAY = 1.0
 
 LONGEST_DELAY = 8.0
 
-MAX_REPLY_BYTES = 1 << 28
-"""A larger reply is not read to its end."""
-
 SHOWN = 500
 """Characters of what a server says that are shown."""
 
@@ -204,7 +201,7 @@ class Server:
         url = self.url + path
         try:
             async with self._get_session().post(url, data=data, allow_redirects=False) as response:
-                text = await _read_all(response)
+                text = await response.read()
                 if response.status != 200:
                     raise await self._explain(path, response.status, response.headers, text, data)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
@@ -287,7 +284,7 @@ class Server:
 
     async def _get(self, path: str) -> Any:
         async with self._get_session().get(self.url + path, allow_redirects=False) as response:
-            return _parse_reply(await _read_all(response)) if response.status == 200 else {}
+            return _parse_reply(await response.read()) if response.status == 200 else {}
 
     def _hide(self, message: str) -> str:
         """Return a message without the key: servers repeat what they were sent."""
@@ -314,33 +311,16 @@ def _find_proxy(url: str) -> str | None:
 
 
 def _parse_reply(data: bytes) -> Any:
-    """Return the JSON of a reply. Raises ValueError, RecursionError.
+    """Return the JSON of a reply; NaN and Infinity, which no answer needs, are null. Raises ValueError, RecursionError.
 
-    What servers write by mistake, and no answer needs, is not in the way of one: a byte order mark, NaN or Infinity
-    (null here, so that no log-probability is made of it), and half of an escaped surrogate pair (U+FFFD, what a broken
-    character is to any decoder).
+    What the cache or a run's files could not hold is refused: halves of surrogate pairs, and what is nested too deep.
     """
     found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
-    if is_deeper(found, MAX_DEPTH):  # pickle reads fewer levels than JSON's parser: the cache could not hold it
+    if b"\ud" in data.lower():
+        json.dumps(found, ensure_ascii=False).encode()
+    if is_deeper(found, MAX_DEPTH):
         raise ValueError("nested too deep")
-    if b"\\ud" in data.lower():
-        text = json.dumps(found, ensure_ascii=False)
-        found = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
     return found
-
-
-async def _read_all(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body. Raises ValueError for one that is too long."""
-    length = response.content_length
-    if length is not None and length <= MAX_REPLY_BYTES and "Content-Encoding" not in response.headers:
-        return await response.read()
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > MAX_REPLY_BYTES:
-            raise ValueError(f"a reply of more than {MAX_REPLY_BYTES} bytes")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _reason(error: BaseException) -> str:
@@ -349,10 +329,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait: a number, a date, or OpenAI's milliseconds."""
+    """Return the seconds that a server asks to wait: a number or a date."""
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
         value = headers.get("Retry-After")
         if value is None:
             return None

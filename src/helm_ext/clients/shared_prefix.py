@@ -121,20 +121,19 @@ class PrefixModel:
         """Whether `score` computes the beginning of these sequences once."""
         return not self.obstacle and max(map(len, sequences)) <= self._longest
 
-    def score(self, sequences: Sequence[Tokens], shared: int, first: int = 1) -> list[list[float]]:
+    def score(self, sequences: Sequence[Tokens], shared: int) -> list[list[float]]:
         """Return for each sequence the log-probability of each of its tokens.
 
-        `shared`: how many tokens all sequences begin with. `first`: the first token whose value is asked for; those
-        before it get 0.0. So does a sequence's first token, as in HELM: nothing tells it.
+        `shared`: how many tokens all sequences begin with. A sequence's first token gets 0.0, as in HELM: nothing
+        tells it.
         """
-        first = max(1, min(first, shared))
         with torch.inference_mode():
             if not self.shares(sequences):
-                return [[0.0] * first + self._score_whole(sequence)[first:] for sequence in sequences]
+                return [self._score_whole(sequence) for sequence in sequences]
             tails = {tuple(sequence[shared:]) for sequence in sequences}
-            values = [0.0] * first
+            values = [0.0]
             found: dict[tuple[int, ...], list[float]] = {(): []}
-            self._score(sequences[0][:shared], first, tails, values, found)
+            self._score(sequences[0][:shared], tails, values, found)
         return [values + found[tuple(sequence[shared:])] for sequence in sequences]
 
     def _score_whole(self, sequence: Tokens) -> list[float]:
@@ -144,7 +143,6 @@ class PrefixModel:
     def _score(
         self,
         prefix: Tokens,
-        first: int,
         tails: set[tuple[int, ...]],
         values: list[float],
         found: dict[tuple[int, ...], list[float]],
@@ -154,7 +152,7 @@ class PrefixModel:
         begins = sorted(tail[0] for tail in tails if tail)
         # The last token tells what follows it: it is not read where nothing follows.
         read = prefix if begins else prefix[:-1]
-        told = prefix[first:]
+        told = prefix[1:]
         if len(told) + bool(begins) == 0:
             return
         output = self._forward([read], keep=len(told) + bool(begins), use_cache=bool(batches))

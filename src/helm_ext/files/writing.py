@@ -19,12 +19,9 @@ import errno
 import os
 import secrets
 import shutil
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import IO, Any, BinaryIO
 
 from filelock import FileLock, Timeout
@@ -231,9 +228,8 @@ def staged(folder: Path) -> Iterator[StagedFiles]:
     """Stage files in `folder`, and put them in place when the block ends well. Raises HelmExtError for a full disk."""
     files = StagedFiles(folder)
     try:
-        with _leaving_at_sigterm():
-            yield files
-            files.commit()
+        yield files
+        files.commit()
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
@@ -244,28 +240,6 @@ def staged(folder: Path) -> Iterator[StagedFiles]:
         ) from None
     finally:
         files.discard()
-
-
-@contextmanager
-def _leaving_at_sigterm() -> Iterator[None]:
-    """Let SIGTERM, as of `kill` and of schedulers, end the process as an error does: what is staged is removed.
-
-    The exit code is 143, a shell's for SIGTERM. Handlers of others stay, and Python has them in the main thread alone.
-    """
-    is_ours = threading.current_thread() is threading.main_thread() and (
-        signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    )
-
-    def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        raise SystemExit(128 + number)
-
-    if is_ours:
-        signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        if is_ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from helm.common.request import Request, RequestResult
 from helm_ext.analysis.json_arrays import BytesRead, read_array
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files.writing import staged
-from helm_ext.running.serialise import ArrayWriter, write_array
+from helm_ext.running.serialise import ArrayWriter
 from helm_ext.scoring.texts import limit_pattern
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.files.writing import StagedFiles
 
 DISPLAY_FILES = ("instances.json", "display_predictions.json", "display_requests.json")
 _READ_FILES = ("scenario_state.json", "per_instance_stats.json")
@@ -215,25 +214,14 @@ def write_display_files(
     stats = _ShownStats(names)
     stats.read(stats_path, read)
     rows = _DisplayRows(run_spec, stats)
-    with staged(run_path) as files:
-        with ExitStack() as stack:
-            outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
-            for row in rows.make(_find_states(state_path, run_spec, read)):
-                for output, item in zip(outputs, row, strict=True):
-                    if item is not None:
-                        output.add(item)
-            for output in outputs:
-                output.close()
-        if rows.replaced:
-            _replace_instances(files, rows.replaced)
-
-
-def _replace_instances(files: StagedFiles, replaced: dict[int, JSONObject]) -> None:
-    """Write `instances.json` again: HELM shows the last instance of an id, at the place of the first."""
-    first = files.part(DISPLAY_FILES[0])
-    written = first.rename(first.with_suffix(".first"))
-    with files.open(DISPLAY_FILES[0]) as output:
-        write_array(output, (replaced.get(i, instance) for i, instance in enumerate(read_array(written))))
+    with staged(run_path) as files, ExitStack() as stack:
+        outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
+        for row in rows.make(_find_states(state_path, run_spec, read)):
+            for output, item in zip(outputs, row, strict=True):
+                if item is not None:
+                    output.add(item)
+        for output in outputs:
+            output.close()
 
 
 # The request states that are shown
@@ -253,10 +241,8 @@ class _DisplayRows:
     def __init__(self, run_spec: RunSpec, stats: _ShownStats) -> None:
         self._adapter_spec = run_spec.adapter_spec
         self._stats = stats
-        self._places: dict[tuple[str, bytes | None], tuple[int, int]] = {}
-        """Of each (id, perturbation): its place in instances.json, and the hash of what was written there."""
-        self.replaced: dict[int, JSONObject] = {}
-        """Instances that came once more with other content, by place: the last one counts."""
+        self._written: set[tuple[str, bytes | None]] = set()
+        """The (id, perturbation) of the instances."""
 
     def make(self, states: Iterator[JSONObject]) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
         """Yield (instance if new, prediction, request)."""
@@ -281,14 +267,10 @@ class _DisplayRows:
             )
 
     def _if_new(self, key: tuple[str, bytes | None], instance: JSONObject) -> JSONObject | None:
-        content = hash(repr(instance))
-        place = self._places.get(key)
-        if place is None:
-            self._places[key] = (len(self._places), content)
-            return instance
-        if place[1] != content or place[0] in self.replaced:
-            self.replaced[place[0]] = instance
-        return None
+        if key in self._written:
+            return None
+        self._written.add(key)
+        return instance
 
     def _predict(self, state: JSONObject, reference_index: int | None, stats: Stats) -> JSONObject:
         completion = state["result"]["completions"][0]

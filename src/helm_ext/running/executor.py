@@ -31,7 +31,7 @@ from helm.common.hierarchical_logger import hlog, htrack_block, hwarn
 from helm.common.local_context import LocalContext
 from helm.common.request import RequestResult
 
-from helm_ext.clients.client import AsyncClient, ListClient, OptionRequest, RequestCache
+from helm_ext.clients.client import AsyncClient, ListClient, RequestCache
 from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
@@ -174,19 +174,18 @@ class LiveExecutor(Executor):
             return
         self._announce(deployment, places, asking.states)
         units: Iterable[list[int]] = [[place] for place in places]
-        to_request: Callable[[RequestState], Request] = _request_of
         make: Callable[[list[Request]], list[RequestResult]] = self._make_one
         if isinstance(client, ListClient):
             chosen = frozenset(places)
             units = [[place for place in row if place in chosen] for row in asking.rows]
-            make, to_request = client.make_requests, _request_with_option
+            make = client.make_requests
         units = [unit for unit in units if unit]
 
         def ask_unit(unit: list[int]) -> None:
             if asking.is_stopped:
                 return
             try:
-                results = make([to_request(asking.states[place]) for place in unit])
+                results = make([asking.states[place].request for place in unit])
                 if len(results) != len(unit):
                     raise ExecutorError(f"{len(results)} results of {len(unit)} requests")  # noqa: TRY301
             except DeploymentError as error:
@@ -272,17 +271,6 @@ def _warn_of_unsent(deployment: str, name: str, value: Any, states: Sequence[Req
             "HELM's requests say where nobody sets one\n"
             "  hint: temperature: 0 says the same as top_k: 1"
         )
-
-
-def _request_of(state: RequestState) -> Request:
-    return state.request
-
-
-def _request_with_option(state: RequestState) -> Request:
-    """Return the request, and with it the option of the row that its prompt ends with."""
-    if state.reference_index is None:
-        return state.request
-    return OptionRequest.of(state.request, state.instance.references[state.reference_index].output.text)
 
 
 def _to_rows(states: Sequence[RequestState]) -> list[list[int]]:

@@ -212,23 +212,10 @@ def test_a_compressed_file_is_read_as_any_other(tmp_path):
     assert join(make(), tmp_path, [path]).new == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda manifest: setattr(manifest.requests[1], "custom_id", IDS[0]), r"requests\[1\].custom_id: .* twice"),
-        (lambda manifest: setattr(manifest.requests[1], "key", IDS[0]), r"requests\[1\].key: .* twice"),
-        (
-            lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7),
-            r"requests\[1\].targets: there is no run 7",
-        ),
-        (lambda manifest: setattr(manifest.requests[1], "choices", 0), ">= 1 - at `\\$.requests\\[1\\].choices`"),
-        (lambda manifest: setattr(manifest, "runs", []), "runs: there are none"),
-    ],
-)
-def test_a_manifest_that_contradicts_itself_is_refused(tmp_path, change, said):
+def test_a_manifest_with_an_impossible_number_is_refused(tmp_path):
     manifest = make()
-    change(manifest)
+    manifest.requests[1].choices = 0
     with (tmp_path / "manifest.json").open("wb") as file:
         write_manifest(file, manifest)
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=r">= 1 - at `\$.requests\[1\].choices`"):
         read_manifest(tmp_path / "manifest.json")

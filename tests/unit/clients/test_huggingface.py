@@ -21,7 +21,6 @@ from helm.tokenizers.huggingface_tokenizer import HuggingFaceTokenizer  # noqa: 
 from helm_ext.clients import SharedPrefixHuggingFaceClient  # noqa: E402
 from helm_ext.clients.client import (  # noqa: E402
     ListClient,
-    OptionRequest,
     RequestCache,  # noqa: E402
     notes_of,
 )
@@ -108,11 +107,8 @@ def make_client(folders, kind, cache=NOWHERE, cls=SharedPrefixHuggingFaceClient,
 def make_requests(kind, options=OPTIONS, prompt=PROMPT, joint=" "):
     name = f"shared-prefix/{kind}"
     return [
-        OptionRequest.of(
-            Request(model=name, model_deployment=name, prompt=prompt + (joint + option if option else ""), max_tokens=0,
-                    num_completions=1, temperature=0, echo_prompt=True),
-            option,
-        )
+        Request(model=name, model_deployment=name, prompt=prompt + (joint + option if option else ""), max_tokens=0,
+                    num_completions=1, temperature=0, echo_prompt=True)
         for option in options
     ]  # fmt: skip
 
@@ -187,69 +183,8 @@ def test_notes_say_how_it_was_computed(folders, kind):
         "dtype": "torch.float32",
         "computed_together": 2,
         "shared_tokens": next(n for n, (a, b) in enumerate(zip(*map(texts, found), strict=False)) if a != b),
-        "prompt_logprobs": "all",
         "usage": {"prompt_tokens": length, "completion_tokens": 0},
     }
-
-
-# ── prompts' own values left out ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("three apples", "nine", "9 loaves"),
-        ("three apples are left", "three apples in the basket", "three"),
-        ("", "nine"),
-    ],
-)
-def test_options_keep_their_values_and_what_is_left_out_is_the_same_for_all(folders, kind, options):
-    requests = make_requests(kind, options)
-    whole = make_client(folders, kind).make_requests(requests)
-    some = make_client(folders, kind, prompt_logprobs=False).make_requests(requests)
-    differences = set()
-    client = make_client(folders, kind)
-    for request, found, expected in zip(requests, some, whole, strict=True):
-        assert texts(found) == texts(expected)
-        left_out = [n for n, value in enumerate(values(found)) if value == 0.0]
-        with client._wrapped_tokenizer as tokenizer:  # what HELM's BasicReferenceMetric reads is there
-            assert len(tokenizer.tokenize(f" {request.option}")) <= len(values(found)) - len(left_out)
-        assert values(found)[len(left_out) :] == pytest.approx(values(expected)[len(left_out) :], rel=1e-6)
-        assert left_out == list(range(len(left_out)))
-        assert len(left_out) > 10
-        said = notes_of(found)["prompt_logprobs"]
-        assert said == f"0.0 for the first {len(left_out)} tokens, which all options share"
-        differences.add(round(expected.completions[0].logprob - found.completions[0].logprob, 3))
-    assert len(differences) == 1
-    tokens = {tuple(texts(found)[: len(left_out)]) for found in some}
-    assert len(tokens) == 1
-
-
-def test_nothing_is_left_out_where_it_would_not_cancel(folders, kind):
-    client = make_client(folders, kind, prompt_logprobs=False)
-    options = ("three apples", "nine")
-    rows = {
-        "one option": make_requests(kind, ("nine",)),
-        "two prompts": make_requests(kind, options) + make_requests(kind, options, prompt="Answer:"),
-        "no option known": [_without_option(request) for request in make_requests(kind, options)],
-    }
-    for what, requests in rows.items():
-        for result in client.make_requests(requests):
-            assert notes_of(result)["prompt_logprobs"] == "all", what
-            assert 0.0 not in values(result)[1:], what
-
-
-def _without_option(request):
-    return Request(**{name: value for name, value in vars(request).items() if name != "option"})
-
-
-def test_values_left_out_are_not_found_by_who_asks_for_all(folders, kind, tmp_path):
-    cache = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
-    requests = make_requests(kind)
-    make_client(folders, kind, cache, prompt_logprobs=False).make_requests(requests)
-    found = make_client(folders, kind, cache).make_requests(requests)
-    assert not any(result.cached for result in found)
-    assert all(0.0 not in values(result)[1:] for result in found)
 
 
 # ── the cache ─────────────────────────────────────────────────────────────────────────────────────────────────────────

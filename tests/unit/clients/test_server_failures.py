@@ -82,7 +82,6 @@ def saying(body, content):
 
 ODD_BUT_ANSWERED = {
     "byte order mark": lambda body: b"\xef\xbb\xbf" + json.dumps(saying(body, "Paris")).encode(),
-    "half a surrogate pair": lambda body: json.dumps(saying(body, "Paris\ud83d")).encode(),
     "packed": lambda body: Odd(
         200, gzip.compress(json.dumps(saying(body, "Paris")).encode()), {"Content-Encoding": "gzip"}
     ),
@@ -114,6 +113,7 @@ def nested(body):
 GARBLED = {
     "malformed JSON": lambda body: (200, b'{"choices": [{"index": 0, "mess'),
     "not JSON": lambda body: (200, b"<html>busy</html>"),
+    "half a surrogate pair": lambda body: (200, json.dumps(saying(body, "Paris\ud83d")).encode()),
     "not a number": lambda body: (200, b'{"choices": NaN}'),
     "a list": lambda body: (200, []),
     "null": lambda body: (200, None),
@@ -251,7 +251,6 @@ def test_no_attempt_begins_after_the_time_for_them(server, config, odd):
 
 def test_what_retry_after_may_be():
     assert _retry_after({"Retry-After": "7"}) == 7
-    assert _retry_after({"retry-after-ms": "250", "Retry-After": "7"}) == 0.25
     assert 8 < _retry_after({"Retry-After": formatdate(time.time() + 10, usegmt=True)}) <= 10
     assert _retry_after({"Retry-After": formatdate(0, usegmt=True)}) == 0
     for nonsense in ("soon", "", "nan", "-5", "9" * 400):
@@ -312,12 +311,3 @@ def test_a_connection_that_was_never_made_ends_the_run_and_one_that_breaks_does_
     assert (client.server.has_connected, client.server.has_answered) == (True, False)
     client.server.url = "http://127.0.0.1:9/v1"
     assert "(sent again 1 times)" in client.make_request(REQUEST).error
-
-
-def test_a_reply_that_is_packed_small_and_is_huge_is_not_read_to_its_end(server, config, monkeypatch):
-    monkeypatch.setattr(server_module, "MAX_REPLY_BYTES", 100_000)
-    bomb = gzip.compress(b" " * 50_000_000)
-    assert len(bomb) < 100_000
-    server.instead = lambda path, body: Odd(200, bomb, {"Content-Encoding": "gzip"})
-    failed = make(server, config, retries=0).make_request(REQUEST)
-    assert "a reply of more than 100000 bytes" in failed.error

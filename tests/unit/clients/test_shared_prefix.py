@@ -102,10 +102,10 @@ def read_whole(model, sequence):
     return [0.0] + [torch.nn.functional.log_softmax(row, dim=0)[token].item() for row, token in pairs]
 
 
-def score(model, sequences, first=1):
+def score(model, sequences):
     found = {}
     for group in group_by_prefix(sequences):
-        values = model.score([sequences[member] for member in group.members], group.shared, first)
+        values = model.score([sequences[member] for member in group.members], group.shared)
         found.update(zip(group.members, values, strict=True))
     return [found[place] for place in range(len(sequences))]
 
@@ -153,15 +153,6 @@ def test_positions_that_the_whole_length_scales_are_not_shared_beyond_the_limit(
         assert largest_difference(score(asked, sequences), expected) <= 1e-6
     # The limit is no formality: the same beginning has other values before a longer end.
     assert abs(read_whole(model, beyond[0])[5] - read_whole(model, within[0])[5]) > 1e-3
-
-
-def test_values_that_are_not_asked_for_are_zero_and_the_others_are_the_same():
-    model = PrefixModel(build(SHARE["llama"]()), "cpu")
-    sequences = make_rows()["options of several lengths"]
-    whole, some = score(model, sequences), score(model, sequences, first=38)
-    for row, all_of_it in zip(some, whole, strict=True):
-        assert row[:38] == [0.0] * 38
-        assert row[38:] == pytest.approx(all_of_it[38:], rel=1e-6)
 
 
 def test_the_same_bits_each_time():
