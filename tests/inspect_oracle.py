@@ -264,7 +264,7 @@ def without_tracebacks(log: Any) -> Any:
 
 
 def make(folder: Path) -> None:
-    """Write the logs of all tasks, and what comes of them afterwards: edited, added to, in chunks."""
+    """Write the logs of all tasks, and what comes of them afterwards: edited, added to."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (task, answers, arguments) in tasks().items():
         path = run(name, task, answers, folder, arguments)
@@ -274,10 +274,6 @@ def make(folder: Path) -> None:
     edit_score(log, log.samples[0].id, "match", ScoreEdit(value="I", provenance=provenance))
     write_eval_log(log, str(folder / "edited.eval"))
     add_again(folder / "limited.eval", folder / "requeued.eval")
-    from inspect_ai.log._recorders.chunked import convert_eval_logs_to_chunked
-
-    for name in ("odd", "shuffled"):
-        convert_eval_logs_to_chunked(str(folder / f"{name}.eval"), str(folder / "chunked"), chunk_size=2)
 
 
 def add_again(path: Path, target: Path) -> None:

@@ -20,7 +20,6 @@ MADE = {
     "plain_choice.eval": (8, 4, 4, 0, 0, 3 / 4, {"choice": (5 / 8, 1)}),
     "shuffled.eval": (4, 4, 4, 0, 0, 3 / 4, {"choice": (2 / 4, 1)}),
     "shuffled_twice.eval": (12, 4, 4, 0, 0, 10 / 12, {"choice": (7 / 12, 1)}),
-    "chunked/shuffled.eval": (4, 4, 4, 0, 0, 3 / 4, {"choice": (2 / 4, 1)}),
     "several.eval": (3, 3, 3, 0, 0, 2 / 3, {"choice": (2 / 3, 0)}),
     "limited.json": (3, 3, 3, 0, 0, 2 / 3, {"match": (2 / 3, 0)}),
     "edited.eval": (3, 3, 3, 0, 0, 2 / 3, {"match": (1 / 3, 1)}),

@@ -1,19 +1,13 @@
-"""Format `inspect:`: its arguments, which files are its own, and which log of a folder is meant.
-
-Logs of workers may stand beside the log that they were merged into: `NAME.shards/K/FILE.eval` beside `NAME.eval`.
-inspect_ai lists such a shard no longer once its merged log ended well (log/_shard_listing.py, _util/log_layout.py); it
-compares the times of files, which copies do not keep. Here a shard is covered where the merged log has its samples.
-"""
+"""Format `inspect:`: its arguments, which files are its own, and which log of a folder is meant."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, count
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location
 from helm_ext.formats.arguments import PATH, TEXT, Argument
 from helm_ext.formats.format import LOOKED_AT, Claim, Plan, Seen, look
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, choose_part
@@ -68,8 +62,9 @@ class _Inspect(ImportedFormat):
         from helm_ext.formats.inspect_logs.rows import open_samples
 
         path = _find_log(str(arguments["path"]), arguments.get("log"))
-        notes = _describe_shards(Path(path), of_folder=Path(str(arguments["path"])).is_dir())
-        return open_samples(path, self.name, list(notes))
+        shards = Path(path).with_suffix(_SHARDS)
+        notes = [f"{shards.name} is not read: its shards were merged into this log"] if shards.is_dir() else []
+        return open_samples(path, self.name, notes)
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Return what the run is about. Raises DatasetIntegrityError for a run that has not ended well.
@@ -101,23 +96,20 @@ def _is_log(seen: Seen) -> bool:
 def _find_logs(folder: Path) -> list[str]:
     """Return the names of the logs in a folder and those below it, hidden ones aside, with `/` between folders.
 
-    Shards that their merged log covers are not among them.
+    Logs of workers stand in `NAME.shards/K/`; beside the `NAME.eval` that they were merged into they are left out, as
+    inspect_ai lists them no longer (log/_shard_listing.py).
     """
     found = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.suffix.lower() in (".eval", ".json") and not any(part.startswith(".") for part in name.parts):
-            seen = look(path)
-            if seen.exists and not seen.is_folder and (path.suffix.lower() == ".eval" or _is_log(seen)):
-                found.append(name.as_posix())
-    read = cache(_read)
-    covered = {
-        name
-        for name in found
-        for merged in (_find_merged(folder / name) if _is_shard(Path(name)) else ())
-        if merged.relative_to(folder).as_posix() in found and read(merged).covers(read(folder / name))
-    }
-    return [name for name in found if name not in covered]
+        if path.suffix.lower() not in (".eval", ".json") or any(part.startswith(".") for part in name.parts):
+            continue
+        if any((folder / up).with_suffix(".eval").is_file() for up in name.parents if up.suffix == _SHARDS):
+            continue
+        seen = look(path)
+        if seen.exists and not seen.is_folder and (path.suffix.lower() == ".eval" or _is_log(seen)):
+            found.append(name.as_posix())
+    return found
 
 
 def _find_log(path: str, log: str | None) -> str:
@@ -131,57 +123,6 @@ def _find_log(path: str, log: str | None) -> str:
     if not names:
         raise DatasetNotFoundError.at(path, "no logs of inspect_ai", code="not-found")
     return str(folder / choose_part(path, names, log, "log"))
-
-
-class _Contents(NamedTuple):
-    is_finished: bool = False
-    asked: tuple[str, str] = "", ""
-    """Task and model."""
-    samples: frozenset[str] = frozenset()
-    """Names of the samples, epochs told apart."""
-
-    def covers(self, shard: _Contents) -> bool:
-        return self.is_finished and self.asked == shard.asked and self.samples >= shard.samples
-
-
-_UNREAD = _Contents()
-
-
-def _describe_shards(path: Path, *, of_folder: bool) -> Iterator[str]:
-    """Yield what must be known of a log that has shards, or is one. `of_folder`: whether a folder of logs is read."""
-    beside = path.with_name(f"{path.stem.removesuffix('-recovered')}{_SHARDS}")
-    shards = sorted(beside.glob("*/*.eval")) if of_folder and path.suffix == ".eval" else []
-    whole = _read(path) if shards else _UNREAD
-    if covered := sum(whole.covers(_read(one)) for one in shards):
-        yield f"{count(covered, 'shard')} in {beside.name} not read: this log has the same samples, merged"
-    for merged in _find_merged(path) if _is_shard(path) else ():
-        if both := len(_read(merged).samples & _read(path).samples):
-            yield f"a shard of {merged.name}, which has {both} of its samples too: scored together, they count twice"
-
-
-def _is_shard(path: Path) -> bool:
-    """Whether a log stands in `NAME.shards/K/`."""
-    name = path.parent.parent.name
-    return path.suffix == ".eval" and name.endswith(_SHARDS) and name != _SHARDS
-
-
-def _find_merged(shard: Path) -> Iterator[Path]:
-    """Yield where the log may stand that a shard was merged into; one that was recovered has a name of its own."""
-    beside = shard.parent.parent
-    for suffix in (".eval", "-recovered.eval"):
-        yield beside.with_name(beside.name.removesuffix(_SHARDS) + suffix)
-
-
-def _read(path: Path) -> _Contents:
-    """Return what a `.eval` holds; nothing where that cannot be told: it is read, and its error says why."""
-    from helm_ext.formats.inspect_logs.log import EvalLog
-
-    try:
-        with EvalLog(path) as log:
-            header = log.header
-            return _Contents(header.is_finished, (header.task, header.model), frozenset(log.list_samples()))
-    except DatasetError:
-        return _UNREAD
 
 
 FORMAT = _Inspect()

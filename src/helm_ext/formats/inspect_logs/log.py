@@ -1,9 +1,8 @@
 """A log of either kind: its header (task, model, settings, status, scores over all samples), then the samples.
 
 `.eval` is a ZIP with a member for each sample and epoch, `.json` one document. Of a member that stands twice the last
-counts, as for inspect_ai (log/_recorders/eval.py); its newest writers also keep a sample in several members, which its
-own reader does not know yet ("chunks": log/_recorders/chunked/format.py). Since inspect_ai 0.3.206 members are
-compressed by Zstandard, ZIP method 93, which Python's zipfile knows from 3.14 on: raw members are decompressed here.
+counts, as for inspect_ai (log/_recorders/eval.py). Since inspect_ai 0.3.206 members are compressed by Zstandard, ZIP
+method 93, which Python's zipfile knows from 3.14 on: raw members are decompressed here.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from helm_ext.files import parse_json
 from helm_ext.files.archive import ZSTANDARD, Limits, open_archive
 from helm_ext.files.content import MAX_DOCUMENT_BYTES, Hashing, format_size, open_raw
 from helm_ext.files.json_text import ZIP_MAGIC
-from helm_ext.formats.imported.json_log import JsonPieces, to_struct, without_nan
-from helm_ext.formats.inspect_logs.samples import Event, EventsData, Extras, Logged, Message, Sample, parse
+from helm_ext.formats.imported.json_log import JsonPieces, to_struct
+from helm_ext.formats.inspect_logs.samples import Extras, Logged, Sample, parse
 
 JSONObject = dict[str, Any]
 
@@ -250,12 +249,7 @@ _MAX_WINDOW = 1 << 27
 _USUAL_EXTRA = 64
 """Bytes read at once beyond the name and the data of a member: what is extra has some 20."""
 
-_SAMPLE = re.compile(r"samples/(?P<id>.+)_epoch_[0-9]+\.json", re.DOTALL)
-_SHELL = re.compile(r"(?P<prefix>samples/(?P<id>.+)_epoch_[0-9]+/)sample\.json", re.DOTALL)
-_CHUNK = re.compile(
-    r"samples/.+_epoch_[0-9]+/(?:(?:metadata|skeleton)|(?:messages|events|calls|attachments)/[a-z0-9]+)\.json",
-    re.DOTALL,
-)
+_SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+\.json", re.DOTALL)
 _HEADER, _START = "header.json", "_journal/start.json"
 
 
@@ -372,55 +366,18 @@ class EvalLog(Archive):
         return to_header({**values, "status": "started"} if name == _START else values, self.path)
 
     def samples(self) -> Iterator[Logged]:
-        """Yield the samples. Raises DatasetError."""
-        for position, name in enumerate(self.list_samples(), start=1):
+        """Yield the samples. Raises DatasetError, DatasetIntegrityError for a member among them that is none."""
+        names = [name for name in self.members if name.startswith("samples/") and not name.endswith("/")]
+        for position, name in enumerate(names, start=1):
+            if not _SAMPLE.fullmatch(name):
+                hint = (
+                    "samples are named samples/ID_epoch_NUMBER.json; of samples in chunks score the log they are from"
+                )
+                raise DatasetIntegrityError.at(
+                    Location(self.path, field=name), "no sample", hint, code="unexpected-member"
+                )
             data, place = self.read(name), self._place(name)
-            logged = Logged(parse(data, Sample, place), place, 1, position, partial(parse, data, Extras, place))
-            if shell := _SHELL.fullmatch(name):
-                metadata = f"{shell['prefix']}metadata.json"
-                if metadata in self.members:
-                    logged.sample.metadata = without_nan(self._parse(metadata))
-                logged.read_extras = partial(self._join_chunks, shell["prefix"])
-            yield logged
-
-    def list_samples(self) -> list[str]:
-        """Return the members to begin reading samples at, those of one sample's epochs one after the other.
-
-        Raises DatasetIntegrityError for a member among the samples that is not part of one.
-        """
-        groups: dict[str, list[str]] = {}
-        for name in self.members:
-            if not name.startswith("samples/") or name.endswith("/"):
-                continue
-            match = _SAMPLE.fullmatch(name) or _SHELL.fullmatch(name)
-            if match is not None:
-                groups.setdefault(match["id"], []).append(name)
-            elif not _CHUNK.fullmatch(name):
-                place, hint = Location(self.path, field=name), "samples are named samples/ID_epoch_NUMBER.json"
-                message = "no sample, and no part of one"
-                raise DatasetIntegrityError.at(place, message, hint, code="unexpected-member")
-        return [name for names in groups.values() for name in names]
-
-    def _join_chunks(self, prefix: str) -> Extras:
-        """Return the events and what they share; a reference to a text is its position."""
-        messages, events, texts = (self._join(f"{prefix}{what}/") for what in ("messages", "events", "attachments"))
-        place = self._place(prefix)
-        return Extras(
-            attachments={str(position): str(text) for position, text in enumerate(texts)},
-            events=[to_struct(event, Event, "event", place) for event in events],
-            events_data=EventsData([to_struct(message, Message, "message", place) for message in messages]),
-        )
-
-    def _join(self, folder: str) -> list[Any]:
-        """Return the items of all chunks in a folder. A chunk's name is the position of its first item."""
-        stems = [name[len(folder) : -len(".json")] for name in self.members if name.startswith(folder)]
-        items: list[Any] = []
-        for start in sorted(int(stem) for stem in stems if stem.isdecimal()):
-            if start != len(items):
-                place = Location(self.path, field=f"{folder}{start}.json")
-                raise DatasetIntegrityError.at(place, f"{len(items)} items stand before it", code="chunks")
-            items += self._parse(f"{folder}{start}.json")
-        return items
+            yield Logged(parse(data, Sample, place), place, 1, position, partial(parse, data, Extras, place))
 
     def _place(self, name: str) -> str:
         return f"{self.path}: {name}"

@@ -32,7 +32,7 @@ _COUNTED = (
 """What is counted of samples, where there is any."""
 
 
-def open_samples(path: str, tool: str, notes: Sequence[str] = ()) -> Opened:
+def open_samples(path: str, tool: str, notes: Sequence[str]) -> Opened:
     """Read a log and return it opened, of the format `tool`; `notes` are said of it too. Raises DatasetError."""
     with garbage.paused(), open_log(path) as log:
         header = log.header

@@ -1,8 +1,7 @@
 """Logs that inspect_ai wrote are read as its own reader reads them.
 
 tests/data/inspect holds logs of invented tasks, made by `tests/inspect_oracle.py make`, and `expected.jsonl`, what
-inspect_ai 0.3.285 reads of them (`tests/inspect_oracle.py read`; of logs in chunks, which it cannot read, of the log
-that they were made of). Where a Python has inspect_ai, the logs are made anew: `INSPECT_PYTHON=... pytest`.
+inspect_ai 0.3.285 reads of them (`tests/inspect_oracle.py read`). Where a Python has inspect_ai, the logs are made anew: `INSPECT_PYTHON=... pytest`.
 """
 
 from __future__ import annotations
@@ -36,9 +35,6 @@ def test_a_stored_log_is_read_as_inspect_ai_reads_it(name: str) -> None:
 @pytest.mark.slow
 def test_new_logs_are_read_as_inspect_ai_reads_them(tmp_path: Path) -> None:
     subprocess.run([INSPECT_PYTHON, "-W", "ignore", str(ORACLE), "make", str(tmp_path)], check=True)
-    for name in ("odd", "shuffled"):
-        made_of = read_by_inspect_ai(tmp_path / f"{name}.eval")
-        require_same(tmp_path / "chunked" / f"{name}.eval", made_of)
     logs = sorted(path for path in tmp_path.iterdir() if path.is_file())
     assert len(logs) > 20
     for log in logs:

@@ -81,44 +81,15 @@ def test_groups_are_made_of_metadata(tmp_path: Path) -> None:
     assert FORMAT.load(path=str(write_json(tmp_path, rows)), by=["side"]).attributes == {"side": ("east", "west")}
 
 
-def write_shards(folder: Path, merged: list[int], head=None) -> None:
-    """LOG.eval of these samples, and beside it two shards: of the samples 1 and 2, and of 3."""
-    if merged:
-        write_eval(folder, [sample(id) for id in merged], head, name="LOG.eval")
-    for number, ids in enumerate(([1, 2], [3])):
-        shard = folder / "LOG.shards" / str(number)
-        shard.mkdir(parents=True)
-        write_eval(shard, [sample(id) for id in ids], name=f"shard-{number}.eval")
-
-
-SHARDS = ["LOG.shards/0/shard-0.eval", "LOG.shards/1/shard-1.eval"]
-
-
-@pytest.mark.parametrize(
-    ("merged", "head", "logs"),
-    [
-        ([1, 2, 3], None, ["LOG.eval"]),
-        ([], None, SHARDS),
-        ([1, 2], None, ["LOG.eval", SHARDS[1]]),
-        ([1, 2, 3], header(status="cancelled"), ["LOG.eval", *SHARDS]),
-        ([1, 2, 3], with_eval(task="lakes"), ["LOG.eval", *SHARDS]),
-    ],
-)
-def test_shards_that_their_merged_log_covers_are_no_runs(tmp_path: Path, merged, head, logs) -> None:
-    write_shards(tmp_path, merged, head)
-    tasks = FORMAT.tasks({"path": str(tmp_path)})
-    assert tasks == ([{"log": name} for name in logs] if len(logs) > 1 else [{}])
-
-
-def test_of_shards_is_said_what_is_not_read_and_what_counts_twice(tmp_path: Path) -> None:
-    write_shards(tmp_path, [1, 2, 3])
-    assert [warning.message for warning in FORMAT.load(path=str(tmp_path)).warnings] == [
-        "2 shards in LOG.shards not read: this log has the same samples, merged"
-    ]
-    write_eval(tmp_path, [sample(1), sample(3)], name="LOG.eval")
-    for path, log in ((tmp_path, {"log": SHARDS[0]}), (tmp_path / SHARDS[0], {})):
-        (warning,) = FORMAT.load(path=str(path), **log).warnings
-        assert warning.message == (
-            "a shard of LOG.eval, which has 1 of its samples too: scored together, they count twice"
-        )
+def test_shards_beside_the_log_that_they_were_merged_into_are_no_runs(tmp_path: Path) -> None:
+    shards = ["LOG.shards/0/a.eval", "LOG.shards/1/b.eval"]
+    for shard in shards:
+        (tmp_path / shard).parent.mkdir(parents=True)
+        write_eval((tmp_path / shard).parent, [sample()], name=Path(shard).name)
+    assert FORMAT.tasks({"path": str(tmp_path)}) == [{"log": name} for name in shards]
+    write_eval(tmp_path, [sample(), sample(2)], name="LOG.eval")
+    assert FORMAT.tasks({"path": str(tmp_path)}) == [{}]
+    found = FORMAT.load(path=str(tmp_path))
+    assert len(found.instances) == 2
+    assert [one.message for one in found.warnings] == ["LOG.shards is not read: its shards were merged into this log"]
     assert len(FORMAT.tasks({"path": str(tmp_path / "LOG.shards")})) == 2
