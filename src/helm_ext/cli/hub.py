@@ -38,12 +38,8 @@ Hub = Annotated[
     typer.Option("--hub", help=f"Folder or fsspec URL. Default: {hubs.HUB_ENV}, else a folder in your user data."),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset of the hub.")]
-VersionOption = Annotated[
-    str | None, typer.Option("--version", help="A number, or a SHA-256 or its first digits. Default: the newest.")
-]
+VersionOption = Annotated[str | None, typer.Option("--version", help="A number. Default: the newest.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-
-_SHOWN_IDS = 20
 
 
 @hub_app.command()
@@ -54,9 +50,6 @@ def pack(
     attr: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, a string attribute; repeatable.")] = None,
     attributes: Annotated[Path | None, typer.Option(help="A JSON object with attributes of any type.")] = None,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
-    compress: Annotated[
-        bool, typer.Option("--compress", help="Deflate: smaller, but equal bytes only with the same zlib.")
-    ] = False,
     replace: Replace = False,
 ) -> None:
     """Check two JSON Lines files and write NAME.zip: same input, same bytes."""
@@ -66,7 +59,6 @@ def pack(
         train=train,
         attributes={**_read_attributes(attributes), **parse_pairs("--attr", attr)},
         target=out,
-        compress=compress,
         replace=replace,
     )
     sizes = ", ".join(f"{count} {split}" for split, count in packed.sizes.items())
@@ -184,36 +176,6 @@ def download(
     if resolved.notice:
         echo(f"warning: {resolved.notice}", err=True)
     echo(f"{path}: version {resolved.version}, SHA-256 {resolved.digest}")
-
-
-@hub_app.command()
-def diff(
-    name: Name,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A version.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Another one.")],
-    hub: Hub = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show which records and attributes were added, removed and changed between two versions."""
-    found = hubs.diff(name, old, new, hub)
-    if as_json:
-        echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=2))
-        return
-    for key, (before, after) in found.attributes.items():
-        echo(f"meta.json: {_one_line(key)}: {show(before)} -> {show(after)}")
-    for split, part in found.splits.items():
-        counts = ", ".join(f"{len(getattr(part, what))} {what}" for what in ("added", "removed", "changed"))
-        echo(f"{split}: {counts}" + "; reordered" * part.reordered)
-        _print_ids("+", part.added)
-        _print_ids("-", part.removed)
-        _print_ids("~", [f"{change.id}: {', '.join(change.fields)}" for change in part.changed])
-
-
-def _print_ids(sign: str, ids: Any) -> None:
-    for text in ids[:_SHOWN_IDS]:
-        echo(f"  {sign} {_one_line(text)}")
-    if len(ids) > _SHOWN_IDS:
-        echo(f"  {sign} and {len(ids) - _SHOWN_IDS} more; --json has them all")
 
 
 def _to_json(version: hubs.Version) -> dict[str, Any]:

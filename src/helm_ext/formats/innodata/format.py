@@ -40,8 +40,7 @@ class _Innodata(Format):
     arguments = (
         Argument("dataset", TEXT, "a dataset of the hub", "one of `dataset` and `path` is needed", names_data=True),
         Argument("path", PATH, "a bundle", names_data=True),
-        Argument("version", AS_GIVEN, "of a dataset of the hub: a number, or a SHA-256 or its first digits",
-                 "the newest", names_data=True),
+        Argument("version", AS_GIVEN, "of a dataset of the hub: a number", "the newest", names_data=True),
         Argument("split", one_of("test", "train"), "the split that is evaluated", "`test`"),
         Argument("hub", PATH, "the hub's folder or URL", "`HELM_EXT_HUB`, else user data", names_data=True),
         Argument("render", one_of("chat", "text"), "messages are sent as they are, or written as a text prompt",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,51 +146,6 @@ def _is_short(text: str) -> bool:
     return 0 < len(text) <= _MAX_LENGTH and text.isprintable()
 
 
-def hash_id(record_id: str) -> bytes:
-    """Return 16 bytes, of which nobody can find two ids that share them: equal ones are taken for equal ids."""
-    return hashlib.blake2b(record_id.encode(), digest_size=16).digest()
-
-
-class RecordIds:
-    """Which record has an id. All are added before the first is looked for."""
-
-    def __init__(self) -> None:
-        self._hashes = bytearray()
-        self._firsts = array("Q")
-        """The first halves of the hashes, sorted; beside them the second halves, and the places."""
-        self._seconds = array("Q")
-        self._places = array("I")
-
-    def __len__(self) -> int:
-        return len(self._hashes) // 16 + len(self._places)
-
-    def add(self, record_id: str) -> None:
-        """Add the id of the next record."""
-        self._hashes += hash_id(record_id)
-
-    def find(self, hashed: bytes) -> int | None:
-        """Return the place of the record with an id of this hash, from 0; None where there is none."""
-        if self._hashes:
-            self._sort()
-        first, second = int.from_bytes(hashed[:8], "little"), int.from_bytes(hashed[8:], "little")
-        at = bisect_left(self._firsts, first)
-        while at < len(self._firsts) and self._firsts[at] == first:
-            if self._seconds[at] == second:
-                return self._places[at]
-            at += 1
-        return None
-
-    def _sort(self) -> None:
-        import numpy as np
-
-        halves = np.frombuffer(bytes(self._hashes), "<u8").astype(np.uint64).reshape(-1, 2)
-        order = np.argsort(halves[:, 0], kind="stable")
-        self._firsts = array("Q", halves[order, 0].tobytes())
-        self._seconds = array("Q", halves[order, 1].tobytes())
-        self._places = array("I", order.astype(np.uint32).tobytes())
-        self._hashes = bytearray()
-
-
 @dataclass
 class Replies:
     """What is known of a file of replies."""
@@ -210,47 +164,42 @@ def _pack(reply: Mapping[str, Any]) -> tuple[Mapping[str, Any]]:
 
 
 def read_replies(
-    path: Path, ids: RecordIds | None, count: int, split: str, problems: Problems, *, kept: float | None = None
+    path: Path, ids: Mapping[str, int] | None, count: int, split: str, problems: Problems, *, kept: float | None = None
 ) -> Replies:
     """Read `{id, reply}` lines; return those of the first `count` records, and note in `problems` what is wrong.
 
-    `ids` are those of all records of `split`, as it is called in messages; of None they are not compared: where records
-    are damaged nobody knows which there are. `kept`: replies that stay in memory, if there are no more; None where the
-    file is only checked.
+    `ids` are those of all records of `split`, as it is called in messages, each with its place; of None they are not
+    compared: where records are damaged nobody knows which there are. `kept`: replies that stay in memory, if there are
+    no more; None where the file is only checked.
     """
     store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept or 0)
-    known = ids if ids is not None else RecordIds()
     replies = Replies(array("I", bytes(4 * count)), store)
-    seen = array("I", bytes(4 * len(known)))  # the line of each record's reply, null or not
-    others: dict[bytes, int] = {}  # and of ids that no record has
+    lines: dict[str, int] = {}  # of the replies, null or not
+    nulls = 0
     for location, value in _read_objects(path, replies, problems):
         record_id, number = _check_reply(value, location, problems), location.line or 0
         if record_id is None:
             continue
-        hashed = hash_id(record_id)
-        place = known.find(hashed)
-        before = others.get(hashed) if place is None else seen[place]
         at = Location(location.path, number, "id")
-        if before:
-            message = f"{show(record_id)} occurs already in line {before}"
+        if record_id in lines:
+            message = f"{show(record_id)} occurs already in line {lines[record_id]}"
             problems.add(at, message, code="duplicate-id", kind=DatasetIntegrityError)
-        elif place is not None:
-            seen[place] = number
-            if place < count and value["reply"] is not None:
-                replies.recorded += 1
-                replies.numbers[place] = replies.recorded
-                if kept is not None:
-                    store.add(value)
-        else:
-            others[hashed] = number
-            if ids is not None:
-                message, hint = (
-                    f"{show(record_id)} is no record of {split}",
-                    "replies belong to one split of one dataset",
-                )
-                problems.add(at, message, hint, code="unknown-id", kind=DatasetIntegrityError)
+            continue
+        lines[record_id] = number
+        if ids is None:
+            continue
+        place = ids.get(record_id)
+        if place is None:
+            message, hint = f"{show(record_id)} is no record of {split}", "replies belong to one split of one dataset"
+            problems.add(at, message, hint, code="unknown-id", kind=DatasetIntegrityError)
+        elif place < count and value["reply"] is None:
+            nulls += 1
+        elif place < count:
+            replies.recorded += 1
+            replies.numbers[place] = replies.recorded
+            if kept is not None:
+                store.add(value)
     if ids is not None and not replies.recorded and not problems.errors:
-        nulls = sum(map(bool, seen[:count]))
         message = f"holds no reply to any of the {count} records of {split}" + (f", {nulls} are null" * (nulls > 0))
         hint = 'one {"id": ..., "reply": ...} a line; null says that a record was not run'
         problems.add(Location(str(path)), message, hint, code="no-replies", kind=DatasetIntegrityError)

@@ -5,7 +5,7 @@
     hub.pack(name="geo-chat", test="test.jsonl", target=".")
     hub.upload("geo-chat.zip")                  # the next version; the same ZIP twice is refused
     ds = hub.load("geo-chat")                   # the newest, a datasets.DatasetDict with test and train
-    ds = hub.load("geo-chat", version=3)        # frozen: a number, or the ZIP's SHA-256 or its first digits
+    ds = hub.load("geo-chat", version=3)        # frozen
 
 The hub is chosen by the argument `hub`, else HELM_EXT_HUB, else it is in the user's data folder. Importing this module
 is cheap: `datasets` is imported by `load` only.
@@ -20,7 +20,6 @@ from helm_ext.formats.innodata.hub.versioning import (
     Resolved,
     Uploaded,
     Version,
-    diff,
     download,
     get_root,
     load,
@@ -41,7 +40,6 @@ __all__ = [
     "Resolved",
     "Uploaded",
     "Version",
-    "diff",
     "download",
     "get_attributes",
     "get_root",

@@ -1,8 +1,7 @@
 """A bundle: `NAME.zip` with `test.jsonl`, `train.jsonl` and `meta.json` (docs/innodata.md, "Bundles").
 
 A bundle is opened once; its digest, its checks and its records come from the same open file, so that what was verified
-is what is read. Records are streamed: memory does not grow with the bundle but for eight bytes a record (unique ids).
-Its contents can be had as a `datasets.DatasetDict`, and compared with those of another bundle, records by id.
+is what is read. Records are streamed: memory does not grow with the bundle but for the ids.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -278,53 +276,40 @@ def iter_checked(
     All is checked when the last one was taken. With `limit` these are the first ones, and of all others only sizes and
     digests are checked: neither their rules, nor whether an id occurs again.
     """
-    ids = array("q")
-    for split in MEMBERS:
+    ids = UniqueIds(problems)
+    for split, member in MEMBERS.items():
         counted = SplitCheck()
         of_these = None if limit is None else limit if split == keep else 0
         for record in bundle.stream(split, problems, counted, of_these):
-            ids.append(hash(record.id))
+            ids.see(record, f"{bundle.path}/{member}")
             if split == keep:
                 yield record
         compare_with_meta(bundle, split, counted, problems)
         counts[split] = counted.lines
     counts["rows"] = sum(counts.values())
 
-    def reread() -> Iterator[tuple[str, Record]]:
-        for split, name in MEMBERS.items():
-            for record in bundle.stream(split, Problems(), SplitCheck()):
-                yield f"{bundle.path}/{name}", record
 
-    check_ids(ids, reread, problems)
+class UniqueIds:
+    """Notes every id that occurs again, in its split or in the other."""
 
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._lines: dict[str, dict[str, int]] = {}
+        """By path, the line of each id."""
 
-def check_ids(ids: array[int], reread: Callable[[], Iterator[tuple[str, Record]]], problems: Problems) -> None:
-    """Note every id that occurs again.
-
-    `ids` holds the 64-bit hash of each id, which tells nearly always that there is nothing to find. Only where two are
-    equal are the records read again (`reread` yields path and record), and the ids themselves compared.
-    """
-    import numpy as np
-
-    hashes = np.sort(np.frombuffer(ids, dtype=np.int64)) if ids else np.empty(0, dtype=np.int64)
-    suspects = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
-    if not suspects:
-        return
-    first_seen: dict[str, Location] = {}
-    for path, record in reread():
-        if hash(record.id) not in suspects:
-            continue
-        first = first_seen.get(record.id)
+    def see(self, record: Record, path: str) -> None:
+        """Take the next record of a file."""
+        first = next((one for one, lines in self._lines.items() if record.id in lines), None)
         if first is None:
-            first_seen[record.id] = Location(path, record.line)
-            continue
-        name = first.path.rpartition("/")[2]
-        if first.path != path and path.rpartition("/")[2] == name:
-            name = first.path
-        message = f"{show(record.id)} occurs already in {name}:{first.line}"
+            self._lines.setdefault(path, {})[record.id] = record.line
+            return
+        name = first.rpartition("/")[2]
+        if first != path and path.rpartition("/")[2] == name:
+            name = first
+        message = f"{show(record.id)} occurs already in {name}:{self._lines[first][record.id]}"
         hint = "ids must be unique across both splits"
         place = Location(path, record.line, "id")
-        problems.add(place, message, hint, code="duplicate-id", kind=DatasetIntegrityError)
+        self._problems.add(place, message, hint, code="duplicate-id", kind=DatasetIntegrityError)
 
 
 _BATCH = 10_000
@@ -368,80 +353,3 @@ def get_attributes(dataset: datasets.Dataset | datasets.DatasetDict) -> dict[str
     """Return the attributes of a dataset that `load` returned, also after `map` and `filter`."""
     first = next(iter(dataset.values())) if isinstance(dataset, dict) else dataset
     return dict(json.loads(first.info.description)["attributes"])
-
-
-@dataclass(frozen=True)
-class Change:
-    """A record that both versions have, and that is not the same."""
-
-    id: str
-    fields: tuple[str, ...]
-    """Which keys differ."""
-
-
-@dataclass(frozen=True)
-class SplitDifference:
-    """Ids in the order of the new file; removed ones in the order of the old."""
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[Change, ...]
-    reordered: bool = False
-    """Whether the records that both versions have stand in another order."""
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed or self.reordered)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two versions compared. A record that moved to the other split is removed from one and added to the other."""
-
-    splits: dict[Split, SplitDifference]
-    attributes: dict[str, tuple[Any, Any]]
-    """Attribute to its (old, new) value, None where there is none; only those that differ."""
-
-    def __bool__(self) -> bool:
-        return bool(self.attributes) or any(self.splits.values())
-
-
-def compare(old: Bundle, new: Bundle) -> Difference:
-    """Compare two open bundles. Memory: some 600 bytes a record."""
-    return Difference(
-        {split: _compare_split(old, new, split) for split in MEMBERS},
-        _compare_attributes(old.meta.attributes, new.meta.attributes),
-    )
-
-
-def _compare_split(old: Bundle, new: Bundle, split: Split) -> SplitDifference:
-    before = {record.id: (place, _hash_values(record)) for place, record in enumerate(old.records(split))}
-    added: list[str] = []
-    changed: list[Change] = []
-    places: list[int] = []  # of those that both have, in the old version
-    for record in new.records(split):
-        if record.id not in before:
-            added.append(record.id)
-            continue
-        place, left = before.pop(record.id)
-        places.append(place)
-        right = _hash_values(record)
-        if left != right:
-            keys = [*left, *(key for key in right if key not in left)]
-            changed.append(Change(record.id, tuple(key for key in keys if left.get(key) != right.get(key))))
-    return SplitDifference(tuple(added), tuple(before), tuple(changed), reordered=places != sorted(places))
-
-
-def _hash_values(record: Record) -> dict[str, bytes]:
-    """Return a hash of each key's value as JSON, so that 1, 1.0 and true are three values."""
-    values = {"messages": record.messages, "expected": record.expected, **record.extra}
-    return {
-        key: hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).digest()
-        for key, value in values.items()
-    }
-
-
-def _compare_attributes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    keys = [*old, *(key for key in new if key not in old)]
-    return {
-        key: (old.get(key), new.get(key)) for key in keys if (key in old, old.get(key)) != (key in new, new.get(key))
-    }

@@ -1,6 +1,6 @@
 """Make a bundle: same input, same bytes, on any machine and any day.
 
-Members in one order, one date (1980-01-01, the oldest that ZIP can say), one mode, and by default no compression: the
+Members in one order, one date (1980-01-01, the oldest that ZIP can say), one mode, and no compression: the
 bytes that deflate gives depend on the version of zlib, and zlib-ng's differ from zlib's.
 """
 
@@ -11,7 +11,6 @@ import json
 import shlex
 import tempfile
 import zipfile
-from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from helm_ext.files.content import COPY_BYTES
 from helm_ext.formats.innodata.hub.bundle import (
     MEMBERS,
     SplitCheck,
-    check_ids,
+    UniqueIds,
     check_split,
     note_empty_test,
     read_archive,
@@ -62,13 +61,12 @@ def pack(
     train: str | Path | None = None,
     attributes: Mapping[str, Any] | None = None,
     target: str | Path = ".",
-    compress: bool = False,
     replace: bool = False,
 ) -> Packed:
     """Check two JSON Lines files and write `NAME.zip` into the folder `target`, atomically.
 
-    No `train` makes an empty train split. `compress` deflates: smaller, but reproducible only with the same zlib.
-    An existing file with other bytes is an error unless `replace`. Raises DatasetError with all problems.
+    No `train` makes an empty train split. An existing file with other bytes is an error unless `replace`. Raises
+    DatasetError with all problems.
     """
     attributes = dict(sorted((attributes or {}).items()))
     _check_arguments(name, attributes)
@@ -82,7 +80,7 @@ def pack(
     }
     path = Path(target) / f"{name}.zip"
     try:
-        digest = _write(path, sources, counted, meta, compress=compress, replace=replace)
+        digest = _write(path, sources, counted, meta, replace=replace)
     except OSError as error:
         if isinstance(error, HelmExtError):
             raise
@@ -96,16 +94,15 @@ def _write(
     counted: Mapping[Split, SplitCheck],
     meta: Mapping[str, Any],
     *,
-    compress: bool,
     replace: bool,
 ) -> str:
     """Write the bundle and return its SHA-256."""
     with tempfile.TemporaryFile(dir=_folder(path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             for split, member in MEMBERS.items():
-                _write_member(archive, member, sources[split], counted[split].digest, compress)
+                _write_member(archive, member, sources[split], counted[split].digest)
             text = json.dumps(meta, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-            with archive.open(_info(META_NAME, len(text.encode()), compress), "w") as out:
+            with archive.open(_info(META_NAME, len(text.encode())), "w") as out:
                 out.write(text.encode())
         digest = sha256_of(file)
         _require_readable(file, str(path))
@@ -128,32 +125,24 @@ def _check_arguments(name: str, attributes: Mapping[str, Any]) -> None:
 def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitCheck]:
     problems = Problems()
     counted = {split: SplitCheck() for split in MEMBERS}
-    ids = array("q")
+    ids = UniqueIds(problems)
     for split, source in sources.items():
         if source is None:
             counted[split].digest = hashlib.sha256().hexdigest()
             continue
-        for _, record in _read(source, problems, counted[split]):
-            ids.append(hash(record.id))
+        for record in _read(source, problems, counted[split]):
+            ids.see(record, str(source))
     if not counted["test"].lines:
         note_empty_test(str(sources["test"]), problems)
-
-    def reread() -> Iterator[tuple[str, Record]]:
-        for source in sources.values():
-            if source is not None:
-                yield from _read(source, Problems(), SplitCheck())
-
-    check_ids(ids, reread, problems)
     raise_for(problems.finish())
     return counted
 
 
-def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[tuple[str, Record]]:
+def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[Record]:
     try:
         with source.open("rb") as file:
             _require_seekable(file, source)
-            for record in check_split(file, str(source), problems, counted):
-                yield str(source), record
+            yield from check_split(file, str(source), problems, counted)
     except DatasetNotFoundError:
         raise
     except OSError as error:
@@ -173,19 +162,18 @@ def _require_readable(file: Any, path: str) -> None:
     raise_for(problems.finish())
 
 
-def _info(name: str, size: int, compress: bool) -> zipfile.ZipInfo:
+def _info(name: str, size: int) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, _DATE)
     info.create_system = _UNIX
     info.external_attr = _MODE
-    info.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     info.file_size = size  # tells zipfile whether the member needs ZIP64
     return info
 
 
-def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, digest: str, compress: bool) -> None:
+def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, digest: str) -> None:
     """Write a source. Raises DatasetIntegrityError if it was written to since it was checked."""
     hashes = hashlib.sha256()
-    with archive.open(_info(name, source.stat().st_size if source else 0, compress), "w") as out:
+    with archive.open(_info(name, source.stat().st_size if source else 0), "w") as out:
         if source is not None:
             with source.open("rb") as file:
                 while chunk := file.read(COPY_BYTES):

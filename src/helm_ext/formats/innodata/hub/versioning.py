@@ -18,7 +18,7 @@ import re
 import secrets
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -41,13 +41,11 @@ from helm_ext.errors import (
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.files import parse_json
 from helm_ext.formats.innodata.hub.bundle import Bundle, iter_checked, open_bundle, save
-from helm_ext.formats.innodata.hub.records import SPLITS, Split, is_valid_name
+from helm_ext.formats.innodata.hub.records import is_valid_name
 from helm_ext.formats.innodata.hub.storage import Storage, open_storage
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
-
-    from helm_ext.formats.innodata.hub.bundle import Difference
 
 FORMAT = 1
 """Of the entries. A newer one is refused, not guessed at."""
@@ -78,9 +76,9 @@ class Version:
     claim: str = ""
     """A random word of the upload, by which it knows its own entry when an answer was lost on the way."""
 
-    def has_content_of(self, other: Version, splits: Iterable[Split]) -> bool:
-        """Whether these splits hold the same bytes as those of another version."""
-        return all(getattr(self, f"{split}_digest") == getattr(other, f"{split}_digest") for split in splits)
+    def has_content_of(self, other: Version) -> bool:
+        """Whether both splits hold the same bytes as those of another version."""
+        return (self.test_digest, self.train_digest) == (other.test_digest, other.train_digest)
 
 
 def entry_path(name: str, number: int) -> str:
@@ -196,7 +194,6 @@ def require_other_digest(version: Version, digest: str, newest: int) -> None:
 HUB_ENV = "HELM_EXT_HUB"
 """The environment variable that names the hub: a folder or an fsspec URL."""
 
-_PREFIX = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.IGNORECASE)
 _NUMBER = re.compile(r"v?([0-9]{1,7})")
 
 
@@ -276,36 +273,15 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
         uploaded=now, attributes=meta.attributes, claim=secrets.token_hex(16),
     )  # fmt: skip
     version, before = claim(storage, known, version)
-    return Uploaded(version, tuple(_compare_with_earlier(version, before, path)))
+    twin = next((old for old in reversed(before) if version.has_content_of(old)), None)
+    if twin is None:
+        return Uploaded(version)
+    message = f"the records are those of version {twin.number}; only the ZIP or the attributes differ"
+    return Uploaded(version, (_warning(path, message, "same-content"),))
 
 
-def _compare_with_earlier(version: Version, before: Sequence[Version], path: Path) -> Iterator[Problem]:
-    """Say which earlier version has the same content, and where that is not the newest one.
-
-    A bundle does not say what it was made from. But a split that is, byte for byte, that of an earlier version and not
-    that of the newest was made from the earlier one, and lacks what was changed since.
-    """
-    if not before:
-        return
-    newest = before[-1]
-
-    def find(*splits: Split) -> Version | None:
-        return next((old for old in reversed(before) if old.has_content_of(version, splits)), None)
-
-    twin = find(*SPLITS)
-    if twin is not None:
-        message = f"the records are those of version {twin.number}; only the ZIP or the attributes differ"
-        yield _warning(path, message, "same-content")
-    for split in SPLITS:
-        old = twin or (find(split) if getattr(version, f"{split}_size") else None)
-        if old is not None and not newest.has_content_of(version, [split]):
-            message = f"the {split} split is that of version {old.number}, not that of the newest, {newest.number}"
-            hint = f"download version {newest.number}, and repeat there what was changed here"
-            yield _warning(path, message, "older-content", hint)
-
-
-def _warning(path: Path, message: str, code: str, hint: str = "") -> Problem:
-    return Problem(message, Location(str(path)), hint, "warning", code)
+def _warning(path: Path, message: str, code: str) -> Problem:
+    return Problem(message, Location(str(path)), "", "warning", code)
 
 
 def names(hub: str | Path | None = None) -> list[str]:
@@ -336,31 +312,16 @@ def versions(name: str, hub: str | Path | None = None) -> list[Version]:
 
 
 def resolve(name: str, version: int | str | None = None, hub: str | Path | None = None) -> Resolved:
-    """Return which version is meant: the newest, or the one of a number, a SHA-256 or the start of one (8 digits).
-
-    A string of up to 7 decimal digits is a number; more digits are the start of a SHA-256. Raises HubError.
-    """
+    """Return which version is meant: the newest, or the one of a number. Raises HubError."""
     storage = _open_hub(hub)
     numbers = require_dataset(storage, name)
     newest = numbers[-1]
-    # HELM turns digits in run entries into integers.
     text = "" if isinstance(version, bool) else str(newest if version is None else version)
-    if match := _NUMBER.fullmatch(text):
-        number = int(match.group(1))
-        if number not in numbers:
-            raise HubError(f"{name}: no version {number}\n  hint: versions 1 to {newest} exist")
-        return Resolved(name, number, read_entry(storage, name, number).digest, newest)
-    match = _PREFIX.fullmatch(text)
-    if match is None:
-        raise HubError(
-            f"{name}: not a version: {show(version)}\n"
-            "  hint: a number, or at least 8 hex digits of the ZIP's SHA-256 (sha256:… in a run entry)"
-        )
-    found = [v for v in versions(name, hub) if v.digest.startswith(match.group(1).lower())]
-    if len(found) != 1:
-        what = "no version has" if not found else f"versions {', '.join(str(v.number) for v in found)} have"
-        raise HubError(f"{name}: {what} a SHA-256 that starts with {match.group(1)}")
-    return Resolved(name, found[0].number, found[0].digest, newest)
+    match = _NUMBER.fullmatch(text)
+    number = int(match[1]) if match else 0
+    if number not in numbers:
+        raise HubError(f"{name}: no version {show(version)}\n  hint: versions 1 to {newest} exist")
+    return Resolved(name, number, read_entry(storage, name, number).digest, newest)
 
 
 @contextmanager
@@ -433,15 +394,6 @@ def download(
         except OSError as error:
             raise HubError(f"{path}: cannot be written: {error.strerror}") from error
     return path, resolved
-
-
-def diff(name: str, old: int | str, new: int | str, hub: str | Path | None = None) -> Difference:
-    """Return which records and attributes were added, removed and changed from version `old` to `new`."""
-    from helm_ext.formats.innodata.hub.bundle import compare
-
-    first, second = resolve(name, old, hub), resolve(name, new, hub)
-    with open_version(first, hub) as left, open_version(second, hub) as right:
-        return compare(left, right)
 
 
 def verify(name: str | None = None, hub: str | Path | None = None) -> list[Problem]:
