@@ -58,15 +58,15 @@ def test_any_bytes_give_a_record_or_a_problem(data):
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record["id"]), st.booleans(), st.booleans())
-def test_packed_bundles_are_sound(rows, compress, split_them):
+@given(st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record["id"]), st.booleans())
+def test_packed_bundles_are_sound(rows, split_them):
     cut = len(rows) // 2 if split_them else 0
     with tempfile.TemporaryDirectory() as folder:
         paths = {}
         for split, part in (("train", rows[:cut]), ("test", rows[cut:])):
             paths[split] = Path(folder) / f"{split}.jsonl"
             paths[split].write_bytes("".join(json.dumps(row) + "\n" for row in part).encode())
-        packed = pack(name="x", **paths, compress=compress, target=folder)
+        packed = pack(name="x", **paths, target=folder)
         assert check(packed.path) == ([], {"test": len(rows) - cut, "train": cut, "rows": len(rows)})
         with open_bundle(packed.path) as bundle:
             assert [record.id for split in ("train", "test") for record in bundle.records(split)] == [
@@ -120,7 +120,7 @@ class HubMachine(RuleBasedStateMachine):
             name = data.draw(st.sampled_from(names))
             digests = self.model[name]
             number = data.draw(st.integers(1, len(digests)))
-            wanted = data.draw(st.sampled_from([number, str(number), digests[number - 1]]))
+            wanted = data.draw(st.sampled_from([number, str(number)]))
             assert hub.resolve(name, wanted, self.root) == hub.Resolved(name, number, digests[number - 1], len(digests))
             with hub.open_version(hub.resolve(name, hub=self.root), self.root) as bundle:
                 assert bundle.digest == digests[-1]
