@@ -189,8 +189,6 @@ class Scoring:
     """What stands between the segments of a list."""
     extract_all: str | None = None
     """Regular expression each match of which is a segment of a list; several groups make a tuple."""
-    extract_positions: bool = False
-    """Whether where a match of `extract_all` stands is part of its segment: the number of words before it."""
     extract_references: bool = False
     """Whether `extract` and `extract_all` apply to references too (`extract` where it matches)."""
     drop_duplicates: bool = False

@@ -30,24 +30,17 @@ def split_segments(text: str, separator: str = SEPARATOR) -> list[str]:
     return segments
 
 
-def find_segments(text: str, pattern: str, *, positions: bool = False) -> list[str]:
+def find_segments(text: str, pattern: str) -> list[str]:
     """Return each match of a pattern as a segment, trimmed as in `split_segments`.
 
     A pattern without a group gives the whole match, one with a group that group, one with several a tuple: its parts
-    are trimmed, and joined by a character that no text has. With `positions` the number of words before the match is
-    a further part; what earlier matches hold outside of their first group is no word.
+    are trimmed, and joined by a character that no text has.
     Raises ValueError for what is no regular expression.
     """
     compiled = compile_pattern(pattern)
     segments = []
-    words = end = 0
     for match in compiled.finditer(text):
         parts = [trim(part or "") for part in (match.groups() if compiled.groups else (match.group(),))]
-        if positions:
-            words += len(text[end : match.start()].split())
-            end = match.end()
-            parts.append(str(words))
-            words += len((match.group(min(1, compiled.groups)) or "").split())
         segments.append(parts[0] if len(parts) == 1 else BETWEEN_PARTS.join([part or _NO_PART for part in parts]))
     return segments
 

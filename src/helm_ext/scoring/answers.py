@@ -158,7 +158,7 @@ class AnswerReader:
         if pattern is None:
             return parsing.split_segments(text, self.scoring.separator)
         with limit_pattern(pattern, text):
-            return parsing.find_segments(text, pattern, positions=self.scoring.extract_positions)
+            return parsing.find_segments(text, pattern)
 
     def _clean(self, text: str, *, is_choice: bool) -> str | None:
         scoring = self.scoring

@@ -93,7 +93,6 @@ SHARED = {
     "lower": Case("true"),
     "separator": Case("\\n", beside="output_format=list"),
     "extract_all": Case(r"\w+", beside="output_format=list"),
-    "extract_positions": Case("true", beside=r"output_format=list,extract_all=\w+,extract_references=true"),
     "extract_references": Case("true", beside="extract=[a-z]+"),
     "drop_duplicates": Case("true", beside="output_format=list"),
     "score_tokenizer": Case(str(ROOT / "tests" / "data" / "word_tokenizer")),

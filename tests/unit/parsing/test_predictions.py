@@ -131,15 +131,6 @@ def test_find_segments(text, pattern, segments):
     assert find_segments(text, pattern) == segments
 
 
-def test_positions_count_the_words_before_a_match_without_marks():
-    marked = r"<b>\s*(.*?)\s*</b>"
-    expected = ["big dog\x1f1", "cat\x1f5"]
-    assert find_segments("The <b> big dog </b> and its <b> cat </b> .", marked, positions=True) == expected
-    assert find_segments("The<b>big dog</b>and its <b>cat</b>.", marked, positions=True) == expected
-    assert find_segments("a 1 b 2", r"\d", positions=True) == ["1\x1f1", "2\x1f3"]
-    assert find_segments("no", r"(y)?no", positions=True) == ["\x00\x1f0"]
-
-
 @pytest.mark.parametrize(
     ("text", "stops", "kept"),
     [

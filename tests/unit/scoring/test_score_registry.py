@@ -53,14 +53,8 @@ LISTS = {
     "set_exact_match": (["a", "b"], ["b", "a"], 1),
     "list_strict": (["a", "b"], ["B", "a"], 0),
     "list_f1": (["a", "b"], ["a"], 2 / 3),
-    "list_accuracy": (["a", "b", "c"], ["c", "a"], 2 / 3),
     "list_exact_f1": (["a", "b", "c"], ["c", "a"], 4 / 5),
     "list_micro_f1": (["a", "b"], ["a", "a", "c"], {"list_found": 1, "list_predicted": 3, "list_expected": 2}),
-    "list_micro_f1_repeats": (
-        ["a", "b"],
-        ["a", "a", "c"],
-        {"list_repeats_found": 2, "list_predicted": 3, "list_expected": 2},
-    ),
 }
 LIKELIHOODS = {  # (text, log-probability, without the question) of options of which the second is right
     "acc": ([("cat", -3.0), ("rabbit", -2.0)], 1),

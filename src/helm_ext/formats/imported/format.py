@@ -37,7 +37,6 @@ _SCORING = (
     "lower",
     "separator",
     "extract_all",
-    "extract_positions",
     "extract_references",
     "drop_duplicates",
     "score_tokenizer",

@@ -124,12 +124,6 @@ class _AdapterSpec(Format):
             "the file's, or `;`",
         ),
         Argument("extract_all", TEXT, "a regular expression each match of which is a segment of a list", "the file's"),
-        Argument(
-            "extract_positions",
-            FLAG,
-            "the number of words before a match of `extract_all` is part of its segment",
-            "the file's",
-        ),
         Argument("extract_references", FLAG, "`extract` and `extract_all` are applied to references too", "the file's"),
         Argument("drop_duplicates", FLAG, "a segment that is repeated in a list counts once", "the file's"),
         Argument(

@@ -138,7 +138,6 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         lower=chosen.get("lower", False),
         separator=chosen.get("separator", ";"),
         extract_all=chosen.get("extract_all"),
-        extract_positions=chosen.get("extract_positions", False),
         extract_references=chosen.get("extract_references", False),
         drop_duplicates=chosen.get("drop_duplicates", False),
         score_tokenizer=chosen.get("score_tokenizer"),
@@ -164,13 +163,13 @@ def _check_completions(
 def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[str], Path], report: Problems) -> None:
     """Report what is said about lists where there are none, and tuples that no reference can be equal to."""
     if output_format != "list":
-        for key in ("separator", "extract_all", "extract_positions", "drop_duplicates"):
+        for key in ("separator", "extract_all", "drop_duplicates"):
             if chosen.get(key):
                 report.add(path(key), "predictions are no lists", '"output_format": "list" makes them', code="no-list")
         return
     if chosen.get("extract_all") and not chosen.get("extract_references"):
         try:
-            parts = re.compile(chosen["extract_all"]).groups + bool(chosen.get("extract_positions"))
+            parts = re.compile(chosen["extract_all"]).groups
         except re.error:
             return
         if parts > 1:

@@ -294,7 +294,6 @@ class ScoringShape(TypedDict, total=False):
     separator: Annotated[str, Meta(min_length=1)] | None  # Between the segments of a list. Absent: `;`.
     # Regular expression each match of which is a segment of a list; several groups make a tuple.
     extract_all: str | None
-    extract_positions: bool | None  # Make the number of words before a match of `extract_all` part of its segment.
     extract_references: bool | None  # Apply `extract` and `extract_all` to references too.
     drop_duplicates: bool | None  # Count a segment that is repeated in a list once.
     # Folder of a Hugging Face tokenizer, or its name in this machine's cache, for scores that count tokens.

@@ -3,8 +3,8 @@
 `set_exact_match`, the main one, and `list_f1` read a predicted list whatever way it is written (`parsing.read_list`),
 the others split it at the separator. `set_exact_match` compares segments in their normal form (`scoring.normal_form`).
 Segments are compared as they are after stripping by `exact_match` and `list_strict`: case and punctuation count. So do
-they for the scores that count how many segments are found: a gold segment is found by one equal predicted segment
-(`list_accuracy`, `list_exact_f1`, `list_micro_f1`), or by each that repeats it (`list_micro_f1_repeats`).
+they for the scores that count how many segments are found, a gold one by one equal predicted one (`list_exact_f1`,
+`list_micro_f1`).
 
 `list_f1` gives part of the credit for near misses:
 
@@ -20,8 +20,7 @@ the identical ones earns 1 + 0, the crossed matching 2/3 + 2/3.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 from helm_ext.scoring.score import Score, StatInfo, describe_count
 
@@ -71,12 +70,6 @@ def count_found(gold: Sequence[str], pred: Sequence[str]) -> int:
     return sum((Counter(_strip(gold)) & Counter(_strip(pred))).values())
 
 
-def list_accuracy(gold: Sequence[str], pred: Sequence[str]) -> float:
-    """Return the share of segments that are found, by the longer list."""
-    longest = max(len(gold), len(pred))
-    return count_found(gold, pred) / longest if longest else 1.0
-
-
 def list_exact_f1(gold: Sequence[str], pred: Sequence[str]) -> float:
     """Return the F1 of the segments that are found. Two empty lists score 1."""
     total = len(gold) + len(pred)
@@ -88,25 +81,14 @@ def count_segments(gold: Sequence[str], pred: Sequence[str]) -> dict[str, float]
     return {"list_found": count_found(gold, pred), "list_predicted": len(pred), "list_expected": len(gold)}
 
 
-def count_repeats(gold: Sequence[str], pred: Sequence[str]) -> dict[str, float]:
-    """As `count_segments`, but each predicted segment that is among the gold ones is found, however often it stands."""
-    wanted = set(_strip(gold))
-    found = sum(segment in wanted for segment in _strip(pred))
-    return {"list_repeats_found": found, "list_predicted": len(pred), "list_expected": len(gold)}
-
-
-def _summarize(prefix: str, found: str) -> Callable[[Mapping[str, float]], dict[str, float]]:
-    """Return what makes precision, recall and F1 over all rows of the means of the counts."""
-
-    def summarize(means: Mapping[str, float]) -> dict[str, float]:
-        hits, predicted, expected = means[found], means["list_predicted"], means["list_expected"]
-        return {
-            f"{prefix}_f1": 2 * hits / (predicted + expected) if predicted + expected else 1.0,
-            f"{prefix}_precision": hits / predicted if predicted else 0.0,
-            f"{prefix}_recall": hits / expected if expected else 0.0,
-        }
-
-    return summarize
+def _summarize(means: Mapping[str, float]) -> dict[str, float]:
+    """Return F1, precision and recall over all rows, of the means of the counts."""
+    found, predicted, expected = means["list_found"], means["list_predicted"], means["list_expected"]
+    return {
+        "list_micro_f1": 2 * found / (predicted + expected) if predicted + expected else 1.0,
+        "list_micro_precision": found / predicted if predicted else 0.0,
+        "list_micro_recall": found / expected if expected else 0.0,
+    }
 
 
 def _to_form(segment: str) -> tuple[str, ...]:
@@ -151,21 +133,6 @@ def _total_credit(gold: Counter[_Bag], pred: Counter[_Bag], n_gold: int, n_pred:
     return float(matrix[matched].sum())
 
 
-_count = partial(describe_count, lower_is_better=False, can_be_main=False)
-
-
-def _micro(prefix: str, how: str) -> tuple[StatInfo, ...]:
-    return tuple(
-        StatInfo(f"{prefix}_{part}", f"List {title} ({prefix.removeprefix('list_')})", f"{title} of segments, {how}.")
-        for part, title in (("f1", "F1"), ("precision", "precision"), ("recall", "recall"))
-    )
-
-
-_FOUND = _count("list_found", "# segments found", "Segments found, mean over rows.")
-_REPEATS_FOUND = _count("list_repeats_found", "# segments found", "Segments found, repetitions too, mean over rows.")
-_PREDICTED = _count("list_predicted", "# segments predicted", "Segments predicted, mean over rows.")
-_EXPECTED = _count("list_expected", "# segments expected", "Segments of the reference, mean over rows.")
-
 SCORES: tuple[Score, ...] = (
     Score(
         name="exact_match",
@@ -196,12 +163,6 @@ SCORES: tuple[Score, ...] = (
         description="F1 over an optimal one-to-one matching of segments; a pair counts by its token F1.",
     ),
     Score(
-        name="list_accuracy",
-        list_function=list_accuracy,
-        display_name="List accuracy",
-        description="Share of segments that are found, in any order, by the longer of the two lists.",
-    ),
-    Score(
         name="list_exact_f1",
         list_function=list_exact_f1,
         display_name="List F1 (exact)",
@@ -210,16 +171,19 @@ SCORES: tuple[Score, ...] = (
     Score(
         name="list_micro_f1",
         list_function=count_segments,
-        several=(_FOUND, _PREDICTED, _EXPECTED),
-        over_all=_micro("list_micro", "all rows together; a gold segment is found once"),
-        summarize=_summarize("list_micro", _FOUND.name),
-    ),
-    Score(
-        name="list_micro_f1_repeats",
-        list_function=count_repeats,
-        several=(_REPEATS_FOUND, _PREDICTED, _EXPECTED),
-        over_all=_micro("list_repeats", "all rows together; every repetition of a gold segment is found"),
-        summarize=_summarize("list_repeats", _REPEATS_FOUND.name),
+        several=tuple(
+            describe_count(f"list_{what}", f"# segments {what}", text, lower_is_better=False, can_be_main=False)
+            for what, text in (
+                ("found", "Segments found, mean over rows."),
+                ("predicted", "Segments predicted, mean over rows."),
+                ("expected", "Segments of the reference, mean over rows."),
+            )
+        ),
+        over_all=tuple(
+            StatInfo(f"list_micro_{part}", f"List {title} (micro)", f"{title} of segments, all rows together.")
+            for part, title in (("f1", "F1"), ("precision", "precision"), ("recall", "recall"))
+        ),
+        summarize=_summarize,
     ),
 )
 """What `helm_ext.scoring.registry` offers from this module. `exact_match` stands in the place of HELM's for lists."""

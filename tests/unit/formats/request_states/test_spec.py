@@ -571,7 +571,6 @@ class TestScoring:
         keys = {
             "separator": "\n",
             "extract_all": "<(.*?)>",
-            "extract_positions": True,
             "extract_references": True,
             "drop_duplicates": True,
         }
