@@ -10,7 +10,7 @@ import browser
 import pytest
 from processes import command, helm_run, load, run_folders, stat_means
 
-from helm_ext.formats.request_states import catalog
+from helm_ext.formats.request_states import format as catalog
 
 pytestmark = [
     pytest.mark.slow,

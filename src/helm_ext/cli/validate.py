@@ -118,7 +118,7 @@ def check_file(
             rows = counted.get("rows", 0) + counted.get("train", 0)
             if not no_exec and not _has_errors(found) and (rows <= LINTED_ROWS if lint is None else lint):
                 report["linted"], odd = lint_rows(format_, {**named, **task}, str(file))
-                problems[:] = _with_lint(problems, odd if report["linted"] or lint else ())
+                problems += odd if report["linted"] or lint else ()
         if not _has_errors(problems) and (inferred := format_.describe(named)):
             report["inferred"] = inferred
     except DatasetError as error:
@@ -144,14 +144,6 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
     except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
         problem = to_problem(error, path, "not-linted")
         return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
-
-
-def _with_lint(problems: Sequence[Problem], linted: Sequence[Problem]) -> list[Problem]:
-    """Return all problems; where lint lists the rows that leak, without the one that counts them."""
-    if not linted:
-        return list(problems)
-    leaks = any(problem.code == "leak" for problem in linted)
-    return [problem for problem in problems if not (leaks and problem.code == "overlap")] + list(linted)
 
 
 SHOWN_PROBLEMS = 20

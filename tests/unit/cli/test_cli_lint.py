@@ -57,13 +57,10 @@ def test_lint_needs_what_scripts_make_of_rows(file):
     assert "--lint" in run("validate", file, "--lint", "--no-exec", code=2).stderr
 
 
-def test_leaks_are_said_once(tmp_path, monkeypatch):
+def test_leaks_are_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "rows.jsonl", [row("Who wrote Emma?", "Jane Austen", split="train"), TWICE[0]])
-    assert "overlap" in codes("rows.jsonl", "--no-lint")
-    linted = codes("rows.jsonl")
-    assert "leak" in linted
-    assert "overlap" not in linted
+    assert "leak" in codes("rows.jsonl")
 
 
 def test_the_train_split_of_a_bundle_is_compared_too(tmp_path, monkeypatch):

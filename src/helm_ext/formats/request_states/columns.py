@@ -18,11 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
-from io import BytesIO
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import xxhash
 
@@ -37,7 +34,6 @@ from helm_ext.formats.request_states.shapes import LABELLED_METHODS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Fetch, Row
 
@@ -98,7 +94,7 @@ class Columns(Tally):
     def __init__(self, settings: Settings, seed: int, *, is_checked: bool) -> None:
         """`settings`, `seed`: what demonstrations and caps depend on.
 
-        `is_checked`: whether nothing else is done with the file. Then nobody keeps the rows, and ids are remembered.
+        `is_checked`: whether nothing else is done with the file.
         """
         self.ids = array("q")
         """Hashes of what must be unique, id and perturbation; 0 for rows without an id."""
@@ -110,8 +106,7 @@ class Columns(Tally):
         """The hashes of the ids alone, of rows with a perturbation, by ordinal."""
         self._place: Place | None = None
         """Of the first row."""
-        self._texts = bytearray() if is_checked else None
-        """The ids, each as JSON on a line."""
+        self._is_checked = is_checked
         self.splits, self.statuses, self.lacks, self.labelled = bytearray(), bytearray(), bytearray(), bytearray()
         self.groups = array("q")
         """Hashes of the rows' sub-splits and attributes; 0 for none."""
@@ -138,8 +133,7 @@ class Columns(Tally):
         self.ids.append(hashed)
         self.indexes.append(place.index)
         self.numbers.append(place.number)
-        if self._texts is not None:
-            self._texts += msgspec.json.encode(given) + b"\n"
+        if self._is_checked:
             return
         self.splits.append(_SPLIT_CODES[row.split])
         status, state = row.found[0]
@@ -190,12 +184,6 @@ class Columns(Tally):
         index, first = self.indexes[ordinal], self._place
         path = tuple(index if isinstance(step, int) else step for step in first.path)
         return replace(first, index=index, line=None if first.line is None else self.numbers[ordinal], path=path)
-
-    def read_id(self, ordinal: int, store: RowStore[Row] | None) -> Any:
-        """Return the id of a row as the file has it. `store`: where rows are kept."""
-        if store is not None:
-            return next(store.read([ordinal])).instance["id"]
-        return msgspec.json.decode(next(islice(BytesIO(self._texts or b""), ordinal, None)))
 
     def _rename(self, fetch: Fetch) -> Mapping[int, str]:
         """Return the ids of rows that HELM could not tell apart, by ordinal: unique but for perturbations of one row.

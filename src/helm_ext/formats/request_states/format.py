@@ -1,4 +1,9 @@
-"""Format 1, `adapter_spec:` entries: its arguments, its files, and where its code is."""
+"""Format 1, `adapter_spec:` entries: its arguments, its files, and how they are found by name.
+
+`dataset=NAME` is searched in this order: the folder `adapter_specs` below the working directory, each folder in the
+environment variable HELM_EXT_PATH (separated as in PATH), and the examples that come with the package. The first folder
+that holds the name wins.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import Problem, RunEntryError
+from helm_ext.errors import DatasetNotFoundError, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.arguments import (
-    AS_GIVEN,
     FLAG,
     MISSING,
     SEVERAL,
@@ -24,7 +28,6 @@ from helm_ext.formats.arguments import (
 from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.conversion import Converted, WriteOptions
 from helm_ext.formats.format import Claim, Format, Plan, Seen
-from helm_ext.formats.request_states import catalog
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
@@ -46,11 +49,58 @@ def _dataset_path(name: str, value: Any) -> str:
     """Return a path; where there is no such file, but a dataset of that name, say so."""
     path = _read_path(name, value)
     if os.path.basename(path) == path and not os.path.exists(path):  # noqa: PTH110, PTH119
-        dataset = catalog.dataset_name(Path(path)) or path
-        file = catalog.list_datasets().get(dataset)
+        file = list_datasets().get(dataset_name(Path(path)) or path)
         if file is not None:
-            raise RunEntryError(f"{path}: no such file\n  hint: dataset={dataset} reads {file}")
+            raise RunEntryError(f"{path}: no such file\n  hint: dataset={dataset_name(file)} reads {file}")
     return path
+
+
+_ENDINGS = tuple(suffix + packed for suffix in (".json", ".jsonl", ".json5") for packed in ("", ".gz", ".zst"))
+"""Of the names of datasets' files."""
+
+
+def _search_folders() -> list[Path]:
+    """Return the folders that exist, in the order in which they are searched."""
+    here = Path(__file__).resolve().parents[2]
+    # In a source checkout (an editable install) the examples are still in their own folder.
+    examples = here / "examples" if (here / "examples").is_dir() else here.parents[1] / "adapter_specs"
+    named = [Path(part) for part in os.environ.get("HELM_EXT_PATH", "").split(os.pathsep) if part]
+    return [folder for folder in (Path("adapter_specs"), *named, examples) if folder.is_dir()]
+
+
+def dataset_name(path: Path) -> str | None:
+    """Return the name under which a file can be asked for, or None for a file of another kind."""
+    return next((path.name.removesuffix(ending) for ending in _ENDINGS if path.name.endswith(ending)), None)
+
+
+def default_name(arguments: Mapping[str, Any]) -> str:
+    """Return the name of a dataset that has none of its own: the one asked for, or the file's without its endings."""
+    if arguments.get("dataset") is not None:
+        return str(arguments["dataset"])
+    path = Path(arguments["path"])
+    return dataset_name(path) or path.stem
+
+
+def list_datasets() -> dict[str, Path]:
+    """Return every dataset that can be asked for by name, and its file."""
+    found: dict[str, Path] = {}
+    for folder in _search_folders():
+        for path in sorted(folder.iterdir()):
+            name = dataset_name(path)
+            if name is not None and path.is_file():
+                found.setdefault(name, path)
+    return found
+
+
+def find_dataset(name: str) -> Path:
+    """Return the file of the dataset `name`. Raises DatasetNotFoundError."""
+    available = list_datasets()
+    if name in available:
+        return available[name]
+    folders = ", ".join(map(str, _search_folders())) or "none of the folders exists"
+    hint = did_you_mean(name, available) or (f"for a file, write path={name}" if Path(name).exists() else "")
+    hint = hint or f"available: {', '.join(sorted(available)) or 'no datasets'}"
+    raise DatasetNotFoundError(f"no dataset named {name!r} (searched: {folders})\n  hint: {hint}")
 
 
 class _AdapterSpec(Format):
@@ -66,7 +116,7 @@ class _AdapterSpec(Format):
     arguments = (
         Argument(
             "dataset",
-            AS_GIVEN,
+            TEXT,
             "a name: the file `NAME.json`, `.jsonl` or `.json5` (also `.gz`, `.zst`) in `./adapter_specs`, the folders "
             "of `HELM_EXT_PATH`, or the packaged examples",
             "one of `dataset` and `path` is needed",
@@ -149,23 +199,23 @@ class _AdapterSpec(Format):
             return Claim.NO  # a table's mapping file, which may have an adapter_spec
         if seen.keys & {"adapter_spec", "request_states"}:
             return Claim.SURE
-        name = catalog.dataset_name(seen.path)
+        name = dataset_name(seen.path)
         if not seen.exists:  # where it is the file name of a dataset, what is wrong with that is said here
-            is_dataset = str(seen.path) == seen.path.name and name in catalog.list_datasets()
+            is_dataset = str(seen.path) == seen.path.name and name in list_datasets()
             return Claim.MAYBE if is_dataset else Claim.NO
         return Claim.MAYBE if (seen.is_like_json() or name is not None) and not seen.is_zip else Claim.NO
 
     def find(self, name: str) -> Path | None:
         """Return the file of the dataset of this name, or None."""
-        return catalog.list_datasets().get(name)
+        return list_datasets().get(name)
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, the dataset first, by the name of the file that was found."""
         options = dict(arguments)
         if "dataset" not in options:
             return {"path": options.pop("path"), **options}
-        file = catalog.find_dataset(options.pop("dataset"))
-        return {"dataset": catalog.dataset_name(file) or file.name, **options}
+        file = find_dataset(options.pop("dataset"))
+        return {"dataset": dataset_name(file), **options}
 
     def name_model(self, arguments: Mapping[str, Any]) -> str:
         """Return the recorded model that the requests of all rows name, as in the output of a run of ours."""
@@ -187,11 +237,11 @@ class _AdapterSpec(Format):
 
     def _path(self, arguments: dict[str, Any]) -> str:
         dataset, path = arguments.pop("dataset", None), arguments.pop("path", None)
-        return str(catalog.find_dataset(dataset)) if path is None else path
+        return str(find_dataset(dataset)) if path is None else path
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Add the file's own name, if it has one: files of several models may hold the completions of one dataset."""
-        own = {} if evalset.name == catalog.default_name(arguments) else {"name": evalset.name}
+        own = {} if evalset.name == default_name(arguments) else {"name": evalset.name}
         return Plan({**arguments, **own}, arguments)
 
     def metric_spec(self, evalset: EvalSet) -> MetricSpec:

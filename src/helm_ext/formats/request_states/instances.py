@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import numpy as np
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
-from helm_ext.errors import show
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.evalset.rows import LIVE, StoredRows
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import CORRECT, Row
+from helm_ext.formats.request_states.rows import CORRECT, Row, read_perturbation
 from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.judging.judgement import bind, question_text
 
@@ -125,14 +124,14 @@ class Maker:
             }
             extra = cast("RowExtra", {**kept, **extra})
         extra_data[EXTRA_KEY] = extra
-        contrasts = given.get("contrast_references")
+        contrasts, perturbation = given.get("contrast_references"), given.get("perturbation")
         return Instance(
             input=_input(given["input"]),
             references=made,
             split=row.split,
             sub_split=given.get("sub_split"),
             id=name,
-            perturbation=to_perturbation(given.get("perturbation")),
+            perturbation=read_perturbation(msgspec.json.encode(perturbation)) if perturbation else None,
             contrast_inputs=[_input(one) for one in given["contrast_inputs"]] if given.get("contrast_inputs") else None,
             contrast_references=[[_reference(one) for one in some] for some in contrasts] if contrasts else None,
             extra_data=extra_data,
@@ -172,23 +171,6 @@ def _input(given: dict[str, Any]) -> Input:
         text=given.get("text") or "",
         messages=[{"role": message["role"], "content": message["content"]} for message in messages],
     )
-
-
-def to_perturbation(given: Mapping[str, Any] | None) -> Any:
-    """Return HELM's description of a perturbation; None where there is none.
-
-    Raises ValueError if HELM knows none such.
-    """
-    if not given:
-        return None
-    # Slow to import, and only perturbed rows need it.
-    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-    from helm.common.codec import from_json
-
-    try:
-        return from_json(json.dumps(given), PerturbationDescription)
-    except Exception as error:  # whatever the codec raises, the file is what is wrong
-        raise ValueError(f"HELM knows no such perturbation: {show(given)}") from error
 
 
 def make_instances(maker: Maker, chosen: Chosen, store: RowStore[Row]) -> Sequence[Instance]:

@@ -166,7 +166,7 @@ def _choose_method(
 
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
-    method = settings.method or _infer_method(settings, profile, problems)
+    method = settings.method or _infer_method(settings, profile)
     if method != "generation" and profile.find("likelihoods").refuse(
         "likelihoods",
         message=f"rows with likelihoods are rows of method generation, and the method is {method}",
@@ -176,15 +176,8 @@ def _choose_method(
         return "generation", (), None
     if method not in JOINT_METHODS or profile.find("helm").count:
         return method, (), None
-    thought = profile.thoughts.place
-    if method == JOINT and thought is not None:
-        if is_argument:
-            thought.warn(
-                "instance", "chain_of_thought",
-                message=f"not rendered by method {JOINT}", hint=f"use {JOINT_COT}", code="unused-chain-of-thought",
-            )  # fmt: skip
-        else:
-            method = JOINT_COT
+    if method == JOINT and profile.thoughts.count and not is_argument:
+        method = JOINT_COT
     fewer = profile.find("few_options")
     have = "one row has" if fewer.count == 1 else f"{fewer.count} rows have"
     if fewer.refuse(
@@ -214,7 +207,7 @@ def _choose_method(
     return method, sequence, prefix
 
 
-def _infer_method(settings: Settings, profile: Profile, problems: Problems) -> str:
+def _infer_method(settings: Settings, profile: Profile) -> str:
     chats, choices, in_text = profile.find("chat_only"), profile.find("choice"), profile.find("options_in_text")
     if chats.count == profile.rows:
         return "chat"
@@ -231,13 +224,6 @@ def _infer_method(settings: Settings, profile: Profile, problems: Problems) -> s
         return "generation"
     if in_text.count == profile.rows:
         return "generation"
-    if in_text.count:
-        problems.warn(
-            ("adapter_spec", "method"),
-            f"{in_text.count} of {profile.rows} rows have their options in input.text, others have not",
-            'set "method": "generation" or "multiple_choice_joint"',
-            code="options-shown-twice",
-        )
     why, where = "", ["instance", "input", "text"]
     try:
         sequence = shared_sequence(list(profile.label_sets))

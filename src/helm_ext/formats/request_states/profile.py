@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 1_000
 """Rows, texts and the like that are kept at most; what is beyond is counted."""
+MOST_VALUES = 200
+"""Of one key that `by=` names: each is a column of a report."""
 _EVAL_SPLITS = ("valid", "test")
 """HELM's, without its import."""
 _BETWEEN_SEGMENTS = ";,|\n；，、"
@@ -153,9 +155,13 @@ class Profile(Tally):
         """Of the first incomplete row: how many of its requests can be used, and why others cannot."""
         self.used_labels: set[str] = set()
         """Labels of the file's own mapping that name an option of a row."""
-        self.lacking: dict[bool, list[tuple[Place, str]]] = {False: [], True: []}
-        """Rows without a correct reference, and why, up to MOST_KEPT: whether of train rows, to those."""
-        self.lacking_rows = Counter[bool]()
+        self.lacking: list[tuple[Place, str]] = []
+        """Rows without a correct reference, and why, up to MOST_KEPT."""
+        self.lacking_rows = 0
+        self.values: dict[str, set[str]] = {name: set() for name in settings.by}
+        """Of each key that `by=` names, the values that rows have."""
+        self.ungrouped = {name: First() for name in settings.by}
+        """Rows without one."""
         self.nonfinite_numbers = 0
         self.holds_lists = False
         """Whether one of several right answers seems to hold several segments."""
@@ -184,10 +190,9 @@ class Profile(Tally):
         if row.labels_from == "file" and row.labels is not None:
             self.used_labels.update(row.labels)
         if row.lack:
-            is_train = row.split == "train"
-            self.lacking_rows[is_train] += 1
-            if len(self.lacking[is_train]) < MOST_KEPT:
-                self.lacking[is_train].append((row.place, row.lack))
+            self.lacking_rows += 1
+            if len(self.lacking) < MOST_KEPT:
+                self.lacking.append((row.place, row.lack))
         if row.is_untagged:
             self.note("untagged", row)
         if row.nonfinite:
@@ -227,6 +232,12 @@ class Profile(Tally):
             note("empty", row)
         if row.cluster is None:
             note("unclustered", row)
+        for name, values in self.values.items():
+            value = (row.attributes or {}).get(name)
+            if value is None:
+                self.ungrouped[name].add(row.place)
+            elif len(values) <= MOST_VALUES:
+                values.add(value)
         if row.likelihoods is not None:
             note("likelihoods", row)
             if row.likelihoods[0].get("alone") is not None:

@@ -30,8 +30,6 @@ _PEEK_BYTES = 1 << 20
 _PATIENCE = 100
 """Lines in a row with keys of their own, after which a file is taken to be full of such rows."""
 
-_BOM_HINT = "save it as UTF-8 without BOM"
-
 
 @dataclass(slots=True)
 class Place:
@@ -55,9 +53,9 @@ class Place:
         kind = DatasetIntegrityError if is_integrity else DatasetSchemaError
         self.problems.add((*self.path, *where), message, hint, code=code, line=self.line, kind=kind)
 
-    def warn(self, *where: str | int, message: str, hint: str = "", code: str, also: Path = ()) -> None:
-        """Report a warning at `where` inside the state; `also` is a second place in the document."""
-        self.problems.warn((*self.path, *where), message, hint, code=code, line=self.line, also=also)
+    def warn(self, *where: str | int, message: str, hint: str = "", code: str) -> None:
+        """Report a warning at `where` inside the state."""
+        self.problems.warn((*self.path, *where), message, hint, code=code, line=self.line)
 
 
 @dataclass(slots=True)
@@ -112,19 +110,13 @@ class Reader(ABC):
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         """Return the lines of paths."""
 
-    def _without_bom(self, data: bytes) -> bytes:
-        """Return the first bytes of a file without a byte order mark, which is warned of."""
-        if data.startswith(files.BOM):
-            self.problems.warn((), "the file begins with a byte order mark", _BOM_HINT, code="bom", line=1)
-        return data.removeprefix(files.BOM)
-
 
 class _Document(Reader):
     def __init__(self, path: str | FilePath, problems: Problems) -> None:
         super().__init__(path, problems)
         source = files.read_source(path)
         self.digest = source.digest
-        self._data = self._without_bom(source.data)
+        self._data = source.data.removeprefix(files.BOM)
         value, self._is_finite = self._parse()
         self._states: list[Any] = []
         if not isinstance(value, dict):
@@ -243,7 +235,7 @@ class FileReader(LineReader):
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
         for number, data in self._source:
-            yield number, self._without_bom(data) if number == 1 else data
+            yield number, data.removeprefix(files.BOM) if number == 1 else data
 
     def states(self) -> Iterator[State]:
         with self._source:

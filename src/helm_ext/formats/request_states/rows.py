@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -197,6 +198,11 @@ class RowReader:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
         if not is_plain and value.get("source_scores"):
             self._take_source_scores(state, value["source_scores"])
+        if instance.get("perturbation"):
+            try:
+                read_perturbation(msgspec.json.encode(instance["perturbation"]))
+            except ValueError as error:
+                place.error("instance", "perturbation", message=str(error), code="perturbation")
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
         attributes = _read_attributes(value, self.settings.by, place) or None
         cluster = _read_cluster(value, self.settings.cluster, place)
@@ -348,6 +354,19 @@ def _find_lack(instance: Mapping[str, Any], references: Sequence[Mapping[str, An
     tags = [*dict.fromkeys(tag for reference in references for tag in reference.get("tags") or ())]
     more = ", ..." if len(tags) > 3 else ""
     return "no reference is tagged correct" + (f", but {', '.join(map(show, tags[:3]))}{more}" if tags else "")
+
+
+@lru_cache(1_000)
+def read_perturbation(given: bytes) -> Any:
+    """Return HELM's description of a perturbation, given as JSON. Raises ValueError if HELM knows none such."""
+    # Slow to import, and only perturbed rows need it.
+    from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
+    from helm.common.codec import from_json
+
+    try:
+        return from_json(given, PerturbationDescription)
+    except Exception as error:  # whatever the codec raises, the file is what is wrong
+        raise ValueError(f"HELM knows no such perturbation: {show(msgspec.json.decode(given))}") from error
 
 
 # What reports group a row by: `by=subject+level`

@@ -1,41 +1,70 @@
-"""What is said about a file beyond the shape of its rows: one table of rules, which report problems in its order.
-
-A rule is a function of what is known of all rows, or a class of `row_rules`.
-"""
+"""What is said about a file beyond the shape of its rows: functions of what is known of all rows, in one order."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, count, format_path, show
-from helm_ext.formats.request_states import row_rules
-from helm_ext.formats.request_states.header import Header
-from helm_ext.formats.request_states.profile import Tally
-from helm_ext.formats.request_states.reading import State
-from helm_ext.formats.request_states.row_rules import ALL_ROWS, File, Rule
+from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, show
+from helm_ext.formats.request_states import shapes
+from helm_ext.formats.request_states.checking import known_keys
+from helm_ext.formats.request_states.columns import Columns
+from helm_ext.formats.request_states.header import Header, Options
+from helm_ext.formats.request_states.plan import Plan
+from helm_ext.formats.request_states.profile import MOST_KEPT, MOST_VALUES, First, Profile, Tally
+from helm_ext.formats.request_states.reading import Reader, State
 from helm_ext.formats.request_states.rows import Row
 
+if TYPE_CHECKING:
+    from helm_ext.files.store import RowStore
+
+ALL_ROWS = ("request_states",)
+"""The place of a problem that is about all rows."""
 EXPECTED_EVAL_ROWS = 100
 """The format asks for the demonstrations and 100 rows more where it leaves the choice to us."""
+
+
+@dataclass
+class File:
+    """A file of which all rows were seen, and what is planned with it."""
+
+    reader: Reader
+    header: Header
+    options: Options
+    profile: Profile
+    columns: Columns
+    strays: StrayKeys
+    problems: Problems
+    store: RowStore[Row] | None
+    """None where the file is only checked."""
+    plan: Plan = field(init=False)
+    counts: dict[str, int] = field(default_factory=dict)
+    """What was counted, for the user."""
+
+    def finish(self) -> list[Problem]:
+        """Return all that was found, errors first."""
+        return self.problems.finish(self.reader.locate)
+
 
 # Which rows are demonstrations and which are evaluated
 
 
 def too_few_rows(file: File) -> None:
-    """Report a file with too few rows to draw demonstrations and leave one to evaluate."""
+    """Report a live run's file with too few rows to draw demonstrations and leave one to evaluate."""
     plan, problems = file.plan, file.problems
-    if plan.can_run_live or problems.errors:  # rows that are wrong were not counted
+    if plan.can_run_live or file.profile.is_recorded or problems.errors:  # rows that are wrong were not counted
         return
     message = (
-        f"{count(file.profile.rows, 'row is', 'rows are')} too few: {plan.wanted} would be demonstrations, and at "
-        "least one must be left to evaluate"
+        f"no completions are recorded, so a model would be asked, and {count(file.profile.rows, 'row is', 'rows are')} "
+        f"too few: {plan.wanted} would be demonstrations, and at least one must be left to evaluate"
     )
     hint = "add rows, or lower adapter_spec.max_train_instances"
-    if file.profile.is_recorded:
-        problems.warn(ALL_ROWS, f"the file cannot be run live: {message}", hint, code="too-few-rows")
-    else:
-        message = f"no completions are recorded, so a model would be asked, and {message}"
-        problems.add(ALL_ROWS, message, hint, code="too-few-rows", kind=DatasetIntegrityError)
+    problems.add(ALL_ROWS, message, hint, code="too-few-rows", kind=DatasetIntegrityError)
 
 
 def selected_splits(file: File) -> None:
@@ -59,14 +88,6 @@ def selected_splits(file: File) -> None:
     if others:
         message = f"{count(others, 'row is', 'rows are')} of other splits and not evaluated"
         problems.warn(where, message, code="eval-splits")
-
-
-def missing_split(file: File) -> None:
-    """Report rows without a split beside train rows."""
-    number = file.profile.splits[None]
-    if file.profile.is_differentiated and number:
-        message = f"{count(number, 'row has', 'rows have')} no split; evaluated, as others are train rows"
-        file.problems.warn(ALL_ROWS, message, code="split-missing")
 
 
 def recorded_train(file: File) -> None:
@@ -98,13 +119,6 @@ def undifferentiated(file: File) -> None:
             f"{EXPECTED_EVAL_ROWS} test examples that the format asks for",
             code="few-rows",
         )
-    if profile.thoughts.count and settings.max_train_instances:
-        problems.warn(
-            ALL_ROWS,
-            "there are chains of thought, but train and test are not differentiated",
-            'give the demonstrations "split": "train" and the others "split": "test"',
-            code="chain-of-thought-split",
-        )
 
 
 # What rows say: inputs, references and labels
@@ -125,23 +139,13 @@ def unused_mapping(file: File) -> None:
 
 
 def no_correct_reference(file: File) -> None:
-    """Report rows without a correct reference. In train rows of a file that tells them apart it is only odd."""
-    is_odd, code = file.profile.is_differentiated, "no-correct-reference"
-    hint = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
-    train, others = file.profile.lacking[True], file.profile.lacking[False]
-    rows = file.profile.lacking_rows
-    wrong = others if is_odd else sorted([*train, *others], key=lambda found: found[0].number)
-    for place, message in wrong:
+    """Report rows without a correct reference."""
+    hint, code = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]', "no-correct-reference"
+    for place, message in file.profile.lacking:
         place.error("instance", "references", message=message, hint=hint, code=code, is_integrity=True)
-    more = (rows[False] if is_odd else rows.total()) - len(wrong)
-    if more:
+    if more := file.profile.lacking_rows - len(file.profile.lacking):
         where = Location(file.problems.path)
         file.problems.extend([Problem("", where, code=code, kind=DatasetIntegrityError, number=more)])
-    if is_odd and train:
-        message = (
-            f"{count(rows[True], 'train row has', 'train rows have')} no correct reference: the answer shown is n/a"
-        )
-        train[0][0].warn("instance", "references", message=message, hint=hint, code=code)
 
 
 def untagged_reference(file: File) -> None:
@@ -242,14 +246,7 @@ def ids(file: File) -> None:
         return
     number = file.counts["renamed_ids"] = len(repeated)
     message = f"{count(number, 'row has no id of its', 'rows have no id of their')} own; made unique"
-    also: Path = ()
-    first = known.locate(repeated[0])
-    if hashed := known.ids[repeated[0]]:
-        twin = known.numbers[known.ids.index(hashed)]
-        message += f": {show(known.read_id(repeated[0], file.store))} is also the id of "
-        also = () if first.line is not None else (*ALL_ROWS, twin, "instance", "id")
-        message += format_path(also[:2]) if also else f"line {twin}"
-    first.warn("instance", "id", message=message, code="ids", also=also)
+    known.locate(repeated[0]).warn("instance", "id", message=message, code="ids")
 
 
 def scales(file: File) -> None:
@@ -333,14 +330,30 @@ def clusters(file: File) -> None:
         lacking.warn(message=f"no value of {show(name)}: each a cluster of its own", code="cluster")
 
 
+def groups(file: File) -> None:
+    """Report keys that `by=` names: those that no row has, and those with too many values for a report."""
+    for name, values in file.profile.values.items():
+        if not values:
+            file.problems.add(("by",), f"no row has a value of {show(name)}", code="by")
+        elif len(values) > MOST_VALUES:
+            message = f"{show(name)} has more than {MOST_VALUES} values, each a column of the report"
+            file.problems.add(("by",), message, "name a key with fewer values", code="by")
+        else:
+            file.profile.ungrouped[name].warn(message=f"no value of {show(name)}: in no group of it", code="by")
+
+
+def stray_keys(file: File) -> None:
+    """Report keys that nothing reads, where one that is read may have been meant."""
+    for (place, key), first in file.strays.found.items():
+        hint = _guess(place, key)
+        first.warn(*place, key, message="this key, which means nothing here", hint=hint, code="stray-key")
+
+
 _RULES = (
     unused_mapping,
     too_few_rows,
     selected_splits,
     no_correct_reference,
-    row_rules.UnknownPerturbation,
-    missing_split,
-    row_rules.Overlap,
     recorded_train,
     undifferentiated,
     doubled_prompt,
@@ -350,41 +363,92 @@ _RULES = (
     missing_recordings,
     incomplete_recordings,
     mixed_recordings,
-    row_rules.UnmappedCompletions,
-    row_rules.StrayKeys,
+    stray_keys,
     stops_in_references,
     empty_answers,
     separate_segments,
-    row_rules.ReasonedAnswers,
-    row_rules.Groups,
+    groups,
     clusters,
     scales,
 )
 """Problems of one line are reported in this order."""
 
-_READ_COMPLETIONS = (row_rules.UnmappedCompletions, row_rules.ReasonedAnswers)
+
+def report(file: File) -> None:
+    """Report what is wrong with a file, or odd."""
+    for rule in _RULES:
+        rule(file)
 
 
-class Checks(Tally):
-    """The rules of one file."""
+# Keys that nothing reads
 
-    def __init__(self, header: Header, *, reads_completions: bool) -> None:
-        """`reads_completions`: whether it is worth time to read every completion as the metrics will."""
-        classes = [kind for kind in _RULES if isinstance(kind, type)]
-        self.rules: dict[object, Rule] = {
-            kind: kind(header) for kind in classes if reads_completions or kind not in _READ_COMPLETIONS
-        }
-        self._see = tuple(rule.see for rule in self.rules.values())
+_READABLE_KEYS: dict[Path, frozenset[str]] = {
+    (): known_keys(shapes.StateShape),
+    ("instance",): known_keys(shapes.InstanceShape),
+    ("instance", "input"): known_keys(shapes.InputShape),
+    ("instance", "references"): known_keys(shapes.ReferenceShape),
+    ("request",): known_keys(shapes.RequestShape),
+    ("request", "result"): known_keys(shapes.ResultShape),
+    ("request", "result", "completions"): known_keys(shapes.CompletionShape),
+    ("result",): known_keys(shapes.ResultShape),
+    ("result", "completions"): known_keys(shapes.CompletionShape),
+}
+"""The places in a state, and the keys that are read there."""
+
+_READ_IN = {
+    **dict.fromkeys(("completions", "success"), "request.result"), "result": "request",
+    **dict.fromkeys(("input", "references", "split", "chain_of_thought"), "instance"),
+}  # fmt: skip
+"""Keys that mean the same wherever they stand, and where they are read."""
+_NEAR = 0.85
+"""Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
+
+
+class StrayKeys(Tally):
+    """Keys that nothing reads, where somebody may have meant one that is read.
+
+    Rows may have keys of their own; they are kept (`RowExtra.data`). But a key that is spelt nearly as one of the
+    format's, or that the format has at another place, was hardly meant as such: a completion under
+    `request.completions` would never be scored. Such keys are warned of.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[Path, str], First] = {}
+        """(place in the state, key) to where it was seen."""
 
     def see(self, row: Row, state: State) -> None:
-        """Show a row to the rules."""
-        for see in self._see:
-            see(row, state)
+        """Look at the state that a row was made of."""
+        if row.is_helm or state.is_known:
+            return
+        for place, given in _find_objects(state.value, row):
+            readable = _READABLE_KEYS[place]
+            if not readable.issuperset(given):
+                for key in given:
+                    if key not in readable and _guess(place, key):
+                        self.found.setdefault((place, key), First()).add(row.place)
 
-    def report(self, file: File) -> None:
-        """Let every rule report."""
-        for kind in _RULES:
-            if kind in self.rules:
-                self.rules[kind].report(file)
-            elif not isinstance(kind, type):
-                kind(file)
+
+def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the objects of a valid state that may have keys which mean something elsewhere, and their places."""
+    if row.extra:
+        yield (), state
+    if row.has_unknown:
+        instance = state["instance"]
+        yield ("instance",), instance
+        yield ("instance", "input"), instance["input"]
+        for reference in instance.get("references") or ():
+            yield ("instance", "references"), reference
+    request = state.get("request") or {}
+    yield ("request",), request
+    for place, result in ((("request", "result"), request.get("result")), (("result",), state.get("result"))):
+        if result:
+            yield place, result
+            for completion in result.get("completions") or ():
+                yield (*place, "completions"), completion
+
+
+@lru_cache(MOST_KEPT)  # rows have the same keys again and again, as a rule: a file may have some of its own in each row
+def _guess(place: Path, key: str) -> str:
+    """Return what may have been meant, or ""."""
+    near = difflib.get_close_matches(key.lower(), sorted(_READABLE_KEYS[place]), n=1, cutoff=_NEAR)
+    return f"did you mean {near[0]!r}?" if near else f"{key} is read in {_READ_IN[key]}" if key in _READ_IN else ""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helm_ext.formats.request_states import catalog
-from helm_ext.formats.request_states.format import FORMAT
+from helm_ext.formats.request_states.format import FORMAT, default_name
 from helm_ext.formats.scenario import EvalSetScenario
 
 
@@ -25,4 +24,4 @@ class AdapterSpecScenario(EvalSetScenario):
     @classmethod
     def default_name(cls, arguments: Mapping[str, Any]) -> str:
         """Return the name of a dataset that has none of its own."""
-        return catalog.default_name(arguments)
+        return default_name(arguments)

