@@ -162,6 +162,8 @@ class Profile(Tally):
         """Of each key that `by=` names, the values that rows have."""
         self.ungrouped = {name: First() for name in settings.by}
         """Rows without one."""
+        self.keys: dict[str, None] = {}
+        """That rows have, which `by=` may have meant."""
         self.nonfinite_numbers = 0
         self.holds_lists = False
         """Whether one of several right answers seems to hold several segments."""
@@ -232,6 +234,8 @@ class Profile(Tally):
             note("empty", row)
         if row.cluster is None:
             note("unclustered", row)
+        if self.values and len(self.keys) < MOST_KEPT:
+            self.keys |= dict.fromkeys((*(instance.get("extra_data") or {}), *instance, *(row.extra or ())))
         for name, values in self.values.items():
             value = (row.attributes or {}).get(name)
             if value is None:

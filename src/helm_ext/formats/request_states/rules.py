@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, show
+from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, did_you_mean, show
 from helm_ext.formats.request_states import shapes
 from helm_ext.formats.request_states.checking import known_keys
 from helm_ext.formats.request_states.columns import Columns
@@ -334,7 +334,8 @@ def groups(file: File) -> None:
     """Report keys that `by=` names: those that no row has, and those with too many values for a report."""
     for name, values in file.profile.values.items():
         if not values:
-            file.problems.add(("by",), f"no row has a value of {show(name)}", code="by")
+            hint = did_you_mean(name, file.profile.keys) or f"keys: {', '.join(map(show, file.profile.keys))}"
+            file.problems.add(("by",), f"no row has a value of {show(name)}", hint, code="by")
         elif len(values) > MOST_VALUES:
             message = f"{show(name)} has more than {MOST_VALUES} values, each a column of the report"
             file.problems.add(("by",), message, "name a key with fewer values", code="by")
