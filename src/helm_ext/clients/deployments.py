@@ -23,6 +23,7 @@ from typing import Any
 import yaml
 from filelock import FileLock
 
+from helm_ext.clients.estimate import parse_yaml
 from helm_ext.errors import HelmExtError, RunEntryError, show
 from helm_ext.files.writing import open_part
 
@@ -154,13 +155,7 @@ class NamedList:
         self.path = path
         self.key = key
         self.text = text
-        try:
-            document = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            mark = getattr(error, "problem_mark", None)
-            place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
-            said = getattr(error, "problem", None) or str(error).splitlines()[0]
-            raise HelmExtError(f"{place}: not YAML: {said}") from error
+        document = parse_yaml(text, path)
         if not isinstance(document, dict | None):
             raise HelmExtError(f"{path}: expected {key}: and a list, got {show(document)}")
         self.document: dict[str, Any] = document or {}
@@ -176,7 +171,7 @@ class NamedList:
     def read(cls, path: Path, key: str) -> NamedList:
         """Read the file; one that is not there is an empty list. Raises HelmExtError."""
         try:
-            return cls(path, key, path.read_bytes().decode("utf-8"))
+            return cls(path, key, path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return cls(path, key, "")
         except (OSError, UnicodeDecodeError) as error:
@@ -189,21 +184,17 @@ class NamedList:
     def with_entry(self, entry: Mapping[str, Any]) -> NamedList:
         """Return the list with one entry more, at its end. Raises HelmExtError."""
         node = self._find_list()
-        newline = "\r\n" if "\r\n" in self.text else "\n"
         if node is None:
-            text = self.text if not self.text or self.text.endswith("\n") else self.text + newline
-            made = text + f"{self.key}:{newline}" + write_entry(entry, 2, newline)
+            text = self.text if not self.text or self.text.endswith("\n") else self.text + "\n"
+            made = f"{text}{self.key}:\n{write_entry(entry, 2)}"
         elif not self.entries:  # `[]`, `null`, or nothing
-            after = self.text[node.end_mark.index :]
-            made = self.text[: node.start_mark.index].rstrip(" ") + newline
-            made += write_entry(entry, 2, newline) + after.removeprefix(newline)
+            after = self.text[node.end_mark.index :].removeprefix("\n")
+            made = f"{self.text[: node.start_mark.index].rstrip(' ')}\n{write_entry(entry, 2)}{after}"
         else:
             self._require_block(node)
-            lines = self.text.splitlines(keepends=True)
-            end = self._last_line(lines, node.value[-1]) + 1
-            lines[end - 1] = lines[end - 1] if lines[end - 1].endswith("\n") else lines[end - 1] + newline
-            lines.insert(end, write_entry(entry, node.start_mark.column, newline))
-            made = "".join(lines)
+            lines = self.text.splitlines()
+            lines.insert(_last_line(lines, node.value[-1]) + 1, write_entry(entry, node.start_mark.column)[:-1])
+            made = "\n".join(lines) + "\n"
         return self._checked(made, [*self.entries, dict(entry)])
 
     def without(self, name: str) -> NamedList:
@@ -213,20 +204,13 @@ class NamedList:
         if node is None or len(kept) == len(self.entries):
             return self
         self._require_block(node)
-        lines = self.text.splitlines(keepends=True)
-        column = node.start_mark.column
+        lines = self.text.splitlines()
         for item, entry in reversed(list(zip(node.value, self.entries, strict=True))):
-            if entry["name"] != name:
-                continue
-            first = item.start_mark.line
-            while lines[first][column : column + 1] != "-":
-                first -= 1
-            del lines[first : self._last_line(lines, item) + 1]
-        made = "".join(lines)
-        if not kept:  # an empty list: HELM reads nothing as a mistake
-            node = yaml.compose(made, Loader=yaml.SafeLoader)
-            colon = next(key for key, _ in node.value if key.value == self.key).end_mark.index + 1
-            made = f"{made[:colon]} []{made[colon:]}"
+            if entry["name"] == name:
+                del lines[item.start_mark.line : _last_line(lines, item) + 1]
+        made = "\n".join(lines) + "\n"
+        if not kept:  # HELM takes a list without entries for a mistake
+            made = re.sub(rf"(?m)^{self.key}:", f"{self.key}: []", made, count=1)
         return self._checked(made, kept)
 
     def write(self) -> None:
@@ -252,24 +236,6 @@ class NamedList:
                 "  hint: write each entry on lines of its own, beginning with `- name:`"
             )
 
-    def _last_line(self, lines: list[str], item: Any) -> int:
-        """Return the number of an entry's last line. YAML lets it end where the next one begins, after comments.
-
-        What a line that begins with `#` is, only YAML can tell: texts of several lines hold such lines too.
-        """
-        start, end = item.start_mark.index, item.end_mark.index
-        marks = [
-            token.end_mark
-            for token in yaml.scan(self.text, Loader=yaml.SafeLoader)
-            if start <= token.start_mark.index < token.end_mark.index <= end  # those that have characters
-        ]
-        mark = max(marks, key=lambda one: one.index, default=item.end_mark)
-        is_over = mark.line >= len(lines) or not lines[mark.line][: mark.column].strip()
-        last = min(mark.line, len(lines)) - 1 if is_over else mark.line
-        while not lines[last].strip():
-            last -= 1
-        return last
-
     def _checked(self, text: str, entries: list[dict[str, Any]]) -> NamedList:
         """Return the changed list, if it says what it is to say."""
         with suppress(HelmExtError):
@@ -282,22 +248,19 @@ class NamedList:
         )
 
 
-def write_entry(entry: Mapping[str, Any], column: int, newline: str = "\n") -> str:
+def _last_line(lines: list[str], item: Any) -> int:
+    """Return the number of an entry's last line. YAML lets it end where the next one begins, after comments."""
+    end = item.end_mark
+    last = end.line if end.line < len(lines) and lines[end.line][: end.column].strip() else end.line - 1
+    while not lines[last].strip() or lines[last].lstrip().startswith("#"):
+        last -= 1
+    return last
+
+
+def write_entry(entry: Mapping[str, Any], column: int) -> str:
     """Return an entry as an item of a list that begins in this column."""
-    text = yaml.dump(
-        [dict(entry)], Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
-    )
-    return textwrap.indent(text, " " * column).replace("\n", newline)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Escapes whatever cannot be seen: some of it ends a line, and would not survive that lines are indented."""
-
-    def represent_str(self, data: str) -> Any:
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
+    text = yaml.safe_dump([dict(entry)], sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
+    return textwrap.indent(text, " " * column)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -120,17 +120,11 @@ def read_prices(path: Path) -> dict[str, Prices]:
 
     `cached`, for prompt tokens that the provider had cached, may be absent. Raises RunEntryError.
     """
-    import yaml
-
     hint = "\n  hint: local/my-model: {in: 0.15, out: 0.60, cached: 0.075}"
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunEntryError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
-        raise RunEntryError(f"{place}: not YAML{hint}") from error
+        found = parse_yaml(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunEntryError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict):
         raise RunEntryError(f"{path}: expected prices by deployment, got {show(found)}{hint}")
     prices = {}
@@ -141,6 +135,19 @@ def read_prices(path: Path) -> dict[str, Prices]:
             message = f"{path}: {name}: expected what a million tokens cost, got {show(value)}{hint}"
             raise RunEntryError(message) from error
     return prices
+
+
+def parse_yaml(text: str, path: Path) -> Any:
+    """Return what the text of a YAML file says. Raises RunEntryError with the line."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
+        said = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise RunEntryError(f"{place}: not YAML: {said}") from error
 
 
 def format_cost(cost: float) -> str:

@@ -4,10 +4,15 @@
 
 Same arguments, same files; `--num-threads` is for each actor. What helm-run has no argument for is in the environment
 (docs/how-to/many_rows.md). Only this module and those that it imports need Ray.
+
+`helm-run` reads prod_env/*.yaml, credentials, plugins and flags into HELM's registries before it makes a runner. So the
+registries are sent to the actors as they are, whatever filled them (`HelmContext`). Plugins, and folders of this
+machine, are used where they are there, too; without its folder an actor has no cache, and reads nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import hashlib
@@ -16,14 +21,18 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dacite
+from helm.benchmark import model_deployment_registry, model_metadata_registry, tokenizer_config_registry
 from helm.benchmark.adaptation.request_state import RequestState
+from helm.benchmark.executor import ExecutionSpec
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.hierarchical_logger import hwarn
@@ -33,10 +42,9 @@ from helm_ext.clients.client import NotedResult, notes_of
 from helm_ext.engines.engine import LONE_TRIES, read_number
 from helm_ext.engines.progress import PROGRESS_ENV
 from helm_ext.engines.ray_engine import RayEngine, RaySettings
-from helm_ext.errors import DeploymentError, HelmExtError
+from helm_ext.errors import DeploymentError, HelmExtError, show
 from helm_ext.files.writing import sync_folder
 from helm_ext.running.executor import LiveExecutor
-from helm_ext.running.ray_context import HelmContext
 from helm_ext.running.runner import StreamingRunner
 from helm_ext.running.serialise import dumps
 
@@ -346,3 +354,110 @@ def _to_result(kept: dict[str, Any]) -> RequestResult:
     result = dacite.from_dict(NotedResult, kept["result"], _UNCHECKED)
     result.notes = kept["notes"]
     return result
+
+
+SENT_ENV = "HELM_EXT_RAY_ENV"
+"""The environment variable that names others, by commas, which actors get: keys that no file of HELM holds."""
+
+CREDENTIALS_ENV = "HELM_CREDENTIALS"
+CREDENTIALS_FILE = "credentials.conf"
+"""HELM's names, helm/common/general.py."""
+
+
+def find_plugins(argv: Sequence[str]) -> list[str]:
+    """Return the plugins of a helm-run command line, which a runner is not told; paths are absolute."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--plugins", nargs="+", default=[])  # as in helm/benchmark/run.py
+    named = parser.parse_known_args(list(argv))[0].plugins
+    return [str(Path(name).absolute()) if Path(name).exists() else name for name in named]
+
+
+@dataclass(frozen=True)
+class HelmContext:
+    """The context of a helm-run, to be entered in another process. Nothing of it is ever printed."""
+
+    execution_spec: ExecutionSpec = field(repr=False)
+    credentials: str = field(repr=False)
+    environ: dict[str, str] = field(repr=False)
+    plugins: list[str] = field(repr=False)
+    metadata: list[Any] = field(repr=False)
+    deployments: list[Any] = field(repr=False)
+    tokenizers: list[Any] = field(repr=False)
+    deployment: str = ""
+    """The only model that the process asks, so that it has a GPU for itself; empty where models share a process."""
+
+    @classmethod
+    def of_this_process(cls, execution_spec: ExecutionSpec, deployment: str = "") -> HelmContext:
+        """Gather it. Raises HelmExtError for variables that cannot be sent."""
+        spec = execution_spec
+        if spec.local_path:
+            spec = replace(spec, local_path=str(Path(spec.local_path).absolute()))
+        if (cache := spec.sqlite_cache_backend_config) is not None:
+            spec = replace(spec, sqlite_cache_backend_config=replace(cache, path=str(Path(cache.path).absolute())))
+        named = [name.strip() for name in os.environ.get(SENT_ENV, "").split(",") if name.strip()]
+        for name in named:
+            if name not in os.environ:
+                raise HelmExtError(f"{SENT_ENV} names {show(name)}, which is not set here")
+        return cls(
+            execution_spec=spec,
+            credentials=_read_credentials(spec.local_path),
+            environ={name: os.environ[name] for name in named},
+            plugins=find_plugins(sys.argv[1:]),
+            metadata=list(model_metadata_registry.ALL_MODELS_METADATA),
+            deployments=list(model_deployment_registry.ALL_MODEL_DEPLOYMENTS),
+            tokenizers=list(tokenizer_config_registry.ALL_TOKENIZER_CONFIGS),
+            deployment=deployment,
+        )
+
+    def enter(self) -> ExecutionSpec:
+        """Make it this process's. Returns the specification of an Executor here. Raises HelmExtError for plugins."""
+        from helm.benchmark.run import import_user_plugins, load_entry_point_plugins
+
+        if absent := [name for name in self.plugins if Path(name).is_absolute() and not Path(name).exists()]:
+            raise HelmExtError(f"--plugins {absent[0]}: not on this Ray node\n  hint: a folder that all nodes have")
+        os.environ.update(self.environ)
+        # An empty text would make HELM look for a file, which here may be somebody else's.
+        os.environ[CREDENTIALS_ENV] = self.credentials or "\n"
+        self._fill_registries()  # plugins may look something up
+        with contextlib.redirect_stdout(io.StringIO()):
+            load_entry_point_plugins()
+            import_user_plugins(self.plugins)
+        self._fill_registries()  # what they have registered is in here once already
+        spec = self.execution_spec
+        if spec.local_path and not Path(spec.local_path).is_dir():
+            spec = replace(
+                spec,
+                local_path=tempfile.mkdtemp(prefix="helm_ext-prod_env-"),
+                sqlite_cache_backend_config=None,
+            )
+        return spec
+
+    def _fill_registries(self) -> None:
+        """Let HELM know the models, deployments and tokenizers of the sender, and no others."""
+        for registered, by_name, sent in (
+            (
+                model_metadata_registry.ALL_MODELS_METADATA,
+                model_metadata_registry.MODEL_NAME_TO_MODEL_METADATA,
+                self.metadata,
+            ),
+            (
+                model_deployment_registry.ALL_MODEL_DEPLOYMENTS,
+                model_deployment_registry.DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT,
+                self.deployments,
+            ),
+            (
+                tokenizer_config_registry.ALL_TOKENIZER_CONFIGS,
+                tokenizer_config_registry.TOKENIZER_NAME_TO_CONFIG,
+                self.tokenizers,
+            ),
+        ):
+            registered[:] = sent
+            by_name.clear()
+            by_name.update((one.name, one) for one in sent)
+
+
+def _read_credentials(local_path: str | None) -> str:
+    """Return the text of HELM's credentials, read as `helm.common.general.get_credentials` does."""
+    given = os.environ.get(CREDENTIALS_ENV, "")
+    path = Path(local_path or "") / CREDENTIALS_FILE
+    return given if given or not path.is_file() else path.read_text(encoding="utf-8")

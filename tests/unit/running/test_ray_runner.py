@@ -16,8 +16,7 @@ from helm.common.authentication import Authentication
 from helm.common.cache_backend_config import SqliteCacheBackendConfig
 
 from helm_ext.errors import HelmExtError
-from helm_ext.running import ray_context
-from helm_ext.running.ray_context import HelmContext, Plugin, find_plugins
+from helm_ext.running.ray_runner import HelmContext, find_plugins
 
 SECRET = "sk-7d1f-secret"
 
@@ -41,7 +40,7 @@ DRIVER = """
     from helm.benchmark.run import import_user_plugins
     from helm.common.authentication import Authentication
     from helm.common.cache_backend_config import SqliteCacheBackendConfig
-    from helm_ext.running.ray_context import HelmContext
+    from helm_ext.running.ray_runner import HelmContext
 
     register_configs_from_directory("prod_env")
     import_user_plugins(["./telling.py"])
@@ -97,9 +96,8 @@ def driver(tmp_path):
 @pytest.mark.long
 def test_a_machine_without_our_files(tmp_path, driver):
     shutil.rmtree(driver / "prod_env")
-    (driver / "telling.py").unlink()
     text, local_path, threads = json.loads(python(tmp_path / "node", ACTOR, TMPDIR=str(tmp_path)))
-    # Registries, plugin, credentials and the variable came along; the cache did not.
+    # Registries, credentials and the variable came along; the cache did not.
     assert text == f"hello {SECRET} sent-value BlackHoleCacheConfig()"
     assert threads == 3
     # Credentials are nowhere but in the pickle that this test wrote.
@@ -111,10 +109,17 @@ def test_a_machine_without_our_files(tmp_path, driver):
 @pytest.mark.long
 def test_a_machine_where_our_path_is_somebody_elses(tmp_path, driver):
     (driver / "prod_env" / "credentials.conf").write_text("toldApiKey: another\n")
-    (driver / "telling.py").write_text("raise ValueError('another plugin')")
     text, local_path, _ = json.loads(python(tmp_path / "node", ACTOR, TMPDIR=str(tmp_path)))
     assert text.startswith(f"hello {SECRET} sent-value SqliteCacheConfig")
     assert local_path == str(driver / "prod_env")
+
+
+@pytest.mark.long
+def test_a_plugin_that_is_not_there_is_named(driver):
+    context = pickle.loads((driver / "context.pickle").read_bytes())
+    (driver / "telling.py").unlink()
+    with pytest.raises(HelmExtError, match="telling.py: not on this Ray node"):
+        context.enter()
 
 
 @pytest.mark.long
@@ -127,32 +132,11 @@ def test_no_credentials_are_none(tmp_path, driver):
 
 
 def test_plugins_of_the_command_line(tmp_path, monkeypatch):
-    folder = tmp_path / ".hidden" / "many"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "__init__.py").write_text("A = 1")
-    (folder / "inner" / "b.py").write_text("B = 2")
-    (folder / "__pycache__").mkdir()
-    (folder / "__pycache__" / "b.pyc").write_bytes(b"x")
-    (folder / ".git").mkdir()
-    (folder / ".git" / "config").write_text("x")
-    named, read = find_plugins(["-m", "3", "--plugins", "some.module", str(folder), "--suite", "s"])
-    assert named == Plugin("some.module")
-    assert named.place() == "some.module"
-    assert read.files == {"many/__init__.py": b"A = 1", "many/inner/b.py": b"B = 2"}
-    assert read.place() == str(folder)
-    shutil.rmtree(folder)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    placed = read.place()
-    assert placed != str(folder)
-    assert sorted(os.listdir(placed)) == ["__init__.py", "inner"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    found = find_plugins(["-m", "3", "--plugins", "some.module", "./mine.py", "--suite", "s"])
+    assert found == ["some.module", str(tmp_path / "mine.py")]
     assert find_plugins(["-m", "3"]) == []
-
-
-def test_a_folder_with_data_is_no_plugin(tmp_path, monkeypatch):
-    (tmp_path / "data.bin").write_bytes(bytes(2_000))
-    monkeypatch.setattr(ray_context, "MAX_PLUGIN_BYTES", 1_000)
-    with pytest.raises(HelmExtError, match="too much to send"):
-        find_plugins(["--plugins", str(tmp_path)])
 
 
 def test_a_variable_that_is_not_set(monkeypatch):
