@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from helm_ext.parsing.options import MARKER
 
@@ -349,6 +351,23 @@ ANCHOR = compile_words(
 """Where an INTRODUCTION may begin: looking there takes half of the time that trying every place would."""
 
 
+_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+
+
+def _find_any(spaced: str, unspaced: str) -> Callable[[str], Iterator[re.Match[str]]]:
+    """Return what finds two patterns in a text: one that begins with a space, one that needs kana, Han or Hangul.
+
+    In a text without those, search leaps from one space to the next: an eighth of the time.
+    """
+    both = f"{spaced}|{unspaced}"
+    return lambda text: _compile_once(both if _UNSPACED.search(text) else spaced).finditer(text)
+
+
+@cache
+def _compile_once(pattern: str) -> re.Pattern[str]:
+    return compile_words(pattern, re.RegexFlag(0))
+
+
 # What declares options the answer, behind them.
 _STOP = r"(?= {0,2}(?:[.,;:!]|$|\n)| (?:because|since|as)\b)"
 _END = (
@@ -356,7 +375,7 @@ _END = (
     r"|out of|of the|based|in this)\b)"
 )
 _MUST = rf"(?:{_BE}|(?:seem|appear|look)s?(?: to be)?)"
-VERDICT = compile_words(
+find_verdicts = _find_any(
     r" (?:(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)|(?:would )?fits? (?:the )?best"
     rf"|makes? (?:the )?(?:most|best) sense){_STOP}|(?:both |all )?{_MUST} {{1,3}}(?:(?:clearly|definitely|therefore"
     rf"|thus|the|both|all|only|most|likely|indeed|obviously"
@@ -372,23 +391,21 @@ VERDICT = compile_words(
     rf"|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}"
     r"|(?:es|son|é|são|è|sono|está|estão|est|sont|ist|sind|är|is|zijn) (?:(?:la|le|the|die|das|het|a"
     r"|de) )?(?:corr\w{2,7}|richtig\w{0,2}|korrekt\w{0,2}|juist\w?|rätt|certa|bonne|giust\w)"
-    rf"(?: (?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})"
-    rf"|(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
+    rf"(?: (?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})",
+    rf"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
     rf"|[选選][项項])?{_END}|(?:[选選]?[项項])?[是为]答案{_END}|(?:だけ)? ?[がは](?:正解|正しい|残)|を[选選]"
     rf"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)",
-    re.RegexFlag(0),
 )
 """What declares the options before it the answer: "B is correct", "A and C are right"."""
 
-REJECTION = compile_words(
+find_rejections = _find_any(
     rf" (?:(?:{_MUST}|can|could) (?:(?:clearly|definitely|also|therefore|both|all) ){{0,2}}"
     r"(?:not|incorrect|wrong|false|never)\b|(?:isn|aren|wasn|can|couldn)'t\b|cannot\b|(?:do|does|did)(?: not"
     r"|n't) (?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make sense|belong|correspond)\b|(?:is"
     r"|are|can be|must be|were|was) (?:also )?(?:out|eliminated|excluded|ruled out|dismissed|discarded)\b|(?:ist|sind"
     r"|est|sont|es|son|è|sono|é|são|está|estão) (?:falsch|fausse?s?|faux|fals[oa]s?|sbagliat\w|errad[oa]s?"
     r"|incorr?et\w{1,2}|incorrect\w{0,2})\b|(?:scheide[tn]|passt nicht|n'est|ne|no (?:es|son)|non (?:è|sono|può)"
-    r"|não (?:é|são))\b|неверн)"
-    r"| ?(?:[选選][项項])?[都均]?[是被]?(?:不正确|不[对對]|不是|不符|[错錯]|排除)| ?[はが](?:間違|違)",
-    re.RegexFlag(0),
+    r"|não (?:é|são))\b|неверн)",
+    r" ?(?:[选選][项項])?[都均]?[是被]?(?:不正确|不[对對]|不是|不符|[错錯]|排除)| ?[はが](?:間違|違)",
 )
 """What declares the options before it wrong: "A is not correct"."""

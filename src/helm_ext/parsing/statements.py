@@ -59,8 +59,8 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     anchors = (phrases.INTRODUCTION.match(lowered, at.start()) for at in phrases.ANCHOR.finditer(lowered))
     found = list(filter(None, anchors))
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    for pattern, is_denied in ((phrases.VERDICT, False), (phrases.REJECTION, True)):
-        said = list(pattern.finditer(lowered))[-_MAX_STATEMENTS:]
+    for find, is_denied in ((phrases.find_verdicts, False), (phrases.find_rejections, True)):
+        said = list(find(lowered))[-_MAX_STATEMENTS:]
         statements.extend(_read_declared(mentions, said, is_denied=is_denied))
     first = min((statement.place for statement in statements), default=0)
     statements.extend(_read_apologies(mentions, first))
