@@ -51,9 +51,16 @@ _NULL = re.compile(rb"null(?:,?\n|\Z)")
 
 
 def _make_encoder(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that makes a dict of the fields of a `cls`, a dataclass, that are not None; they stay as is."""
-    names = [field.name for field in fields(cls)]
-    return lambda value: {name: item for name in names if (item := getattr(value, name)) is not None}
+    """Return a function that makes a dict of the fields of a `cls`, a dataclass, that are not None; they stay as is.
+
+    It is written out field by field, as dataclasses' own `__init__` is: a loop over the names takes twice as long, 5 %
+    of a recorded run.
+    """
+    lines = [f"    if (item := value.{one.name}) is not None: made[{one.name!r}] = item" for one in fields(cls)]
+    scope: dict[str, Any] = {}
+    exec("\n".join(["def encode(value):", "    made = {}", *lines, "    return made"]), scope)  # noqa: S102 - of names
+    encode: Callable[[Any], dict[str, Any]] = scope["encode"]
+    return encode
 
 
 def _choose_encoder(cls: type) -> Callable[[Any], Any]:
