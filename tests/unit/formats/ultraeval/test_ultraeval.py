@@ -8,6 +8,7 @@ import pytest
 import ultraeval_checkout as made
 from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
+from refusals import refused
 
 from helm_ext.errors import (
     DatasetError,
@@ -35,6 +36,10 @@ def folder(root):
 
 def load(root, **arguments):
     return ultraeval.load(dataset="sums", root=root, **arguments)
+
+
+def check(root, **arguments):
+    return ultraeval.check(dataset="sums", root=root, **arguments)
 
 
 def rule_of(evalset):
@@ -67,10 +72,11 @@ def test_gen(root):
              "reference_prefix", "reference_suffix", "global_prefix", "global_suffix")  # fmt: skip
     assert {getattr(spec, name) for name in fixes} == {""}
     assert (spec.temperature, spec.max_tokens, spec.stop_sequences, spec.num_outputs) == (0, 100, [], 1)
-    assert evalset.scoring.metrics == ("ultraeval_exact_match",)
-    assert evalset.scoring.main_metric == "ultraeval_exact_match"
-    assert evalset.details.script == "v0"
-    assert evalset.details.method == "gen"
+    assert (evalset.scoring.metrics, evalset.scoring.main_metric) == (
+        ("ultraeval_exact_match",),
+        "ultraeval_exact_match",
+    )
+    assert (evalset.details.script, evalset.details.method) == ("v0", "gen")
 
 
 def test_ppl(root):
@@ -78,11 +84,9 @@ def test_ppl(root):
     first = evalset.instances[0]
     assert [(r.output.text, r.tags) for r in first.references] == [("0", []), ("1", [CORRECT_TAG])]
     assert row_extra(first)["score"] == {"0": 0, "1": 1}
-    assert evalset.adapter_spec.method == "multiple_choice_separate_original"
-    assert evalset.adapter_spec.max_tokens == 0
-    assert evalset.scoring.metrics == ()
-    assert evalset.scoring.main_metric == "ppl_accuracy"
-    assert rule_of(evalset) == "ppl"
+    spec, scoring = evalset.adapter_spec, evalset.scoring
+    assert (spec.method, spec.max_tokens) == ("multiple_choice_separate_original", 0)
+    assert (scoring.metrics, scoring.main_metric, rule_of(evalset)) == ((), "ppl_accuracy", "ppl")
 
 
 @pytest.mark.parametrize(
@@ -126,61 +130,61 @@ def test_rows_keep_their_own_keys(root, folder):
 # Which task
 
 
+def with_config(root, configs=None, name="configs/one.json", **changes):
+    """Write a config into the checkout: the tasks that are given, or a GEN task with these keys."""
+    return made.write_config(root / name, made.config(**changes) if configs is None else configs)
+
+
 def test_a_config(root):
-    path = made.write_config(root / "configs" / "one.json", made.config("gen", fewshot=2, description="Add."))
+    path = with_config(root, fewshot=2, description="Add.")
     evalset = ultraeval.load(config=path)
     assert evalset.name == "sums_sums_gen"
     assert prompts(evalset)[0].startswith("Add.\n\nQ: ")
     assert len(row_extra(evalset.instances[0])["prompt"]) == 4
     assert ultraeval.load(config=path, fewshot=0).counts["demonstrations"] == 0  # arguments win
-
-
-def test_a_config_of_make_configs_spelling(root):
-    config = made.config("ppl")
-    config["dataset_name"] = "sums_two-digits_ppl"
-    config["transforms"] = config.pop("transform")
-    config["metrics"] = config.pop("metric")
+    generate = {"method": "generate", "params": None}
+    evalset = ultraeval.load(config=with_config(root, description=None, postprocess=None, generate=generate))
+    assert (prompts(evalset)[0], evalset.details.postprocess) == ("Q: What is 0 + 1?\nA: ", "")  # null is empty
+    config = {**made.config("ppl"), "dataset_name": "sums_two-digits_ppl"}  # make_configs' spelling
+    config["transforms"], config["metrics"] = config.pop("transform"), config.pop("metric")
     del config["task_name"]
-    path = made.write_config(root / "configs" / "one.json", [config])
+    path = with_config(root, [config])
     evalset = ultraeval.load(config=path)
-    assert evalset.name == "sums_two-digits_ppl"
-    assert evalset.details.dataset == "sums"
+    assert (evalset.name, evalset.details.dataset) == ("sums_two-digits_ppl", "sums")
     assert ultraeval.load(config=path, task="sums_two-digits_ppl").digest == evalset.digest
+    (warning,) = ultraeval.load(config=with_config(root, fewshots=3)).warnings
+    assert str(warning).endswith("fewshots: unknown key, not used\n  hint: did you mean 'fewshot'?")
 
 
 def test_paths_of_a_config_are_relative_to_the_checkout_not_to_the_working_directory(root, tmp_path, monkeypatch):
-    path = made.write_config(root / "datasets" / "sums" / "config" / "sums_gen.json", made.config())
+    path = with_config(root, name="datasets/sums/config/sums_gen.json")
     monkeypatch.chdir(tmp_path)
     assert ultraeval.load(config=path.relative_to(tmp_path)).counts["rows"] == 10
-    elsewhere = made.write_config(tmp_path / "mine.json", made.config())
+    elsewhere = with_config(tmp_path, name="mine.json")
     assert ultraeval.load(config=elsewhere, root=root).counts["rows"] == 10
-    with pytest.raises(DatasetNotFoundError, match="data: no such file in any folder above") as caught:
-        ultraeval.load(config=elsewhere)
-    assert "root=FOLDER" in str(caught.value)
+    said = refused(DatasetNotFoundError, ultraeval.load, config=elsewhere)
+    assert "data: no such file in any folder above" in said
+    assert "root=FOLDER" in said
 
 
 def test_a_config_of_several_tasks(root):
     more = made.config("gen", task="more")
     made.write_rows(root / more["path"], [made.question(1)])
-    path = made.write_config(root / "configs" / "all.json", [made.config("gen"), made.config("ppl"), more])
+    path = with_config(root, [made.config("gen"), made.config("ppl"), more])
     assert ultraeval.tasks(path) == ["sums_sums_gen", "sums_sums_ppl", "more"]
     for name in ultraeval.tasks(path):
         assert ultraeval.load(config=path, task=name).counts["eval"] in (1, 10)
     assert ultraeval.load(config=path, task="sums", method="ppl").name == "sums_sums_ppl"
     assert ultraeval.load(config=path, method="ppl").name == "sums_sums_ppl"
-    with pytest.raises(RunEntryError, match="holds 3 tasks") as caught:
-        ultraeval.load(config=path)
-    assert "sums_sums_gen, sums_sums_ppl, more" in str(caught.value)
+    said = refused(RunEntryError, ultraeval.load, config=path)
+    assert "holds 3 tasks" in said
+    assert "sums_sums_gen, sums_sums_ppl, more" in said
     with pytest.raises(RunEntryError, match="task=mroe: .* has no such task\n  hint: did you mean"):
         ultraeval.load(config=path, task="mroe")
     with pytest.raises(RunEntryError, match="method=ppl: .* has no such task"):
-        ultraeval.load(config=made.write_config(root / "gen.json", [made.config("gen"), more]), method="ppl")
-
-
-def test_a_method_that_the_config_is_not_for(root):
-    path = made.write_config(root / "configs" / "one.json", made.config("gen"))
-    with pytest.raises(RunEntryError, match="method=ppl: the config's task is for gen"):
-        ultraeval.load(config=path, method="ppl")
+        ultraeval.load(config=with_config(root, [made.config("gen"), more]), method="ppl")
+    said = refused(RunEntryError, ultraeval.load, config=with_config(root), method="ppl")
+    assert "method=ppl: the config's task is for gen" in said
 
 
 def test_data_and_transform(root, folder, tmp_path):
@@ -193,8 +197,9 @@ def test_data_and_transform(root, folder, tmp_path):
     assert ultraeval.load(data=data, transform=script, method="ppl").name.endswith("_ppl")
     assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py").name.endswith("_ppl")
     assert ultraeval.load(data=data, transform=folder / "transform_ppl_v1.py", version=0).details.script == "v0"
-    with pytest.raises(RunEntryError, match="transform=SCRIPT is needed"):
-        ultraeval.load(data=data)
+    assert "transform=SCRIPT is needed" in refused(RunEntryError, ultraeval.load, data=data)
+    other = ultraeval.load(data=data, transform=folder / "transform_gen_v0.py", method="ppl")
+    assert [w.message for w in other.warnings] == ["method=ppl, and by its name the script is for gen"]
 
 
 def test_versions(root, folder):
@@ -209,28 +214,22 @@ def test_versions(root, folder):
     for path in folder.glob("transform_gen_v*.py"):
         path.unlink()
     assert load(root, method="gen").details.script == "cot"
-    with pytest.raises(
-        RunEntryError, match=r"version=7: .* has no script transform_ppl_v7.py\n  hint: versions: v0, v1"
-    ):
-        load(root, method="ppl", version=7)
+    said = refused(RunEntryError, load, root, method="ppl", version=7)
+    assert said.endswith("has no script transform_ppl_v7.py\n  hint: versions: v0, v1")
 
 
 def test_the_method_of_a_folder(root, folder):
-    with pytest.raises(RunEntryError, match="GEN and PPL scripts\n  hint: method=gen or method=ppl"):
-        load(root)
+    assert "GEN and PPL scripts\n  hint: method=gen or method=ppl" in refused(RunEntryError, load, root)
     for path in folder.glob("transform_gen_*.py"):
         path.unlink()
     assert load(root).adapter_spec.method == "multiple_choice_separate_original"
-    with pytest.raises(RunEntryError, match="method=gen: .* has scripts for ppl only"):
-        load(root, method="gen")
+    assert "has scripts for ppl only" in refused(RunEntryError, load, root, method="gen")
     for path in folder.glob("transform_*.py"):
         path.unlink()
-    with pytest.raises(DatasetNotFoundError, match=r"no transform_gen_v0\.py"):
-        load(root, method="gen")
+    assert "no transform_gen_v0.py" in refused(DatasetNotFoundError, load, root, method="gen")
     (folder / "transform.py").write_text(made.GEN_SCRIPT)
     assert load(root).name == "sums_sums_gen"
-    with pytest.raises(RunEntryError, match="method=perplexity: expected gen or ppl"):
-        load(root, method="perplexity")
+    assert "method=perplexity: expected gen or ppl" in refused(RunEntryError, load, root, method="perplexity")
 
 
 def test_a_folder_uses_its_config(root, folder):
@@ -246,17 +245,13 @@ def test_a_folder_of_several_tasks(root, folder):
     made.write_rows(folder / "data" / "small.jsonl", [made.question(0)])
     assert load(root, method="gen", task="small").name == "sums_small_gen"
     (folder / "data" / "sums.jsonl").rename(folder / "data" / "large.jsonl")
-    with pytest.raises(
-        RunEntryError, match="2 data files, and none is sums\n  hint: task=NAME chooses one: large, small"
-    ):
-        load(root, method="gen")
-    with pytest.raises(RunEntryError, match="did you mean 'small'"):
-        load(root, method="gen", task="smal")
+    said = refused(RunEntryError, load, root, method="gen")
+    assert "2 data files, and none is sums\n  hint: task=NAME chooses one: large, small" in said
+    assert "did you mean 'small'" in refused(RunEntryError, load, root, method="gen", task="smal")
     (folder / "data" / "large.jsonl").unlink()
     assert load(root, method="gen").name == "sums_small_gen"  # the only one
     (folder / "data" / "small.jsonl").unlink()
-    with pytest.raises(DatasetNotFoundError, match=r"no data/\*\.jsonl in the folder"):
-        load(root, method="gen")
+    assert "no data/*.jsonl in the folder" in refused(DatasetNotFoundError, load, root, method="gen")
 
 
 def test_a_folder_is_found_from_the_working_directory_and_by_path(root, folder, monkeypatch, tmp_path):
@@ -264,23 +259,49 @@ def test_a_folder_is_found_from_the_working_directory_and_by_path(root, folder, 
     assert ultraeval.load(dataset="sums", method="gen").counts["rows"] == 10
     monkeypatch.chdir(tmp_path)
     assert ultraeval.load(dataset=str(folder), method="gen").counts["rows"] == 10
-    with pytest.raises(DatasetNotFoundError, match="no folder datasets/sum\n  hint: did you mean 'sums'"):
-        ultraeval.load(dataset="sum", root=root, method="gen")
-    with pytest.raises(DatasetNotFoundError, match="root=FOLDER names the checkout"):
-        ultraeval.load(dataset="sums", method="gen")
-
-
-def test_the_name_that_scripts_are_told(root, folder):
-    (folder / "transform_gen_v0.py").write_text(
-        "def transform(data, n, r, dataset_name):\n"
-        "    dataset, task, method = dataset_name.split('_')\n"
-        "    return {'input': f'{dataset} {task} {method}', 'output': '', 'processed_output': ''}\n"
+    said = refused(DatasetNotFoundError, ultraeval.load, dataset="sum", root=root, method="gen")
+    assert "no folder datasets/sum\n  hint: did you mean 'sums'" in said
+    assert "root=FOLDER names the checkout" in refused(
+        DatasetNotFoundError, ultraeval.load, dataset="sums", method="gen"
     )
+
+
+TELL_NAME = 'def transform(a, b, c, name):\n    return {"input": name, "output": "o", "processed_output": "p"}\n'
+
+
+def test_the_name_that_scripts_are_told(root, folder, monkeypatch):
+    (folder / "transform_gen_v0.py").write_text(TELL_NAME)
     made.write_rows(folder / "data" / "two_digit-sums.jsonl", [{}])
-    assert prompts(load(root, method="gen", version=0, task="two_digit-sums")) == ["sums two-digit-sums gen"]
-    assert prompts(load(root, method="gen", version=0, dataset_name="a_b_gen", limit=1)) == ["a b gen"]
-    with pytest.raises(RunEntryError, match="expected <dataset>_<task>_<gen|ppl>"):
-        load(root, method="gen", dataset_name="sums")
+    options = {"method": "gen", "version": 0, "limit": 1}
+    assert prompts(load(root, task="two_digit-sums", **options)) == ["sums_two-digit-sums_gen"]
+    assert prompts(load(root, dataset_name="a_b_gen", **options)) == ["a_b_gen"]
+    for name in ("sums", 5):
+        said = refused(RunEntryError, load, root, dataset_name=name, **options)
+        assert f"dataset_name={name}: expected <dataset>_<task>_<gen|ppl>" in said
+    path = with_config(root, task_name="a_b_t-1_gen")  # a full name stays as it stands
+    evalset = ultraeval.load(config=path)
+    assert evalset.instances[0].input.text == evalset.name == "a_b_t-1_gen"
+    assert ultraeval.load(config=path, task="a_b_t-1_gen").name == "a_b_t-1_gen"
+    assert ultraeval.load(config=path, dataset_name="x_y_gen").name == "x_y_gen"
+    data = root / "datasets" / "a_b" / "data"
+    made.write_rows(data / "t_1.jsonl", [made.question(1)])
+    (data.parent / "transform_gen_v0.py").write_text(TELL_NAME)
+    there = ultraeval.load(data=data / "t_1.jsonl", transform=data.parent / "transform_gen_v0.py")
+    monkeypatch.chdir(data)
+    here = ultraeval.load(data="t_1.jsonl", transform="../transform_gen_v0.py")
+    assert here.name == there.name == "a_b_t-1_gen"
+    assert here.details.dataset == there.details.dataset == "a_b"
+
+
+def test_names_that_helm_made_numbers_of(root, folder):
+    for number, name in enumerate(("2024", "1e5", "007"), 1):
+        made.write_rows(folder / "data" / f"{name}.jsonl", [made.question(number)])
+    for task, question in ((2024, 1), (1e5, 2), ("100000.0", 2), (7, 3)):
+        (instance,) = load(root, method="gen", version=0, task=task).instances
+        assert instance.input.text == f"Q: What is {question} + 1?\nA: "
+    assert "method=5: expected gen or ppl" in refused(RunEntryError, load, root, method=5)
+    for arguments in (*({source: 5, "transform": 6} for source in ("config", "data", "dataset")), {"data": 5}):
+        assert refused((DatasetError, RunEntryError), ultraeval.check, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -292,53 +313,46 @@ def test_the_name_that_scripts_are_told(root, folder):
     ],
 )
 def test_arguments_that_name_no_task(arguments, message):
-    with pytest.raises(RunEntryError, match=message):
-        ultraeval.load(**arguments)
+    assert message in refused(RunEntryError, ultraeval.load, **arguments)
 
 
 @pytest.mark.parametrize(
-    ("argument", "value", "message"),
+    ("argument", "values", "message"),
     [
-        ("seed", "x", "seed=x: expected a whole number"),
-        ("fewshot", -1, "fewshot=-1: expected a whole number of at least 0"),
-        ("fewshot", 1.5, "fewshot=1.5"),
-        ("limit", 0, "limit=0: expected a whole number of at least 1"),
-        ("limit", True, "limit=True"),
-        ("max_tokens", 0, "max_tokens=0: expected a whole number of at least 1"),
-        ("temperature", -0.5, "temperature=-0.5: expected a number that is not negative"),
-        ("max_tokens", "5", "max_tokens=5: expected a whole number of at least 1"),
-        ("temperature", "hot", "temperature=hot"),
-        ("temperature", float("nan"), "temperature=nan"),
-        ("temperature", float("inf"), "temperature=inf"),
-        ("temperature", "0.5", "temperature=0.5: expected a number"),
-        ("metric", "exactmatch", "did you mean 'exact_match'"),
-        ("metric", "gpt4_eval", "metric=gpt4_eval: unknown metric"),
-        ("metric", "log_prob", "method=ppl"),
-        ("metric", "zzzz", "known: "),
-        ("postprocess", "shoot", "did you mean 'shout'"),
-        ("metric", "function_execution", "allow_code=true permits it"),
+        ("seed", ["x"], "expected a whole number"),
+        ("fewshot", [-1, 1.5, 2.0], "expected a whole number of at least 0"),
+        ("limit", [0, True], "expected a whole number of at least 1"),
+        ("max_tokens", [0, "5"], "expected a whole number of at least 1"),
+        ("temperature", [-0.5], "expected a number that is not negative"),
+        ("temperature", ["hot", float("nan"), float("inf"), "0.5"], "expected a number"),
     ],
 )
-def test_arguments_out_of_range(root, argument, value, message):
-    with pytest.raises(RunEntryError) as caught:
-        load(root, method="gen", **{argument: value})
-    assert message in str(caught.value)
+def test_numbers_out_of_range(root, argument, values, message):
+    for value in values:
+        for function in (load, check):
+            said = refused(RunEntryError, function, root, method="gen", **{argument: value})
+            assert f"{argument}={value}: {message}" in said
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("method", "arguments", "message"),
     [
-        ({"metric": "exact_match"}, "it scores generated answers: method=gen"),
-        ({"metric": "logprob"}, "did you mean 'log_prob'"),
-        ({"metric": "zzzz"}, "known: log_prob, ppl"),
-        ({"postprocess": "general_torch_ppl_nrm"}, "did you mean 'general_torch_ppl_norm'"),
-        ({"postprocess": "zzzz"}, "known: none, general_torch"),
+        ("gen", {"metric": "exactmatch"}, "did you mean 'exact_match'"),
+        ("gen", {"metric": "gpt4_eval"}, "metric=gpt4_eval: unknown metric"),
+        ("gen", {"metric": "log_prob"}, "method=ppl"),
+        ("gen", {"metric": "zzzz"}, "known: "),
+        ("gen", {"metric": "function_execution"}, "allow_code=true permits it"),
+        ("gen", {"postprocess": "shoot"}, "did you mean 'shout'"),
+        ("gen", {"postprocess": 5}, "postprocess=5: no such postprocessing"),
+        ("ppl", {"metric": "exact_match"}, "it scores generated answers: method=gen"),
+        ("ppl", {"metric": "logprob"}, "did you mean 'log_prob'"),
+        ("ppl", {"metric": "zzzz"}, "known: log_prob, ppl"),
+        ("ppl", {"postprocess": "general_torch_ppl_nrm"}, "did you mean 'general_torch_ppl_norm'"),
+        ("ppl", {"postprocess": "zzzz"}, "known: none, general_torch"),
     ],
 )
-def test_ppl_takes_ppl_metrics(root, arguments, message):
-    with pytest.raises(RunEntryError) as caught:
-        load(root, method="ppl", **arguments)
-    assert message in str(caught.value)
+def test_unknown_metrics_and_postprocessing(root, method, arguments, message):
+    assert message in refused(RunEntryError, load, root, method=method, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -364,29 +378,21 @@ def test_gen_metrics(root):
         "accuracy": {"evaluation": {"type": "Exact_Match"}, "aggregation": {"type": "mean"}},
         "bleu": {"evaluation": {"type": "bleu", "tokenizer": "zh"}, "aggregation": {"type": "pass_k"}},
     }
-    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
-    evalset = ultraeval.load(config=path)
+    evalset = ultraeval.load(config=with_config(root, metric=metric))
     assert evalset.scoring.metrics == ("ultraeval_exact_match", "ultraeval_f1_score", "ultraeval_bleu_zh")
     assert evalset.scoring.main_metric == "ultraeval_exact_match"  # `accuracy` comes first
     metric["bleu"]["evaluation"]["tokenizer"] = "ja-mecab"
-    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
-    with pytest.raises(RunEntryError, match="tokenizer 'ja-mecab' is not available"):
-        ultraeval.load(config=path)
+    said = refused(RunEntryError, ultraeval.load, config=with_config(root, metric=metric))
+    assert "tokenizer 'ja-mecab' is not available" in said
     metric["bleu"]["aggregation"]["type"] = "median"
-    path = made.write_config(root / "configs" / "one.json", made.config(metric=metric))
-    with pytest.raises(DatasetError, match="metric.bleu.aggregation.type: unknown aggregation 'median'"):
-        ultraeval.load(config=path)
+    said = refused(DatasetError, ultraeval.load, config=with_config(root, metric=metric))
+    assert "metric.bleu.aggregation.type: unknown aggregation 'median'" in said
 
 
 def test_the_row_travels_only_where_the_metric_needs_it(root):
     assert "data" not in row_extra(load(root, method="gen").instances[0])
     extra = row_extra(load(root, method="gen", metric="qa_match").instances[0])
     assert extra["data"] == made.question(0)
-
-
-def test_code_execution_where_it_is_allowed(root):
-    evalset = load(root, method="gen", metric="function_execution", allow_code=True)
-    assert evalset.scoring.metrics == ("ultraeval_function_execution",)
 
 
 # Sampling
@@ -396,8 +402,7 @@ def with_params(root, content, **arguments):
     (root / "models").mkdir(exist_ok=True)
     (root / "models" / "p.json").write_text(content if isinstance(content, str) else json.dumps(content))
     generate = {"method": "generate", "params": "models/p.json"}
-    path = made.write_config(root / "configs" / "one.json", made.config(generate=generate))
-    return ultraeval.load(config=path, **arguments)
+    return ultraeval.load(config=with_config(root, generate=generate), **arguments)
 
 
 def test_sampling_parameters(root):
@@ -425,8 +430,7 @@ def test_params_are_those_of_tasks_that_name_none(root, tmp_path, monkeypatch):
     own = made.write_config(root / "models" / "own.json", {"max_tokens": 11})
     other = made.write_config(root / "models" / "other.json", {"max_tokens": 22})
     generate = {"method": "generate", "params": "models/own.json"}
-    with_own = made.write_config(root / "configs" / "own.json", made.config(generate=generate))
-    without = made.write_config(root / "configs" / "none.json", made.config())
+    with_own, without = with_config(root, name="own.json", generate=generate), with_config(root)
     monkeypatch.chdir(tmp_path)
 
     def max_tokens(**arguments):
@@ -444,8 +448,8 @@ def test_params_are_those_of_tasks_that_name_none(root, tmp_path, monkeypatch):
     assert ppl.digest == ultraeval.load(dataset="sums", root=root, method="ppl").digest  # nothing is sampled
     changed = ultraeval.load(config=without, params=other).digest
     assert changed != ultraeval.load(config=without).digest
-    with pytest.raises(DatasetNotFoundError, match="params: no such file"):
-        ultraeval.load(config=without, params="models/none.json")
+    said = refused(DatasetNotFoundError, ultraeval.load, config=without, params="models/none.json")
+    assert "params: no such file" in said
 
 
 # Metrics of the checkout's own
@@ -503,8 +507,7 @@ def test_a_metric_that_the_checkout_registers(own_metrics, folder, capsys):
     described = create_metric(evalset.details.to_metric_spec(evalset.scoring)).get_metadata()
     assert "ultraeval_longer" in {metadata.name for metadata in described}
     metric = {"accuracy": {"evaluation": {"type": "longer", "by": 1}}}
-    config = made.write_config(own_metrics / "configs" / "one.json", made.config(metric=metric))
-    evalset = ultraeval.load(config=config)
+    evalset = ultraeval.load(config=with_config(own_metrics, metric=metric))
     assert evalset.scoring.main_metric == "ultraeval_longer_by=1"
     assert row_stats(evalset, "1") == {"ultraeval_longer_by=1": 0}
     assert row_stats(evalset, "11") == {"ultraeval_longer_by=1": 1}
@@ -527,11 +530,7 @@ def test_metrics_of_the_checkout_are_part_of_the_digest(own_metrics):
     [
         ("longr", RunEntryError, "metric=longr: unknown metric, also in .*metrics/__init__.py\n  hint: .*'longer'"),
         ("exat_match", RunEntryError, "metric=exat_match: unknown metric.*\n  hint: did you mean 'exact_match'"),
-        (
-            "broken",
-            TransformError,
-            "broken of the checkout's metrics could not score the answer \"1\": KeyError: 'score'",
-        ),
+        ("broken", TransformError, "broken of the checkout's .* could not score the answer \"1\": KeyError: 'score'"),
         ("wordy", TransformError, 'metric wordy of the checkout returned "good", expected a number'),
     ],
 )
@@ -541,15 +540,12 @@ def test_metrics_of_the_checkout_that_fail(own_metrics, metric, error, message):
 
 
 def test_metrics_that_cannot_be_loaded_or_made(own_metrics):
-    config = made.config(metric={"accuracy": {"evaluation": {"type": "longer", "than": 1}}})
-    path = made.write_config(own_metrics / "configs" / "one.json", config)
-    with pytest.raises(TransformError, match="could not make longer: TypeError"):
-        ultraeval.load(config=path)
+    path = with_config(own_metrics, metric={"accuracy": {"evaluation": {"type": "longer", "than": 1}}})
+    assert "could not make longer: TypeError" in refused(TransformError, ultraeval.load, config=path)
     (own_metrics / "metrics" / "__init__.py").write_text("import no_such_package\n")
-    with pytest.raises(
-        TransformError, match="could not be loaded: ModuleNotFoundError.*\n  hint: upstream's metrics import"
-    ):
-        ultraeval.load(config=path)
+    said = refused(TransformError, ultraeval.load, config=path)
+    assert "could not be loaded: ModuleNotFoundError" in said
+    assert "\n  hint: upstream's metrics import" in said
     problems, _ = ultraeval.check(config=path)
     assert [problem.code for problem in problems] == ["metric-raised"]
     assert ultraeval.check(config=path, execute=False)[0] == []  # its code is not run
@@ -587,9 +583,6 @@ def test_postprocessing_of_the_checkout_wins(root):
     assert ultraeval.get_postprocess("", str(root))(" raw ") == " raw "
     with pytest.raises(RunEntryError, match="no such postprocessing in .*postprocess.py or among ours"):
         ultraeval.get_postprocess("zzzz", str(root))
-
-
-def test_a_checkout_without_a_registry(root):
     (root / "tasks" / "postprocess.py").write_text("POSTPROCESS_REGISTRY = 3\n")
     assert load(root, method="gen", postprocess="boxed").details.postprocess == "boxed"
 
@@ -598,11 +591,11 @@ def test_a_checkout_without_a_registry(root):
 
 
 def test_the_digest_covers_what_the_task_is_made_of(root, folder):
-    path = made.write_config(folder / "config" / "sums_gen.json", made.config())
+    with_config(folder, name="config/sums_gen.json")
     digests = [load(root, method="gen").digest]
     assert load(root, method="gen").digest == digests[0]
     assert load(root, method="gen", seed=3, fewshot=2).digest == digests[0]  # options stand in the run's name
-    made.write_config(path, made.config(description="Add."))
+    with_config(folder, name="config/sums_gen.json", description="Add.")
     digests.append(load(root, method="gen").digest)
     (folder / "transform_gen_v0.py").write_text(made.GEN_SCRIPT + "# changed\n")
     digests.append(load(root, method="gen").digest)
@@ -632,21 +625,18 @@ def test_demonstrations_are_seeded_and_differ_per_question(root):
 def test_too_few_rows(root, folder):
     made.write_rows(folder / "data" / "sums.jsonl", [made.question(n) for n in range(3)])
     assert len(load(root, method="gen", fewshot=2).instances) == 3
-    with pytest.raises(DatasetIntegrityError) as caught:
-        load(root, method="gen", fewshot=3)
-    assert "3 demonstrations and the question need 4 rows, the file has 3" in str(caught.value)
-    assert "fewshot=2 is possible; demos=FILE" in str(caught.value)
+    said = refused(DatasetIntegrityError, load, root, method="gen", fewshot=3)
+    assert "3 demonstrations and the question need 4 rows, the file has 3" in said
+    assert "fewshot=2 is possible; demos=FILE" in said
     demos = made.write_rows(root / "demos.jsonl", [made.question(n) for n in (7, 8)])
     evalset = load(root, method="gen", fewshot=2, demos=demos)
     for instance in evalset.instances:
-        assert sorted(row_extra(instance)["prompt"][1:-1]) == [
-            "Q: What is 7 + 1?\nA: 8\n\n",
-            "Q: What is 8 + 1?\nA: 9\n\n",
-        ]
-    with pytest.raises(DatasetIntegrityError, match="3 demonstrations need 3 rows, the file has 2"):
-        load(root, method="gen", fewshot=3, demos=demos)
-    with pytest.raises(DatasetNotFoundError, match="demos: no such file"):
-        load(root, method="gen", demos=root / "none.jsonl")
+        shown = sorted(row_extra(instance)["prompt"][1:-1])
+        assert shown == ["Q: What is 7 + 1?\nA: 8\n\n", "Q: What is 8 + 1?\nA: 9\n\n"]
+    said = refused(DatasetIntegrityError, load, root, method="gen", fewshot=3, demos=demos)
+    assert "3 demonstrations need 3 rows, the file has 2" in said
+    said = refused(DatasetNotFoundError, load, root, method="gen", demos=root / "none.jsonl")
+    assert "demos: no such file" in said
 
 
 # Bad files
@@ -666,42 +656,38 @@ def test_too_few_rows(root, folder):
 )
 def test_bad_data(root, folder, content, message):
     (folder / "data" / "sums.jsonl").write_bytes(content)
-    with pytest.raises(DatasetError) as caught:
-        load(root, method="gen")
-    assert message in str(caught.value)
+    assert message in refused(DatasetError, load, root, method="gen")
 
 
-def test_missing_files_and_commas(root, tmp_path):
-    with pytest.raises(DatasetNotFoundError, match="data: no such file\n  hint: did you mean 'sums.jsonl'"):
-        ultraeval.load(data=root / "datasets/sums/data/sum.jsonl", transform=root / "datasets/sums/transform_gen_v0.py")
-    with pytest.raises(DatasetNotFoundError, match="transform: no such file\n  hint: did you mean"):
-        ultraeval.load(
-            data=root / "datasets/sums/data/sums.jsonl", transform=root / "datasets/sums/transform_gen_v9.py"
-        )
-    with pytest.raises(DatasetNotFoundError, match="a path with a comma cannot stand in a run entry"):
-        ultraeval.load(data=tmp_path / "no" / "folder", transform="x.py")
+@pytest.mark.parametrize(
+    ("data", "script", "message"),
+    [
+        ("sum.jsonl", "transform_gen_v0.py", "data: no such file\n  hint: did you mean 'sums.jsonl'"),
+        ("sums.jsonl", "transform_gen_v9.py", "transform: no such file\n  hint: did you mean"),
+        ("no/folder", "x.py", "a path with a comma cannot stand in a run entry"),
+    ],
+)
+def test_missing_files_and_commas(folder, data, script, message):
+    found = refused(DatasetNotFoundError, ultraeval.load, data=folder / "data" / data, transform=folder / script)
+    assert message in found
 
 
 def test_data_that_was_not_made_yet(root, folder, tmp_path, monkeypatch):
     """A fresh checkout has scripts and configs, and no data: the hint says how upstream makes it."""
-    config = made.write_config(folder / "config" / "sums_gen.json", made.config())
+    config = with_config(folder, name="config/sums_gen.json")
     (folder / "data" / "sums.jsonl").unlink()
     (folder / "make_dataset.py").touch()
     monkeypatch.chdir(tmp_path)
-    wanted = f"{folder / 'data' / 'sums.jsonl'}: data: no such file\n  hint: {folder / 'make_dataset.py'} writes it"
+    writes_it = f"{folder / 'make_dataset.py'} writes it"
     for arguments in ({"config": config}, {"config": config, "root": root}):
-        with pytest.raises(DatasetNotFoundError) as caught:
-            ultraeval.load(**arguments)
-        assert wanted in str(caught.value)
-        assert "python data_process.py" in str(caught.value)
-    with pytest.raises(DatasetNotFoundError, match="make_dataset.py writes it"):
-        load(root, method="gen", version=0)
+        said = refused(DatasetNotFoundError, ultraeval.load, **arguments)
+        assert f"{folder / 'data' / 'sums.jsonl'}: data: no such file\n  hint: {writes_it}" in said
+        assert "python data_process.py" in said
+    assert writes_it in refused(DatasetNotFoundError, load, root, method="gen", version=0)
     (folder / "data").rmdir()
-    with pytest.raises(DatasetNotFoundError, match="make_dataset.py writes it"):
-        ultraeval.load(config=config)
-    alone = made.write_config(tmp_path / "elsewhere" / "sums_gen.json", made.config())
-    with pytest.raises(DatasetNotFoundError, match="root=FOLDER names it"):
-        ultraeval.load(config=alone)
+    assert writes_it in refused(DatasetNotFoundError, ultraeval.load, config=config)
+    alone = with_config(tmp_path, name="elsewhere/sums_gen.json")
+    assert "root=FOLDER names it" in refused(DatasetNotFoundError, ultraeval.load, config=alone)
 
 
 @pytest.mark.parametrize(
@@ -756,58 +742,43 @@ def test_all_failing_rows_are_reported_once(root, folder):
         (3, "expected an object or a list of objects, got 3"),
         (["x"], '[0]: expected an object or a list of objects, got "x"'),
         ({"dataset_name": "x", "instance_result": {}, "overall_result": {}}, "the log or the result of a finished run"),
-        ({**made.config(), "few-shot": 0, "log_dir": "logs"}, "the log or the result of a finished run"),
+        (made.config(**{"few-shot": 0, "log_dir": "logs"}), "the log or the result of a finished run"),
         ({}, "task_name: missing"),
-        ({**made.config(), "fewshot": -1}, "fewshot: expected a whole number of at least 0, got -1"),
-        ({**made.config(), "fewshot": "2"}, 'fewshot: expected a whole number of at least 0, got "2"'),
-        ({**made.config(), "path": ""}, "path: must not be empty"),
-        ({**made.config(), "metric": {}}, "metric: must not be empty"),
-        ({**made.config(), "metric": {"accuracy": {}}}, "metric.accuracy.evaluation: missing"),
-        ({**made.config(), "metric": 3}, "metric: expected an object, got 3"),
-        ({**made.config(), "generate": 3}, "generate: expected an object, got 3"),
-        ({**made.config(), "description": 3}, "description: expected a string, got 3"),
+        (made.config(fewshot=-1), "fewshot: expected a whole number of at least 0, got -1"),
+        (made.config(fewshot="2"), 'fewshot: expected a whole number of at least 0, got "2"'),
+        (made.config(path=""), "path: must not be empty"),
+        (made.config(metric={}), "metric: must not be empty"),
+        (made.config(metric={"accuracy": {}}), "metric.accuracy.evaluation: missing"),
+        (made.config(metric=3), "metric: expected an object, got 3"),
+        (made.config(generate=3), "generate: expected an object, got 3"),
+        (made.config(description=3), "description: expected a string, got 3"),
         (
-            {**made.config(), "generate": {"method": "beam"}},
+            made.config(generate={"method": "beam"}),
             'generate.method: expected "generate" or "loglikelihood", got "beam"',
         ),
         ([made.config(), made.config()], "two tasks are called 'sums'"),
     ],
 )
 def test_configs_that_are_none(root, content, message):
-    path = made.write_config(root / "configs" / "bad.json", content)
-    with pytest.raises(DatasetSchemaError) as caught:
-        ultraeval.load(config=path)
-    assert message in str(caught.value)
-    assert "pydantic" not in str(caught.value)
+    said = refused(DatasetSchemaError, ultraeval.load, config=with_config(root, content))
+    assert message in said
+    assert "pydantic" not in said
 
 
 def test_all_problems_of_a_config_at_once(root):
-    path = made.write_config(root / "configs" / "bad.json", [{}, {**made.config(), "fewshot": -1}])
     with pytest.raises(DatasetSchemaError) as caught:
-        ultraeval.load(config=path)
+        ultraeval.load(config=with_config(root, [{}, made.config(fewshot=-1)]))
     fields = [problem.location.field for problem in caught.value.problems]
     assert fields == ["[0].task_name", "[0].path", "[0].transform", "[0].generate", "[0].metric", "[1].fewshot"]
 
 
-def test_unknown_keys_of_a_config_are_told(root):
-    path = made.write_config(root / "configs" / "one.json", made.config(fewshots=3))
-    (warning,) = ultraeval.load(config=path).warnings
-    assert str(warning).endswith("fewshots: unknown key, not used\n  hint: did you mean 'fewshot'?")
-
-
 def test_a_config_that_is_no_json(root):
     (root / "bad.json").write_text("{")
-    with pytest.raises(DatasetError, match="not JSON"):
-        ultraeval.load(config=root / "bad.json")
-    with pytest.raises(DatasetNotFoundError):
-        ultraeval.tasks(root / "none.json")
+    assert "not JSON" in refused(DatasetError, ultraeval.load, config=root / "bad.json")
+    assert refused(DatasetNotFoundError, ultraeval.tasks, root / "none.json")
 
 
 # check
-
-
-def check(root, **arguments):
-    return ultraeval.check(dataset="sums", root=root, **arguments)
 
 
 def test_check_runs_the_script_on_every_row(root, folder):
@@ -860,74 +831,10 @@ def test_check_of_broken_scripts(root, folder):
     assert problem.code == "no-rows"
 
 
-def test_check_refuses_the_numbers_that_load_refuses(root):
-    for function in (check, load):
-        with pytest.raises(RunEntryError, match=r"fewshot=2\.0: expected a whole number of at least 0"):
-            function(root, method="gen", version=0, fewshot=2.0)
-
-
 def test_check_of_an_unknown_argument(root):
-    with pytest.raises(RunEntryError, match="unknown argument 'fewshots'\\n  hint: did you mean 'fewshot'"):
-        check(root, method="gen", fewshots=1)
-    with pytest.raises(RunEntryError, match="hint: known: config, "):
-        check(root, zzzz=1)
-
-
-def test_names_that_helm_made_numbers_of(root, folder):
-    made.write_rows(folder / "data" / "2024.jsonl", [made.question(1)])
-    made.write_rows(folder / "data" / "1e5.jsonl", [made.question(2)])
-    made.write_rows(folder / "data" / "007.jsonl", [made.question(3)])
-    for task, question in ((2024, 1), (1e5, 2), ("100000.0", 2), (7, 3)):
-        (instance,) = load(root, method="gen", version=0, task=task).instances
-        assert instance.input.text == f"Q: What is {question} + 1?\nA: "
-    with pytest.raises(RunEntryError, match="postprocess=5: no such postprocessing"):
-        load(root, method="gen", version=0, postprocess=5)
-    with pytest.raises(RunEntryError, match="dataset_name=5: expected <dataset>_<task>"):
-        load(root, method="gen", version=0, dataset_name=5)
-    with pytest.raises(RunEntryError, match="method=5: expected gen or ppl"):
-        load(root, method=5)
-    for source in ("config", "data", "dataset"):
-        with pytest.raises((DatasetError, RunEntryError)):
-            ultraeval.check(**{source: 5}, transform=6)
-    with pytest.raises((DatasetError, RunEntryError)):
-        ultraeval.check(data=5)
-
-
-TELL_NAME = 'def transform(a, b, c, name):\n    return {"input": name, "output": "o", "processed_output": "p"}\n'
-
-
-def test_a_full_name_in_a_config_reaches_the_script_as_it_stands(root, folder):
-    (folder / "transform_gen_v0.py").write_text(TELL_NAME)
-    path = made.write_config(root / "c.json", made.config("gen", task_name="a_b_t-1_gen"))
-    evalset = ultraeval.load(config=path)
-    assert evalset.instances[0].input.text == evalset.name == "a_b_t-1_gen"
-    assert ultraeval.load(config=path, task="a_b_t-1_gen").name == "a_b_t-1_gen"
-    assert ultraeval.load(config=path, dataset_name="x_y_gen").name == "x_y_gen"
-
-
-def test_names_of_a_file_in_the_working_directory(root, monkeypatch):
-    data = root / "datasets" / "a_b" / "data"
-    made.write_rows(data / "t_1.jsonl", [made.question(1)])
-    script = data.parent / "transform_gen_v0.py"
-    script.write_text(TELL_NAME)
-    there = ultraeval.load(data=data / "t_1.jsonl", transform=script)
-    monkeypatch.chdir(data)
-    here = ultraeval.load(data="t_1.jsonl", transform="../transform_gen_v0.py")
-    assert here.name == there.name == "a_b_t-1_gen"
-    assert here.details.dataset == there.details.dataset == "a_b"
-
-
-def test_null_in_a_config_is_empty(root):
-    config = made.config("gen", description=None, postprocess=None, generate={"method": "generate", "params": None})
-    evalset = ultraeval.load(config=made.write_config(root / "c.json", config))
-    assert prompts(evalset)[0] == "Q: What is 0 + 1?\nA: "
-    assert evalset.details.postprocess == ""
-
-
-def test_a_script_of_the_other_method_is_told(root, folder):
-    script = folder / "transform_gen_v0.py"
-    evalset = ultraeval.load(data=folder / "data" / "sums.jsonl", transform=script, method="ppl")
-    assert [w.message for w in evalset.warnings] == ["method=ppl, and by its name the script is for gen"]
+    said = refused(RunEntryError, check, root, method="gen", fewshots=1)
+    assert "unknown argument 'fewshots'\n  hint: did you mean 'fewshot'" in said
+    assert "hint: known: config, " in refused(RunEntryError, check, root, zzzz=1)
 
 
 def test_rows_without_options_are_told_before_the_script_runs(root, folder, tmp_path):
