@@ -72,11 +72,9 @@ class TestForms:
 
     def test_an_object_under_the_name_of_json_lines(self, tmp_path):
         for indent in (None, 1):
-            path = tmp_path / "a.jsonl"
-            path.write_text(
-                json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": self.ROWS}, indent=indent)
-            )
-            assert len(load(path).instances) == 6
+            document = {"adapter_spec": {"max_train_instances": 0}, "request_states": self.ROWS}
+            (tmp_path / "a.jsonl").write_text(json.dumps(document, indent=indent))
+            assert len(load(tmp_path / "a.jsonl").instances) == 6
 
     @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
     def test_a_byte_order_mark_is_no_part_of_the_text(self, tmp_path, name):
@@ -281,20 +279,14 @@ class TestWrongValues:
     @pytest.mark.parametrize(
         ("top", "expected"),
         [
-            (
-                {"titel": "x"},
-                "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, source, annotator_specs, request_states",
-            ),
+            ({"titel": "x"}, "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, source, annotator_specs, request_states"),
             ({"request_state": []}, "request_state: unknown key\n  hint: did you mean 'request_states'?"),
             ({"max_tokens": 1}, "max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
             ({"name": 3}, 'name: expected a string, got 3\n  hint: write "3" in quotes'),
-            (
-                {"scoring": {"metric": []}},
-                "scoring.metric: unknown key\n  hint: did you mean 'metrics' or 'main_metric' or 'extract'?",
-            ),
+            ({"scoring": {"metric": []}}, "scoring.metric: unknown key\n  hint: did you mean 'metrics' or 'main_metric' or 'extract'?"),
             ({"scoring": {"strip": "yes"}}, 'scoring.strip: expected true or false, got "yes"'),
         ],
-    )
+    )  # fmt: skip
     def test_top_level(self, tmp_path, top, expected):
         (error,) = self.check(tmp_path, **top)
         assert error.endswith(expected)
@@ -302,39 +294,22 @@ class TestWrongValues:
     @pytest.mark.parametrize(
         ("row", "expected"),
         [
-            ({}, "request_states[0].instance: missing"),
-            (
-                "x",
-                'request_states[0]: expected an object, got "x"\n  hint: write {"instance": {"input": {"text": "x"}}}',
-            ),
-            ({"instance": {}}, "request_states[0].instance.input: missing"),
-            (
-                state(42),
-                'request_states[0].instance.input.text: expected a string, got 42\n  hint: write "42" in quotes',
-            ),
-            (
-                {"instance": {"input": {"text": "x"}, "references": [{"output": {"text": "y"}, "tags": "correct"}]}},
-                'request_states[0].instance.references[0].tags: expected a list, got "correct"\n  hint: write ["correct"]',
-            ),
-            (state(id=True), "request_states[0].instance.id: expected a whole number or a string, got true"),
-            (
-                {**state(), "answer_mapping": {"A": 1.5}},
-                "request_states[0].answer_mapping.A: expected a string or a whole number, got 1.5",
-            ),
-            (
-                {**state(), "answer_mapping": {"a b": None}},
-                'request_states[0].answer_mapping["a b"]: expected a string or a whole number, got null',
-            ),
-            (
-                {**state(), "request_mode": "x"},
-                'request_states[0].request_mode: expected "original" or "calibration", got "x"',
-            ),
+            ({}, ".instance: missing"),
+            ("x", ': expected an object, got "x"\n  hint: write {"instance": {"input": {"text": "x"}}}'),
+            ({"instance": {}}, ".instance.input: missing"),
+            (state(42), '.instance.input.text: expected a string, got 42\n  hint: write "42" in quotes'),
+            (state(references=[{"output": {"text": "y"}, "tags": "correct"}]), '.instance.references[0].tags: expected a list, got "correct"\n  hint: write ["correct"]'),
+            (state(id=True), ".instance.id: expected a whole number or a string, got true"),
+            ({**state(), "answer_mapping": {"A": 1.5}}, ".answer_mapping.A: expected a string or a whole number, got 1.5"),
+            ({**state(), "answer_mapping": {"a b": None}}, '.answer_mapping["a b"]: expected a string or a whole number, got null'),
+            ({**state(), "request_mode": "x"}, '.request_mode: expected "original" or "calibration", got "x"'),
         ],
-    )
+    )  # fmt: skip
     def test_rows(self, tmp_path, row, expected):
         (error,) = errors(write(tmp_path / "x.json", [row, state("Other?", split="test")]))
-        assert error.split(": ", 1)[1] == expected
-        assert error.split(":", 1)[0].isdecimal()
+        line, said = error.split(": ", 1)
+        assert said == f"request_states[0]{expected}"
+        assert line.isdecimal()
 
     def test_each_wrong_place_of_a_row_is_reported(self, tmp_path):
         row = {"instance": {"input": {"text": 1}, "references": [{"tags": [2]}], "split": 3}, "request": 4}

@@ -41,32 +41,42 @@ def ask(number, **instance):
     return state(f"What is {number} plus {number}?", str(2 * number), **instance)
 
 
+def asks(*ids):
+    """Return lines of rows with these ids; `...` for none."""
+    return lines(*(ask(n, **({} if one is ... else {"id": one})) for n, one in enumerate(ids, 1)))
+
+
 def failed(row):
     return {**row, "request": {"result": {"success": False}}}
 
 
 CHANGED = {"name": "lowercase", "robustness": True, "fairness": False, "computed_on": "perturbed"}
 MAPPED = {"B": "tin", "A": "gold"}
+NINE = {"text": "9", "logprob": -0.5}
+
+
+def untagged(text, answer, number):
+    return {"instance": {"input": {"text": text}, "references": [{"output": {"text": answer}}], "id": number}}
+
+
+def reasoned(fifth):
+    said = [*(f"So it is {2 * n}" for n in range(4)), fifth, "So it is 10"]
+    return lines(*(answered(ask(n, id=str(n)), text) for n, text in enumerate(said)))
+
+
+def tin_or_gold(number, **more):
+    """A question of two options, of which every second row means the second."""
+    return choice(f"Which is {number}?", ["tin", "gold"], number % 2, id=str(number), **more)
+
 
 FILES = {
-    "ids": lines(
-        ask(1, id="a"),
-        ask(2),
-        ask(3, id="b"),
-        ask(4, id="a"),
-        ask(5, id="id1"),
-        ask(6, id=7),
-        ask(7, id="7"),
-        ask(8, id="b"),
-        ask(9, id=""),
-        ask(10, id="b-2"),
-        ask(11, id="b"),
-        ask(12, id="a", perturbation=CHANGED),
-        ask(13, id="a", perturbation=CHANGED),
-        ask(14, id="q"),
-    ),
-    "an id that is repeated late": lines(*(ask(n, id=f"r{n}") for n in range(8)), ask(8, id="r2"), ask(9, id="r7")),
-    "one without an id": lines(ask(0, id="a"), ask(1, id="b"), ask(2, id="c"), ask(3)),
+    "ids": [
+        *asks("a", ..., "b", "a", "id1", 7, "7", "b", "", "b-2", "b"),
+        *(json.dumps(ask(n, id="a", perturbation=CHANGED)).encode() for n in (12, 13)),
+        *asks("q"),
+    ],
+    "an id that is repeated late": asks(*(f"r{n}" for n in range(8)), "r2", "r7"),
+    "one without an id": asks("a", "b", "c", ...),
     "splits": lines(
         ask(1, id="1", split="test"),
         answered(ask(2, id="2", split="train"), "4"),
@@ -83,11 +93,7 @@ FILES = {
         ask(2, id="2"),
         failed(ask(3, id="3")),
         answered(ask(4, id="4"), ""),
-        answered(
-            ask(5, id="5"),
-            "9",
-            completions=[{"text": "9", "logprob": -0.5, "tokens": [{"text": "9", "logprob": -0.5}]}],
-        ),
+        answered(ask(5, id="5"), "9", completions=[{**NINE, "tokens": [NINE]}]),
         failed(ask(6, id="6")),
         answered(ask(7, id="7"), "14"),
     ),
@@ -103,18 +109,12 @@ FILES = {
         state("Input: One?", "1", id="1"),
         state("Two?", "", id="2"),
         state("Input: Three?\nOutput:", "3", id="3"),
-        {"instance": {"input": {"text": "Four?"}, "references": [{"output": {"text": "4"}}], "id": "4"}},
+        untagged("Four?", "4", "4"),
         state("Five?", "5\n\nQ", id="5"),
-        {
-            "instance": {
-                "input": {"text": "Six?"},
-                "references": [reference("6", correct=True), reference("six; VI", correct=True)],
-                "id": "6",
-            }
-        },
+        state("Six?", id="6", references=[reference("6", correct=True), reference("six; VI", correct=True)]),
         state("Seven?", "7\n", id="7", split="train"),
         state("Eight\u2028or nine?", "8\u2028", id="8"),
-        {"instance": {"input": {"text": "Ten?"}, "references": [{"output": {"text": "10"}}], "id": "10"}},
+        untagged("Ten?", "10", "10"),
     ),
     "numbers that are none": [
         *lines(ask(1, id="1")),
@@ -122,16 +122,14 @@ FILES = {
         *lines(ask(4, id="4")),
     ],
     "choices": lines(
-        *(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(3)),
+        *map(tin_or_gold, range(3)),
         {**choice("Which is yellow?", ["tin", "gold"], 1, id="4"), "answer_mapping": MAPPED},
         choice("Which is red?\nA. tin\nB. gold", ["tin", "gold"], id="5"),
         {**choice("Which is blue?", ["tin", "gold"], 1, id="6"), "answer_mapping": {"C": "gold"}},
         choice("Which is it?", ["tin", "gold", "iron"], id="7"),
     ),
-    "choices alike": lines(*(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(5))),
-    "one row without options": lines(
-        *(choice(f"Which is {n}?", ["tin", "gold"], n % 2, id=str(n)) for n in range(4)), ask(4, id="4")
-    ),
+    "choices alike": lines(*map(tin_or_gold, range(5))),
+    "one row without options": lines(*map(tin_or_gold, range(4)), ask(4, id="4")),
     "likelihoods": lines(*(compared(f"Which is {n}?", tin=-n / 3, gold=-1.0) for n in range(5))),
     "groups": lines(
         *(
@@ -139,25 +137,24 @@ FILES = {
                 n,
                 id=str(n),
                 sub_split=(None, "b", "a", "b")[n % 4],
-                extra_data={key: value for key, value in (("kind", "zyx"[n % 3]), ("from", n // 4)) if n % 5},
+                extra_data={"kind": "zyx"[n % 3], "from": n // 4} if n % 5 else {},
             )
             for n in range(12)
         )
-    ),
+    ),  # fmt: skip
     "drawn": lines(*(ask(n % 6, id="n" if n % 2 else str(n), extra_data={"n": n}) for n in range(14))),
     "messages": lines(
         *(
-            {
-                "instance": {
-                    "input": {"messages": [{"role": "user", "content": f"Say {n}"}]},
-                    "id": str(n),
-                    "split": ("test", "train")[n % 4 == 3],
-                    "references": [reference(str(n), correct=True)],
-                }
-            }
+            ask(
+                n,
+                id=str(n),
+                split=("test", "train")[n % 4 == 3],
+                references=[reference(str(n), correct=True)],
+                input={"messages": [{"role": "user", "content": f"Say {n}"}]},
+            )
             for n in (1, 2, 3, 1, 4)
         )
-    ),
+    ),  # fmt: skip
     "options asked for one by one": lines(
         choice("Which is first?", ["tin", "gold"], id="0"),
         *(answered(choice(f"Which is {n}?", ["tin", "gold", "iron"][:n], id=str(n)), "tin") for n in (2, 3, 2)),
@@ -279,8 +276,8 @@ def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
     assert isinstance(whole, dict), whole
     number = len(path.read_bytes().splitlines()) - 1
     draw = random.Random(name)
-    cuts = [None, [], *([cut] for cut in range(1, number))]
-    cuts += [sorted(draw.sample(range(1, number), 2)) for _ in range(5) if number > 2]
+    # Every line by itself; all at once; three drawn parts: their sums are made in the same way.
+    cuts = [None, [], [1], [number - 1], *(sorted(draw.sample(range(1, number), 2)) for _ in range(3) if number > 2)]
     for cut in cuts:
         engine = Here(cut)
         assert in_parts(engine, path, **options) == whole, cut

@@ -59,9 +59,8 @@ class TestEvalSplits:
         rows = [answered(row, "4") for row in self.rows(3, 0)] + self.rows(0, 2)
         spec = {"max_train_instances": 0, "eval_splits": ["valid"]}
         path = write(tmp_path / "x.json", rows, spec)
-        assert check(path)[1] == {
-            "rows": 5, "train": 0, "eval": 3, "recorded": 3, "not_run": 0, "failed": 0,
-        }  # fmt: skip
+        counts = {"rows": 5, "train": 0, "eval": 3, "recorded": 3, "not_run": 0, "failed": 0}
+        assert check(path)[1] == counts
         assert "not-run" not in codes(path)
         assert by_split(load(path)) == {"valid": 3}
         path = write(tmp_path / "x.json", rows, {**spec, "eval_splits": ["test"]})
@@ -164,14 +163,7 @@ class TestOneRequestPerOption:
 class TestSplits:
     @pytest.mark.parametrize(
         ("given", "split"),
-        [
-            ("test", "test"),
-            ("valid", "valid"),
-            ("validation", "valid"),
-            ("dev", "valid"),
-            ("Test ", "test"),
-            ("DEV", "valid"),
-        ],
+        [("test", "test"), ("Test ", "test"), *((name, "valid") for name in ("valid", "validation", "dev", "DEV"))],
     )
     def test_names(self, tmp_path, given, split):
         path = write(tmp_path / "x.json", [state(split="train"), state("Other?", split=given)], DEMOS)
@@ -237,8 +229,8 @@ class TestSampling:
         path = write(tmp_path / "x.json", rows_without(104), {"max_train_instances": 5})
         assert [str(p).split(": ", 1)[1] for p in problems(path)] == [
             (
-                "request_states: train and test are not differentiated (splits given: none): 5 demonstrations are drawn with "
-                "seed 0, the rest is evaluated"
+                "request_states: train and test are not differentiated (splits given: none): 5 demonstrations are drawn "
+                "with seed 0, the rest is evaluated"
             ),
             "request_states: 104 rows, fewer than the 5 demonstrations + 100 test examples that the format asks for",
         ]
@@ -246,16 +238,14 @@ class TestSampling:
 
     def test_too_few_rows(self, tmp_path):
         path = write(tmp_path / "x.json", rows_without(5), {"max_train_instances": 5})
-        assert [error.split(": ", 1)[1] for error in errors(path)] == [
-            (
-                "request_states: no completions are recorded, so a model would be asked, and 5 rows are too few: 5 would be demonstrations, and at least one must be left to evaluate\n"
-                "  hint: add rows, or lower adapter_spec.max_train_instances"
-            )
-        ]
-        assert by_split(load(write(tmp_path / "x.json", rows_without(6), {"max_train_instances": 5}))) == {
-            "train": 5,
-            "test": 1,
-        }
+        (error,) = errors(path)
+        assert error.split(": ", 1)[1] == (
+            "request_states: no completions are recorded, so a model would be asked, and 5 rows are too few: 5 would be "
+            "demonstrations, and at least one must be left to evaluate\n"
+            "  hint: add rows, or lower adapter_spec.max_train_instances"
+        )
+        evalset = load(write(tmp_path / "x.json", rows_without(6), {"max_train_instances": 5}))
+        assert by_split(evalset) == {"train": 5, "test": 1}
 
 
 class TestRecordedAndLive:
@@ -308,12 +298,8 @@ class TestIds:
 
 class TestReferences:
     def test_each_row_without_a_correct_reference_is_named(self, tmp_path):
-        rows = [
-            state(),
-            {"instance": {"input": {"text": "x"}}},
-            {"instance": {"input": {"text": "y"}, "references": None}},
-        ]
-        path = write(tmp_path / "x.jsonl", rows)
+        rows = [{"instance": {"input": {"text": "x"}, **more}} for more in ({}, {"references": None})]
+        path = write(tmp_path / "x.jsonl", [state(), *rows])
         assert errors(path) == [
             f"{line}: instance.references: missing, so there is nothing to compare an answer with\n"
             '  hint: write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
@@ -358,16 +344,9 @@ class TestRecorded:
         assert len(found["states"]) == (status == "ok")
 
     def test_what_is_kept(self, tmp_path):
-        result = {
-            "success": True,
-            "completions": [
-                {"text": " B", "logprob": -0.5, "tokens": [{"text": " B", "logprob": -0.5}]},
-                {"text": ""},
-            ],
-            "cached": False,
-            "request_time": 0.25,
-            "request_datetime": 1700000000,
-        }
+        token = {"text": " B", "logprob": -0.5}
+        result = {"success": True, "completions": [{**token, "tokens": [token]}, {"text": ""}], "cached": False,
+                  "request_time": 0.25, "request_datetime": 1700000000}  # fmt: skip
         (found,) = self.recorded(tmp_path, {**state(), "request": {"prompt": "Q", "result": result, "model": "a/b"}})
         assert found["states"] == [{"result": result, "request": {"prompt": "Q", "model": "a/b"}}]
 
@@ -402,20 +381,13 @@ class TestRecorded:
         ]  # fmt: skip
         path = write(tmp_path / "x.json", rows)
         found, counts = check(path)
-        assert {key: counts[key] for key in ("recorded", "not_run", "failed")} == {
-            "recorded": 1,
-            "not_run": 2,
-            "failed": 1,
-        }
+        assert (counts["recorded"], counts["not_run"], counts["failed"]) == (1, 2, 1)
+        refused = (
+            "a recorded run refuses the file\n  hint: missing=skip scores the rest and reports how many were left out"
+        )
         assert [str(p).split(": ", 1)[1] for p in found if p.code in ("not-run", "failed")] == [
-            (
-                "request_states[1].request: 2 rows were not run of 4; a recorded run refuses the file\n"
-                "  hint: missing=skip scores the rest and reports how many were left out"
-            ),
-            (
-                "request_states[3].request: 1 row failed of 4; a recorded run refuses the file\n"
-                "  hint: missing=skip scores the rest and reports how many were left out"
-            ),
+            f"request_states[1].request: 2 rows were not run of 4; {refused}",
+            f"request_states[3].request: 1 row failed of 4; {refused}",
         ]
 
     @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])

@@ -9,9 +9,7 @@ from request_states_files import answered, choice, codes, errors, problems, refe
 
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats.request_states import load
-from helm_ext.formats.request_states.labels import (
-    _SERIES,
-)
+from helm_ext.formats.request_states.labels import _SERIES
 
 RIVERS = ["Nile", "Volga", "Rhine"]
 
@@ -138,10 +136,8 @@ class TestMethod:
     def method(self, tmp_path, rows, spec=None, **options):
         return load(write(tmp_path / "x.json", rows, spec), **options).adapter_spec.method
 
-    def test_options(self, tmp_path):
+    def test_rows_with_options_or_some_without(self, tmp_path):
         assert self.method(tmp_path, rivers()) == "multiple_choice_joint"
-
-    def test_mixed_rows(self, tmp_path):
         assert self.method(tmp_path, [*rivers(), state(id="s")]) == "generation"
 
     def test_options_in_some_texts_only(self, tmp_path):
@@ -167,11 +163,8 @@ class TestMethod:
         assert self.method(tmp_path, rivers(), spec) == "generation"
         assert self.method(tmp_path, rivers(), spec, method="multiple_choice_joint") == "multiple_choice_joint"
         for name in ("multiple_choice_separate_original", "multiple_choice_separate_calibrated"):
-            evalset = load(
-                write(
-                    tmp_path / "x.json", rivers(), {"method": name, "reference_prefix": None, "max_train_instances": 0}
-                )
-            )
+            spec = {"method": name, "reference_prefix": None, "max_train_instances": 0}
+            evalset = load(write(tmp_path / "x.json", rivers(), spec))
             assert (evalset.adapter_spec.method, labels(evalset)) == (name, [None] * 3)
             assert evalset.scoring == Scoring(metrics=("exact_match",), main_metric="exact_match")
 
@@ -181,21 +174,14 @@ class TestMethod:
         ]
 
     def test_joint_with_a_single_option(self, tmp_path):
-        path = write(
-            tmp_path / "x.jsonl",
-            [*rivers(), state(), state()],
-            {"method": "multiple_choice_joint", "max_train_instances": 0},
-        )
-        assert errors(path) == [
+        spec = {"method": "multiple_choice_joint", "max_train_instances": 0}
+        assert errors(write(tmp_path / "x.jsonl", [*rivers(), state(), state()], spec)) == [
             (
                 "5: instance.references: method multiple_choice_joint needs two or more options, and 2 rows have fewer\n"
                 '  hint: use "method": "generation"'
             )
         ]
-        path = write(
-            tmp_path / "x.jsonl", [*rivers(), state()], {"method": "multiple_choice_joint", "max_train_instances": 0}
-        )
-        assert "and one row has fewer" in errors(path)[0]
+        assert "and one row has fewer" in errors(write(tmp_path / "x.jsonl", [*rivers(), state()], spec))[0]
 
     def test_joint_with_labels_that_differ(self, tmp_path):
         rows = [
@@ -225,9 +211,9 @@ class TestEmptyPrefix:
         ]
 
     def test_with_a_mapping_completions_are_read_and_nothing_is_rendered(self, tmp_path):
-        path = write(tmp_path / "x.json", rivers(answer_mapping={"A": 0, "B": 1, "C": 2}), {"reference_prefix": None})
-        assert codes(path, "error") == ["too-few-rows"]
-        path = write(tmp_path / "x.json", rivers(answer_mapping={"A": 0, "B": 1, "C": 2}), {"reference_prefix": None, "max_train_instances": 0})  # fmt: skip
+        rows, spec = rivers(answer_mapping={"A": 0, "B": 1, "C": 2}), {"reference_prefix": None}
+        assert codes(write(tmp_path / "x.json", rows, spec), "error") == ["too-few-rows"]
+        path = write(tmp_path / "x.json", rows, {**spec, "max_train_instances": 0})
         assert load(path).adapter_spec.method == "generation"
         assert "options-not-shown" in codes(path)
 
@@ -272,9 +258,8 @@ class TestMapping:
 
     def test_the_files_mapping_may_be_longer_than_a_row(self, tmp_path):
         rows = [choice("a?", RIVERS), choice("b?", RIVERS[:2])]
-        evalset = load(
-            write(tmp_path / "x.json", rows, {"answer_mapping": {"A": 0, "B": 1, "C": 2}, "max_train_instances": 0})
-        )
+        spec = {"answer_mapping": {"A": 0, "B": 1, "C": 2}, "max_train_instances": 0}
+        evalset = load(write(tmp_path / "x.json", rows, spec))
         assert labels(evalset) == [self.EXPECTED, {"A": "Nile", "B": "Volga"}]
 
     @pytest.mark.parametrize(
@@ -416,12 +401,7 @@ class TestChainOfThought:
         assert evalset.adapter_spec.chain_of_thought_suffix == "\nSo: "
 
     def test_only_the_answer_that_is_shown_gets_it(self, tmp_path):
-        row = state(
-            split="train",
-            chain_of_thought="Why.",
-            references=[reference("x"), reference("y", correct=True), reference("z", correct=True)],
-        )
-        row["instance"]["references"][0]["tags"] = ["correct"]
+        row = state(split="train", chain_of_thought="Why.", references=[reference(x, correct=True) for x in "xyz"])
         rows = [row, state("b?", split="test")]
         evalset = load(write(tmp_path / "x.json", rows, {"max_train_instances": 1}))
         assert [r.output.text for r in evalset.instances[0].references] == ["Why.\nx", "y", "z"]
@@ -497,17 +477,10 @@ class TestScoring:
         return load(write(tmp_path / "x.json", rows or [state()], spec, **top), **options).scoring
 
     def test_defaults(self, tmp_path):
-        assert self.scoring(tmp_path) == Scoring(
-            metrics=(
-                "normalized_exact_match",
-                "exact_match",
-                "quasi_exact_match",
-                "prefix_exact_match",
-                "quasi_prefix_exact_match",
-                "f1_score",
-            ),
-            main_metric="normalized_exact_match",
+        names = (
+            "normalized_exact_match exact_match quasi_exact_match prefix_exact_match quasi_prefix_exact_match f1_score"
         )
+        assert self.scoring(tmp_path) == Scoring(metrics=(*names.split(),), main_metric="normalized_exact_match")
         assert self.scoring(tmp_path, rivers()) == Scoring(
             metrics=("exact_match", "quasi_exact_match"), main_metric="exact_match", next_question=("\nInput: ",)
         )
@@ -520,16 +493,9 @@ class TestScoring:
         assert self.scoring(tmp_path, output_format="list") == listed
 
     def test_the_file_says(self, tmp_path):
-        given = {
-            "metrics": ["rouge_l", "exact_match"],
-            "main_metric": "rouge_l",
-            "extract": "is (.*)",
-            "strip": True,
-            "lower": True,
-        }
-        assert self.scoring(tmp_path, scoring=given) == Scoring(
-            metrics=("rouge_l", "exact_match"), main_metric="rouge_l", extract="is (.*)", strip=True, lower=True
-        )
+        given = {"main_metric": "rouge_l", "extract": "is (.*)", "strip": True, "lower": True}
+        made = self.scoring(tmp_path, scoring={"metrics": ["rouge_l", "exact_match"], **given})
+        assert made == Scoring(metrics=("rouge_l", "exact_match"), **given)
 
     def test_arguments_win(self, tmp_path):
         given = {"metrics": ["rouge_l"], "extract": "is (.*)", "strip": True}
