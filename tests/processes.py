@@ -138,18 +138,17 @@ def stat_means(run: Path, split: str = "test") -> dict[str, float]:
     }
 
 
-def without_times(value):
-    """Take the measured times out: they differ from run to run."""
+def without_times(value, stats=frozenset(TIMES)):
+    """Take the measured times out, and stats of these names: they differ from run to run."""
     if isinstance(value, dict):
-        return {key: without_times(item) for key, item in value.items() if key not in TIMES}
+        return {key: without_times(item, stats) for key, item in value.items() if key not in TIMES}
     if isinstance(value, list):
-        kept = [item for item in value if not (isinstance(item, dict) and is_time_stat(item))]
-        return [without_times(item) for item in kept]
+        return [without_times(item, stats) for item in value if not is_stat_of(item, stats)]
     return value
 
 
-def is_time_stat(item):
-    return isinstance(item.get("name"), dict) and item["name"].get("name") in TIMES
+def is_stat_of(item, names):
+    return isinstance(item, dict) and isinstance(item.get("name"), dict) and item["name"].get("name") in names
 
 
 def read_all(folder):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from processes import OFFLINE, command
+from processes import OFFLINE
 from request_states_files import answered, state
 
 pytestmark = [
@@ -137,18 +137,3 @@ def test_a_process_that_is_killed_changes_nothing(folder):
 def test_a_row_that_ends_each_process_is_named(folder):
     said, _ = read(folder, "f.jsonl", 2, path=str(folder / "poison"))
     assert "BatchLostError lines 79 to 79: this batch ends each process that does it" in said
-
-
-def test_a_number_of_processes_that_is_none_is_refused_before_a_run_begins(folder):
-    (folder / "small").mkdir()
-    (folder / "small" / "sitecustomize.py").write_text(
-        "from helm_ext.formats.request_states import loading\nloading.LEAST_BYTES = 1\n"
-    )
-    path = os.pathsep.join([str(folder / "small"), os.environ.get("PYTHONPATH", "")])
-    done = command(
-        folder, "helm-run", "--suite", "s", "-m", "9", "--run-entries", "adapter_spec:path=f.jsonl,model=recorded/m",
-        check=False, env={"HELM_EXT_WORKERS": "two", "PYTHONPATH": path},
-    )  # fmt: skip
-    assert done.returncode
-    assert 'HELM_EXT_WORKERS="two": expected a whole number from 1' in done.stdout + done.stderr
-    assert not list(folder.glob("benchmark_output/runs/s/adapter_spec*"))

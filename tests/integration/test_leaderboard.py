@@ -41,6 +41,14 @@ def suite(tmp_path_factory):
     for model, wrong in (("one", 10), ("two", 0)):
         write(folder / f"{model}.json", wrong, "sums")
         command(folder, "helm-ext", "score", f"{model}.json", "--model", model)
+    sizes = {"rare": (10, "no"), "common": (90, "yes")}  # rows, and what is said where "yes" is right
+    states = [
+        answered(state(f"Is {name} {n} right?", "yes", split="test", sub_split=name, id=f"{name}{n}"), said)
+        for name, (count, said) in sizes.items()
+        for n in range(count)
+    ]
+    request_states_files.write(folder / "parts.json", states, name="parts")
+    command(folder, "helm-ext", "score", "parts.json", "--model", "one")
     write(folder / "more.json", 20, "more")
     command(folder, "helm-ext", "score", "more.json", "--model", "one", "--arg", "metrics=rouge_l+f1_score")
     return folder
@@ -73,12 +81,23 @@ def test_two_models_of_one_dataset_stand_in_one_table(pages):
     assert (second["Model"], second["Norm. EM"]) == ("recorded/two", 1.0)
 
 
+def test_a_table_shows_the_mean_over_rows_and_that_of_each_sub_split(pages):
+    """90 of 100, not the mean of 0 and 1; no stat is of a sub-split alone, which HELM would average."""
+    (main,) = [row for row in rows_of(by_title(pages["all_scenarios.json"])["Main metric, 95 % interval"])
+               if row["Model"] == "recorded/one"]  # fmt: skip
+    assert main["parts - Norm. EM"] == 0.9
+    (page,) = [tables for name, tables in pages.items() if name.startswith("parts-")]
+    columns = {column: value for table in page for row in rows_of(table) for column, value in row.items()}
+    assert columns["sub_split=rare (normalized_exact_match)"] == 0
+    assert columns["sub_split=common (normalized_exact_match)"] == 1
+
+
 def test_both_ends_are_told_apart_where_headings_are_cut(pages):
     """HELM's page shows 27 characters of a heading."""
     table = by_title(pages["all_scenarios.json"])["Main metric, 95 % interval"]
     headings = [cell["value"] for cell in table["header"]]
-    more, sums = "more (metrics=rouge_l+f1_score) - ROUGE-L", "sums - Norm. EM"
-    assert headings == ["Model", more, f"from: {more}", f"to: {more}", sums, f"from: {sums}", f"to: {sums}"]
+    columns = "more (metrics=rouge_l+f1_score) - ROUGE-L", "parts - Norm. EM", "sums - Norm. EM"
+    assert headings == ["Model", *(f"{end}{one}" for one in columns for end in ("", "from: ", "to: "))]
     assert len({heading[:27] for heading in headings}) == len(headings)
 
 

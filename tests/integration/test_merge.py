@@ -200,18 +200,16 @@ def test_the_order_is_that_of_the_runs(folder):
 
 def test_runs_of_helms_runner_and_of_a_live_model(folder):
     """HELM's own files are read likewise, and no tokenizer is asked."""
-    for suite, ends in (("live", ("-1", "-2", "-3")), ("live_whole", ("",))):
-        entries = [f"adapter_spec:path=unmeasured{end}.jsonl,model=simple/model1" for end in ends]
-        helm_run(folder, suite, *entries, options=())
-    merge(folder, find(folder, "unmeasured", "live"), into="live_merged")
-    merged, whole = (
-        load(find(folder, "unmeasured", suite)[0] / "stats.json") for suite in ("live_merged", "live_whole")
-    )
+    entries = [f"adapter_spec:path=unmeasured{end}.jsonl,model=simple/model1" for end in ("", "-1", "-2", "-3")]
+    helm_run(folder, "live", *entries, options=())
+    *shards, whole = find(folder, "unmeasured", "live")
+    merge(folder, shards, into="live_merged")
+    merged, whole = (load(run / "stats.json") for run in (find(folder, "unmeasured", "live_merged")[0], whole))
     assert without_times(merged) == without_times(whole)
     assert [stat["name"] for stat in merged] == [stat["name"] for stat in whole]
 
 
-def test_merged_runs_are_summarized_and_compared(folder):
+def test_merged_runs_are_compared(folder):
     """Shards of two models, merged: the comparison of two runs of all rows."""
     lines = [json.loads(line) for line in (folder / "groups.jsonl").read_text().splitlines()]
     for row in lines[1::5]:
@@ -225,24 +223,19 @@ def test_merged_runs_are_summarized_and_compared(folder):
         f"adapter_spec:path=other/groups{end}.jsonl{EXTRA['groups']},model=recorded/other"
         for end in ("-1", "-2", "-3", "")
     ]
-    helm_run(folder, "others", *entries[:3])
-    helm_run(folder, "wholes", entries[3], f"adapter_spec:path=groups.jsonl{EXTRA['groups']},model=recorded/m")
+    helm_run(folder, "others", *entries)
+    *shards, other = sorted(run_folders(folder, "others").values())
     merge(folder, find(folder, "groups"), into="pair")
-    merge(folder, sorted(run_folders(folder, "others").values()), into="pair")
+    merge(folder, shards, into="pair")
     compared, expected = (
         [
             {**json.loads(line), "dataset": "", "run_a": "", "run_b": ""}
-            for line in helm_ext(folder, "compare", f"benchmark_output/runs/{suite}", "--json").stdout.splitlines()
+            for line in helm_ext(folder, "compare", *runs, "--json").stdout.splitlines()
         ]
-        for suite in ("pair", "wholes")
+        for runs in (["benchmark_output/runs/pair"], [*find(folder, "groups", "whole"), other])
     )
     assert len(compared) > 1
     assert compared == expected
-    command(folder, "helm-summarize", "--suite", "pair", "--auto-generate-schema",
-            "--summarizer-class-name", "helm_ext.running.StreamingSummarizer")  # fmt: skip
-    assert all((run / "display_predictions.json").is_file() for run in run_folders(folder, "pair").values())
-    helm_ext(folder, "report", "benchmark_output/runs/pair", "--out", "merged.html")
-    assert (folder / "merged.html").stat().st_size > 10_000
 
 
 def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
@@ -389,10 +382,10 @@ def test_a_shard_of_another_split(folder):
     write(folder / "splits.jsonl", {}, rows)
     for number in range(3):
         write(folder / f"splits-{number}.jsonl", {}, rows[20 * number : 20 * number + 20])
-    helm_run(folder, "splits", *(f"adapter_spec:path=splits-{n}.jsonl,model=recorded/m" for n in range(3)))
-    helm_run(folder, "whole_splits", "adapter_spec:path=splits.jsonl,model=recorded/m")
-    runs = sorted(run_folders(folder, "splits").values())
-    (whole,) = run_folders(folder, "whole_splits").values()
+    helm_run(
+        folder, "splits", *(f"adapter_spec:path=splits{end}.jsonl,model=recorded/m" for end in ("-0", "-1", "-2", ""))
+    )
+    *runs, whole = find(folder, "splits", "splits")
     for these, expected in ((runs, None), (runs[1:], "valid")):
         merge(folder, these, "--name", str(len(these)), into="merged_splits")
         merged = folder / "benchmark_output" / "runs" / "merged_splits" / str(len(these))

@@ -23,7 +23,7 @@ import ray_runs
 import recorded_runs
 import served_runs
 from openai_server import serve
-from processes import STOCK_ENTRIES, read_all, without_times
+from processes import read_all, without_times
 from ray_runs import calls, children, read_files, run, run_folder, running, wait_until
 
 ray = pytest.importorskip("ray")
@@ -75,18 +75,6 @@ def kept_prompts(folder):
         except ValueError:  # being written
             continue
     return found
-
-
-def test_stock_runs_are_those_of_helms_runner(tmp_path, cluster):
-    for folder, extra in (("stock", ()), ("ray", ("--runner-class-name", "helm_ext.running.RayRunner"))):
-        options = ("-m", "12", "-o", folder, *extra)
-        processes.helm_run(tmp_path, *STOCK_ENTRIES, options=options, env={"RAY_ADDRESS": cluster.address})
-    stock, ours = (read_all(tmp_path / folder / "runs") for folder in ("stock", "ray"))
-    assert len(stock) == 5 * len(STOCK_ENTRIES)
-    assert list(ours) == list(stock)
-    for path, helms in stock.items():
-        assert without_times(ours[path]) == without_times(helms), path
-    assert list((tmp_path / "ray").rglob(".answers.jsonl")) == []
 
 
 @pytest.mark.parametrize("gpus", ["", "1"])

@@ -11,9 +11,10 @@ import random
 import shutil
 from pathlib import Path
 
+import processes
 import pytest
 from openai_server import Server, answer_file, serve, write_lines
-from processes import command, helm_run, load, run_folders
+from processes import command, helm_run, load, run_folders, without_times
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,9 +23,8 @@ pytestmark = [
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ["run_spec.json", "scenario.json", "scenario_state.json", "stats.json", "per_instance_stats.json"]
-TIMES = {"request_time", "request_datetime"}
-TIME_STATS = {"inference_runtime", "batch_size"}
-"""HELM makes both of `request_time` alone (helm/benchmark/metrics/efficiency_metrics.py)."""
+STATS = {*processes.TIMES, "batch_size"}
+"""HELM makes that too of `request_time` alone (helm/benchmark/metrics/efficiency_metrics.py)."""
 
 SIMPLE1 = "simple1:model=acme/{0},model_deployment=acme/{0}"
 CHAT = [
@@ -145,23 +145,9 @@ def requests_in(folder: Path, out: str, *files: Path, suite: str = "in", check: 
     )  # fmt: skip
 
 
-def without_times(value):
-    if isinstance(value, dict):
-        return {key: without_times(item) for key, item in value.items() if key not in TIMES}
-    if isinstance(value, list):
-        kept = [item for item in value if not (isinstance(item, dict) and is_time(item))]
-        return [without_times(item) for item in kept]
-    return value
-
-
-def is_time(stat) -> bool:
-    name = stat.get("name")
-    return isinstance(name, dict) and name.get("name") in TIME_STATS
-
-
 def assert_equal_runs(live: Path, made: Path) -> None:
     for name in FILES:
-        assert without_times(load(live / name)) == without_times(load(made / name)), f"{live.name}/{name}"
+        assert without_times(load(live / name), STATS) == without_times(load(made / name), STATS), f"{live.name}/{name}"
 
 
 @pytest.fixture(scope="module")
