@@ -18,7 +18,6 @@ makes of it (`judge_unclear_choice`, ...); without a verdict it stays as the str
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +39,7 @@ from helm_ext.judging.judgement import (
     question_text,
     take_judgements,
 )
+from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.breakdown import attributes_of, describe_ends
 from helm_ext.scoring.corrected_scores import Seen, measure_judged, see
 from helm_ext.scoring.score import (
@@ -56,7 +56,6 @@ from helm_ext.scoring.score import (
     judge_stat,
     list_judge_stats,
 )
-from helm_ext.scoring.source_scores import to_stat
 from helm_ext.scoring.statistics.corrected import Corrected
 
 
@@ -76,7 +75,7 @@ class _Labelled(NamedTuple):
 class JudgesSummary(NamedTuple):
     """What a batch says."""
 
-    values: dict[MetricName, array[float]]
+    scores: Sequence[Column]
     """Of the rows, those included that are left out of other scores."""
     numbers: Counter[MetricName]
     """How many judgements are not ok, and rows without a value, by the names of their stats."""
@@ -150,12 +149,17 @@ class Judges:
                 numbers.update(
                     add_context(Stat(MetricName(name)), context).name for name in self._list_no_scores(state)
                 )
-        values: dict[MetricName, array[float]] = {}
-        for stat in chain.from_iterable(row.stats for row in rows):
-            if stat.name.name in self.with_interval and stat.mean is not None:
-                values.setdefault(stat.name, array("d")).append(stat.mean)
+        names: dict[MetricName, MetricName] = {}  # one object each, so that values are added in the rows' order
+        scores = to_columns(
+            [
+                replace(stat, name=names.setdefault(stat.name, stat.name))
+                for stat in row.stats
+                if stat.name.name in self.with_interval
+            ]
+            for row in rows
+        )
         labelled = chain.from_iterable(map(self._find_labelled, states)) if self._reduce is None else ()
-        return JudgesSummary(values, numbers, [*labelled])
+        return JudgesSummary(scores, numbers, [*labelled])
 
     def _list_no_scores(self, state: RequestState) -> Iterator[str]:
         """Yield the stats that count a row's judgements that are not ok, and its criteria without a value."""
@@ -301,15 +305,14 @@ class JudgesTotal:
     """Adds up the batches."""
 
     def __init__(self) -> None:
-        self._values: dict[MetricName, array[float]] = {}
+        self._scores = Totals()
         self._numbers = Counter[MetricName]()
         self._rows: dict[tuple[str, str | None, str], list[_Labelled]] = {}
         """By criterion, split and group."""
 
     def add(self, summary: JudgesSummary) -> None:
         """Add a batch."""
-        for name, values in summary.values.items():
-            self._values.setdefault(name, array("d")).extend(values)
+        self._scores.add(summary.scores)
         self._numbers.update(summary.numbers)
         for row in summary.rows:
             for group in row.groups:
@@ -317,7 +320,7 @@ class JudgesTotal:
 
     def to_stats(self) -> list[Stat]:
         """Return the scores, the numbers of what is none, and the corrected scores."""
-        made = [to_stat(name, values) for name, values in self._values.items()]
+        made = self._scores.to_stats()
         made += [Stat(name).add(number) for name, number in self._numbers.items()]
         for (criterion, split, group), rows in self._rows.items():
             numbers = _correct(judge_stat(criterion), group, rows)

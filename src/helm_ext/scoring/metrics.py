@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -35,9 +35,7 @@ from helm_ext.scoring.answers import (
 )
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, InstanceCountMetric, Reading
 from helm_ext.scoring.breakdown import (
-    BreakdownSummary,
     BreakdownTotal,
-    IntervalSummary,
     IntervalTotal,
     describe_breakdown,
     describe_interval,
@@ -54,17 +52,11 @@ from helm_ext.scoring.completeness import (
     take_scored,
 )
 from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, Total, find_perturbations
-from helm_ext.scoring.judgements import Judges, JudgesSummary, JudgesTotal
+from helm_ext.scoring.judgements import Judges, JudgesTotal
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.registry import get_scores, load_tokenizer
 from helm_ext.scoring.score import ANSWERS, NOISE, Score, Value
-from helm_ext.scoring.source_scores import (
-    SourceMeasure,
-    SourceSummary,
-    SourceTotal,
-    describe_source_scores,
-    find_left_out,
-)
+from helm_ext.scoring.source_scores import SourceMeasure, SourceTotal, describe_source_scores, find_left_out
 
 
 class EvalSetMetric(FoldingMetric):
@@ -103,6 +95,16 @@ class EvalSetMetric(FoldingMetric):
         self.other_scores = [score for score in self.scores if score.kind != "likelihoods"]
         named = {score.name for score in ours}
         self.helm_metrics = [name for name in metrics if name not in named]
+        self.source_measure: SourceMeasure | None = None
+        """What compares our scores with those of the tool that wrote the file, where one did."""
+        if source:
+            own = self.scoring.main_metric if self.scoring.own_metric is None else self.scoring.own_metric
+            same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
+            measured = [*self.helm_metrics, *(score.name for score in self.scores)]
+            self.source_measure = SourceMeasure(source, own, same=same, measured=measured)
+        of_judges = () if self.judges is None else self.judges.with_interval
+        self.with_interval = list(dict.fromkeys([self.scoring.main_metric, *of_judges]))
+        """The stats that have an interval: the main metric, and what judges say."""
 
     def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
         """Return what batches must know of the whole run."""
@@ -120,7 +122,7 @@ class EvalSetMetric(FoldingMetric):
         generation, reference = (
             _begin_late(metric, adapter_spec, service, facts) for metric in self._find_helms(adapter_spec, facts)
         )
-        main, source = self.scoring.main_metric, self._compare_source()
+        main, source = self.scoring.main_metric, self.source_measure
 
         def measure(state: ScenarioState) -> Measured:
             if self.scoring.thinking == "move":
@@ -137,23 +139,23 @@ class EvalSetMetric(FoldingMetric):
                 segments.append([*self.judges.score_left_out(plain.request_states)])
             rows = in_order(segments, state.instances)
             judged = None if self.judges is None else self.judges.measure(rows, plain.request_states)
-            summary = _Summary(
+            summaries = (  # for the totals of `_Total`
                 count(scored).summary,
-                tuple(one.summary for one in helms),
+                *(one.summary for one in helms),
                 None if source is None else source.measure(rows, plain.instances),
-                measure_breakdown(main, rows, state.instances) if self.attributes else {},
-                measure_intervals(self._with_interval(), rows, state.instances, is_repeated=self.reducer is not None),
-                count_left_out(plain.instances, find_thinking(scored)),
+                measure_breakdown(main, rows, state.instances) if self.attributes else None,
+                measure_intervals(self.with_interval, rows, state.instances, is_repeated=self.reducer is not None),
                 judged,
+                count_left_out(plain.instances, find_thinking(scored)),
             )
-            return Measured(segments, summary)
+            return Measured(segments, summaries)
 
         return measure
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Total:
         """Return what adds up the batches."""
-        parts = [metric.make_total(adapter_spec, facts) for metric in self._find_helms(adapter_spec, facts)]
-        return _Total(self, InstanceCountMetric().make_total(adapter_spec, facts), parts)
+        metrics = (InstanceCountMetric(), *self._find_helms(adapter_spec, facts))
+        return _Total(self, [metric.make_total(adapter_spec, facts) for metric in metrics])
 
     def _find_helms(self, adapter_spec: AdapterSpec, facts: RunFacts) -> tuple[FoldingMetric, FoldingMetric]:
         """Return HELM's metrics of texts and of options, on what we read and compare."""
@@ -161,20 +163,6 @@ class EvalSetMetric(FoldingMetric):
             FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
             FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
         )
-
-    def _compare_source(self) -> SourceMeasure | None:
-        """Return what compares our scores with those of the tool that wrote the file, where one did."""
-        if not self.source:
-            return None
-        own = self.scoring.main_metric if self.scoring.own_metric is None else self.scoring.own_metric
-        same = [score.name for score in self.likelihood_scores]  # computed as lm-eval does
-        measured = [*self.helm_metrics, *(score.name for score in self.scores)]
-        return SourceMeasure(self.source, own, same=same, measured=measured)
-
-    def _with_interval(self) -> list[str]:
-        """Return the stats that have an interval: the main metric, and what judges say."""
-        judged = () if self.judges is None else self.judges.with_interval
-        return list(dict.fromkeys([self.scoring.main_metric, *judged]))
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
@@ -382,18 +370,6 @@ def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:
 # ---- Batches of rows
 
 
-class _Summary(NamedTuple):
-    """What a batch says. `parts`: of HELM's metrics, None where no row is theirs."""
-
-    counts: Any
-    parts: tuple[Any, ...]
-    source: SourceSummary | None
-    breakdown: BreakdownSummary
-    intervals: IntervalSummary
-    left_out: Any
-    judges: JudgesSummary | None
-
-
 def _begin_late(
     metric: FoldingMetric, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
 ) -> Callable[[ScenarioState, bool], Measured]:
@@ -413,34 +389,24 @@ def _begin_late(
 class _Total:
     """Adds up what batches say."""
 
-    def __init__(self, metric: EvalSetMetric, counts: Total, parts: Sequence[Total]) -> None:
-        self.metric, self.counts, self.parts = metric, counts, parts
-        self.used = [False for _ in parts]
+    def __init__(self, metric: EvalSetMetric, helms: Sequence[Total]) -> None:
+        self.metric, self.helms = metric, helms
         self.source, self.breakdown, self.judges = SourceTotal(), BreakdownTotal(), JudgesTotal()
-        self.intervals, self.left_out = IntervalTotal(metric._with_interval()), LeftOutTotal()  # noqa: SLF001 - its total
+        self.intervals, self.left_out = IntervalTotal(metric.with_interval), LeftOutTotal()
 
-    def add(self, summary: _Summary) -> None:
-        """Add a batch."""
-        self.counts.add(summary.counts)
-        for number, of_part in enumerate(summary.parts):
-            if of_part is not None:
-                self.parts[number].add(of_part)
-                self.used[number] = True
-        if summary.source is not None:
-            self.source.add(summary.source)
-        self.breakdown.add(summary.breakdown)
-        self.intervals.add(summary.intervals)
-        if summary.judges is not None:
-            self.judges.add(summary.judges)
-        self.left_out.add(summary.left_out)
+    def add(self, summaries: Sequence[Any]) -> None:
+        """Add a batch: what each total adds, None for nothing."""
+        totals = (*self.helms, self.source, self.breakdown, self.intervals, self.judges, self.left_out)
+        for total, summary in zip(totals, summaries, strict=True):
+            if summary is not None:
+                total.add(summary)
 
     def to_stats(self) -> list[Stat]:
         """Return the stats of the run."""
         metric = self.metric
-        source, judges = metric._compare_source(), metric.judges  # noqa: SLF001 - its total
-        parts = [part for part, used in zip(self.parts, self.used, strict=True) if used]
+        source, judges = metric.source_measure, metric.judges
         apart = {*(source.partners if source else ()), *(judges.stats if judges else ())}
-        stats = [stat for total in (self.counts, *parts) for stat in total.to_stats() if stat.name.name not in apart]
+        stats = [stat for total in self.helms for stat in total.to_stats() if stat.name.name not in apart]
         if source is not None:
             splits = dict.fromkeys(split for split, *_ in self.left_out.places if split != TRAIN_SPLIT)
             stats += self.source.to_stats(source.reported, splits)

@@ -9,7 +9,6 @@ all rows.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -128,12 +127,6 @@ class SourceTotal:
         for split in splits:
             made += [Stat(MetricName(name, split=split)).add(value) for name, value in (reported or {}).items()]
         return made
-
-
-def to_stat(name: MetricName, values: Sequence[float]) -> Stat:
-    """Return a stat of the rows' values: `count` is their number."""
-    squares = math.fsum(value * value for value in values)
-    return Stat(name).merge(Stat(name, len(values), math.fsum(values), squares, min(values), max(values)))
 
 
 def describe_source_scores(source: Mapping[str, Any]) -> list[StatInfo]:

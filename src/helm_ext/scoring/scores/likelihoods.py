@@ -15,7 +15,8 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from helm_ext.scoring.score import Score
@@ -37,14 +38,20 @@ def acc(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
     return float(right[find_winner([option["logprob"] for option in options])])
 
 
-def acc_norm(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
-    """Return 1.0 if the option with the largest log-probability per character is right."""
-    return _compare_per(options, right, [len(option["text"]) for option in options])
+def _acc_per(measure: Callable[[str], int], options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
+    """Return 1.0 if the option with the largest log-probability by its length is right; an empty one cannot be it."""
+    if len(options) == 1:
+        return None
+    lengths = [measure(option["text"]) for option in options]
+    values = [option["logprob"] / one if one else -math.inf for option, one in zip(options, lengths, strict=True)]
+    return float(right[find_winner(values)])
 
 
-def acc_bytes(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
-    """Return 1.0 if the option with the largest log-probability per byte of UTF-8 is right."""
-    return _compare_per(options, right, [_count_bytes(option["text"]) for option in options])
+def _count_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+acc_norm, acc_bytes = partial(_acc_per, len), partial(_acc_per, _count_bytes)
 
 
 def acc_mutual_info(options: Sequence[Likelihood], right: Sequence[bool]) -> float | None:
@@ -70,64 +77,29 @@ def brier_score(options: Sequence[Likelihood], right: Sequence[bool]) -> float |
     return sum([(weight / total - is_right) ** 2 for weight, is_right in zip(weights, right, strict=True)])
 
 
-def _compare_per(options: Sequence[Likelihood], right: Sequence[bool], lengths: Sequence[int]) -> float | None:
-    """Return 1.0 if the option with the largest log-probability by its length is right; an empty one cannot be it."""
-    if len(options) == 1:
-        return None
-    values = [
-        option["logprob"] / length if length else -math.inf for option, length in zip(options, lengths, strict=True)
-    ]
-    return float(right[find_winner(values)])
-
-
-def _count_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-SCORES = (
+SCORES = tuple(
     Score(
-        "acc",
-        likelihood_function=acc,
-        display_name="Accuracy (likeliest option)",
-        short_display_name="acc",
-        description="Fraction of rows whose likeliest option is right; where rows have one option, fraction of rows in "
-        "which the model would have written it.",
-    ),
-    Score(
-        "acc_norm",
-        likelihood_function=acc_norm,
-        display_name="Accuracy (per character)",
-        short_display_name="acc_norm",
-        description="Fraction of rows whose likeliest option is right, by its log-probability divided by its length in "
-        "characters.",
-    ),
-    Score(
-        "acc_bytes",
-        likelihood_function=acc_bytes,
-        display_name="Accuracy (per byte)",
-        short_display_name="acc_bytes",
-        description="Fraction of rows whose likeliest option is right, by its log-probability divided by its length in "
-        "bytes of UTF-8.",
-    ),
-    Score(
-        "acc_mutual_info",
-        likelihood_function=acc_mutual_info,
-        display_name="Accuracy (mutual information)",
-        short_display_name="acc_mutual_info",
-        description="Fraction of rows in which the option is right that the question makes likelier by the largest "
-        "factor.",
-    ),
-    Score(
-        "brier_score",
-        likelihood_function=brier_score,
-        display_name="Brier score",
-        short_display_name="Brier",
-        description="Mean squared distance between the probabilities of the options and those of the right answer, "
-        "summed over the options of a row (0 is best, 2 worst).",
-        lower_is_better=True,
-        bounds=(0.0, 2.0),
-    ),
-)
+        name,
+        likelihood_function=function,
+        display_name=title,
+        short_display_name=short,
+        description=description,
+        lower_is_better=name == "brier_score",
+        bounds=(0.0, 2.0 if name == "brier_score" else 1.0),
+    )
+    for name, function, title, short, description in (
+        ("acc", acc, "Accuracy (likeliest option)", "acc",
+         "Rows whose likeliest option is right; of rows with one option, those whose option the model would write."),
+        ("acc_norm", acc_norm, "Accuracy (per character)", "acc_norm",
+         "Rows whose likeliest option is right, by its log-probability divided by its length in characters."),
+        ("acc_bytes", acc_bytes, "Accuracy (per byte)", "acc_bytes",
+         "Rows whose likeliest option is right, by its log-probability divided by its length in bytes of UTF-8."),
+        ("acc_mutual_info", acc_mutual_info, "Accuracy (mutual information)", "acc_mutual_info",
+         "Rows in which the option is right that the question makes likelier by the largest factor."),
+        ("brier_score", brier_score, "Brier score", "Brier",
+         "Mean squared distance of the options' probabilities from the right ones, summed over a row (0 to 2)."),
+    )
+)  # fmt: skip
 
 
 # ---- UltraEval
