@@ -266,8 +266,7 @@ class OpenAICompatibleClient(Client):
 
 def _require_address(base_url: str | None) -> str:
     """Return a server's address, to which paths can be added. Raises RunEntryError."""
-    hint = "\n  hint: base_url: http://localhost:8000/v1"
-    shown = f"base_url={show(base_url)}"
+    shown, hint = f"base_url={show(base_url)}", "\n  hint: base_url: http://localhost:8000/v1"
     try:
         parts = urlsplit(base_url or "")
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -275,14 +274,11 @@ def _require_address(base_url: str | None) -> str:
         raise RunEntryError(f"{shown}: no address: {error}{hint}") from error
     if "@" in parts.netloc:
         raise RunEntryError("base_url holds a password\n  hint: api_key in credentials.conf, or api_key_env")
-    if base_url is None or not is_address:
-        raise RunEntryError(f"{shown}: expected the server's address{hint}")
+    if base_url is None or not is_address or parts.query or parts.fragment or any(map(str.isspace, base_url)):
+        raise RunEntryError(f"{shown}: expected the server's address, without ?, # or a space: paths are added{hint}")
     address = base_url.rstrip("/")
-    if parts.query or parts.fragment or any(character.isspace() for character in base_url):
-        raise RunEntryError(f"{shown}: paths are added to it, so nothing stands after its own: ?, # or a space{hint}")
-    for path in sorted(PATHS.values(), key=len, reverse=True):
-        if address.endswith(path):
-            raise RunEntryError(f"{shown}: {path} is added to it\n  hint: base_url: {address.removesuffix(path)}")
+    if found := next((path for path in PATHS.values() if address.endswith(path)), None):
+        raise RunEntryError(f"{shown}: {found} is added to it\n  hint: base_url: {address.removesuffix(found)}")
     return address
 
 

@@ -49,7 +49,6 @@ _ZSTD_CHUNK = 1 << 11
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
 def format_size(count: int) -> str:
@@ -120,10 +119,6 @@ class Hashing(io.RawIOBase):
             pass
 
 
-def _plain_chunks(raw: Hashing) -> Callable[[], bytes]:
-    return raw.read_chunk
-
-
 def _gzip_chunks(raw: Hashing) -> Callable[[], bytes]:
     file = gzip.GzipFile(fileobj=io.BufferedReader(raw, READ_BYTES), mode="rb")
     return lambda: file.read1(READ_BYTES)
@@ -154,25 +149,18 @@ def _zstd_chunks(raw: Hashing) -> Callable[[], bytes]:
 class Reader:
     """Decompressed chunks of a file, with errors that name it and limits on what comes out."""
 
-    def __init__(
-        self, path: str | Path, *, max_ratio: int = MAX_RATIO, ratio_free_bytes: int = RATIO_FREE_BYTES
-    ) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._file = open_raw(path)
         self._raw = Hashing(self._file)
-        self._max_ratio = max_ratio
-        self._ratio_free_bytes = ratio_free_bytes
         self.size = 0
         """Decompressed bytes so far."""
         start = self._file.read(4)
         self._file.seek(0)
-        suffix = Path(self.path).suffix.lower()
-        self.compression = (
-            "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else _SUFFIXES.get(suffix)
-        )
-        self._is_text = start.isascii() and start.lstrip()[:1] in (b"{", b"[")
-        make = {"gzip": _gzip_chunks, "zstd": _zstd_chunks, None: _plain_chunks}[self.compression]
-        self._next = make(self._raw)
+        self._compression = "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else ""
+        self._next: Callable[[], bytes] = self._raw.read_chunk
+        if self._compression:
+            self._next = {"gzip": _gzip_chunks, "zstd": _zstd_chunks}[self._compression](self._raw)
 
     def read_chunk(self) -> bytes:
         """Return the next bytes, b"" at the end. Raises DatasetSyntaxError."""
@@ -184,28 +172,24 @@ class Reader:
             ) from error
         except OSError as error:
             if isinstance(error, gzip.BadGzipFile):
-                raise self._broken(f"this is no valid {self.compression} file", self._suffix_hint()) from error
+                raise self._broken(f"this is no valid {self._compression} file") from error
             raise DatasetSyntaxError.at(
                 self.path, f"the file cannot be read: {error.strerror}", code="unreadable"
             ) from error
         except Exception as error:
             if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
                 is_window = "memory" in str(error)
-                hint = "compress it with a window of 128 MiB or less" if is_window else self._suffix_hint()
-                raise self._broken(f"this is no valid {self.compression} file", hint) from error
+                hint = "compress it with a window of 128 MiB or less" if is_window else ""
+                raise self._broken(f"this is no valid {self._compression} file", hint) from error
             raise
         self.size += len(data)
-        if self.compression and self.size > max(self._ratio_free_bytes, self._max_ratio * self._raw.count):
+        if self._compression and self.size > max(RATIO_FREE_BYTES, MAX_RATIO * self._raw.count):
             raise self._broken(
-                f"{self.compression} data of {self._raw.count} bytes expands to more than {self.size - 1} bytes",
+                f"{self._compression} data of {self._raw.count} bytes expands to more than {self.size - 1} bytes",
                 "if this is meant to be so, decompress the file first",
                 code="too-large",
             )
         return data
-
-    def _suffix_hint(self) -> str:
-        path = Path(self.path)
-        return f"it is not compressed: rename it to {path.stem}" if self._is_text else ""
 
     def _broken(self, message: str, hint: str = "", code: str = "compression") -> DatasetError:
         return DatasetSyntaxError.at(self.path, message, hint, code=code)
@@ -234,23 +218,22 @@ class Source:
     path: str
     data: bytes
     digest: str
-    compression: str | None = None
 
     def text(self) -> str:
         """Return the content as text. Raises DatasetSyntaxError with line and column if it is not UTF-8."""
         return decode(self.data, self.path)
 
 
-def read_source(path: str | Path, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_ratio: int = MAX_RATIO) -> Source:
+def read_source(path: str | Path) -> Source:
     """Read a file whole. Raises DatasetError for anything that keeps it from being read."""
-    reader = Reader(path, max_ratio=max_ratio)
+    reader = Reader(path)
     try:
         chunks = []
         while chunk := reader.read_chunk():
-            if reader.size > max_bytes:
-                raise too_large(reader.path, max_bytes)
+            if reader.size > MAX_DOCUMENT_BYTES:
+                raise too_large(reader.path)
             chunks.append(chunk)
-        return Source(reader.path, b"".join(chunks), reader.finish(), reader.compression)
+        return Source(reader.path, b"".join(chunks), reader.finish())
     finally:
         reader.close()
 
@@ -261,11 +244,11 @@ def read_json(path: str | Path) -> Any:
     return parse_json(source.data, source.path)
 
 
-def too_large(path: str, max_bytes: int) -> DatasetError:
+def too_large(path: str) -> DatasetError:
     """Return the error for a document beyond the limit."""
     return DatasetSyntaxError.at(
         path,
-        f"the file is larger than {format_size(max_bytes)}, the limit for a file that is one JSON document",
+        f"the file is larger than {format_size(MAX_DOCUMENT_BYTES)}, the limit for a file that is one JSON document",
         "write it as JSON Lines: one record per line",
         code="too-large",
     )
@@ -374,10 +357,10 @@ class LineSource:
     """The one whose lines were asked for last: what is shown of a reading that takes long (`show_reading`)."""
     lines_read = 0
 
-    def __init__(self, path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES, max_ratio: int = MAX_RATIO) -> None:
+    def __init__(self, path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self.path = str(path)
         self.max_line_bytes = max_line_bytes
-        self._reader = Reader(path, max_ratio=max_ratio)
+        self._reader = Reader(path)
         self._digest: str | None = None
 
     @property
@@ -386,11 +369,6 @@ class LineSource:
         if self._digest is None:
             self._digest = self._reader.finish()
         return self._digest
-
-    @property
-    def compression(self) -> str | None:
-        """`gzip`, `zstd` or None."""
-        return self._reader.compression
 
     @property
     def bytes_read(self) -> int:

@@ -184,8 +184,6 @@ def describe_live(
     return ", ".join(parts)
 
 
-__all__ = ["MAX_COST_ENV", "MAX_TOKENS_ENV", "PRICES_ENV", "Spending", "read_limits"]
-
 PRICES_ENV = "HELM_EXT_PRICES"
 PRICES_FILE = "prices.yaml"
 
