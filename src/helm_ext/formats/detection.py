@@ -104,8 +104,9 @@ def _is_predictions_of_evalscope(seen: Seen) -> bool:
 
 
 def _is_results_of_opencompass(seen: Seen) -> bool:
-    """Metrics, and details without what was asked, as its evaluators write them (openicl_eval.py)."""
-    return "details" in seen.keys and all(f'"{key}"'.encode() in seen.start for key in ("pred", "answer", "correct"))
+    """Metrics, and details as its evaluators write them (openicl_eval.py)."""
+    pairs = (("pred", "answer"), ("predictions", "references"))
+    return "details" in seen.keys and any(all(f'"{key}"'.encode() in seen.start for key in pair) for pair in pairs)
 
 
 _KNOWN: Sequence[tuple[Callable[[Seen], bool], WayOut]] = (
@@ -137,7 +138,7 @@ _KNOWN: Sequence[tuple[Callable[[Seen], bool], WayOut]] = (
     (
         _is_results_of_opencompass,
         WayOut(
-            "results of OpenCompass that do not say what was asked",
+            "results of OpenCompass, of which most do not say what was asked",
             "score its file of the same name in predictions/ in place of that in results/",
         ),
     ),

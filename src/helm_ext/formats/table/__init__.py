@@ -3,11 +3,10 @@
     options ──▶ table (tables, arrow) ──▶ roles of columns (layouts) ──▶ records ──profile──▶ rows
 
 options.py   what a run entry, or a mapping file, says of a table
-tables.py    CSV, TSV and JSON
+tables.py    CSV, TSV and JSON; values of cells
 arrow.py     Parquet, folders of `save_to_disk`, datasets of the Hub
 layouts.py   what is known of tables by their structure: public datasets, and what other tools write
 roles.py     which column is what
-cells.py     values of cells
 records.py   what the cells of one row say
 profile.py   what holds of all rows, and records as rows
 loading.py   from arguments to an opened table

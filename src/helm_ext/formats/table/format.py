@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helm_ext.errors import DatasetError
 from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
-from helm_ext.formats.table.options import READ
+from helm_ext.formats.table.options import READ, SUFFIX, json_schema, list_said, read_mapping
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
+
 
 _DRAWING = tuple(
     replace(argument, default=default)
@@ -42,31 +44,15 @@ _RECORD_KEYS = {"id", "messages", "expected"}
 _INNER = {
     "data": re.compile(rb'"data"\s*:\s*\['),
     "testcases": re.compile(rb'"testCases"\s*:\s*\['),
-    "details": re.compile(rb'"details"\s*:\s*\{[^{\[]*"\d+"\s*:\s*'),
     "": re.compile(rb'\A[\s\xef\xbb\xbf]*\{\s*"\d+"\s*:\s*'),
 }
 """Key of an object, in lower case, to what stands before the first of the rows that it holds; "": rows by numbers."""
 
 _OF_TOOLS = (
-    {"origin_prompt", "prediction"}, {"prompt", "predictions", "references"}, {"input", "actualoutput"},
+    {"origin_prompt", "prediction"}, {"input", "actualoutput"},
     {"promptidx", "testidx", "testcase"}, {"index", "target", "sample_score"},
 )  # fmt: skip
 """Keys of rows that other tools write: those of `layouts`."""
-
-
-def _is_rows(seen: Seen) -> bool:
-    """Whether JSON is a list of objects, or an object a line; one object alone is rows only where it is called so."""
-    text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith(b"["):
-        return text[1:].lstrip().startswith(b"{")
-    line, newline, rest = text.partition(b"\n")
-    try:
-        is_row = isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        is_row = not newline  # longer than what is looked at
-    from helm_ext.formats.table.tables import LINES, plain_suffix
-
-    return is_row and (rest.lstrip().startswith(b"{") or plain_suffix(str(seen.path)) in LINES)
 
 
 class _Table(ImportedFormat):
@@ -98,6 +84,8 @@ class _Table(ImportedFormat):
         return self._claims_json(seen) if seen.is_like_json() else Claim.NO
 
     def _claims_json(self, seen: Seen) -> Claim:
+        from helm_ext.formats.table.tables import is_lines
+
         keys = {key.casefold() for key in seen.keys}
         if seen.path.name.casefold().endswith(".table.json") and "path" in keys:
             return Claim.SURE
@@ -114,8 +102,10 @@ class _Table(ImportedFormat):
             return Claim.NO
         if keys & _QUESTION_KEYS and keys & _GOLD_KEYS:
             return Claim.SURE
-        is_table = (_is_rows(seen) or (is_held and holder == "data")) and not keys >= _RECORD_KEYS
-        return Claim.LIKELY if keys and is_table else Claim.NO
+        text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
+        is_list = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
+        is_table = is_list or is_lines(seen) or (is_held and holder == "data")
+        return Claim.LIKELY if keys and is_table and not keys >= _RECORD_KEYS else Claim.NO
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments; a dataset of the Hub is named with its commit."""
@@ -126,9 +116,11 @@ class _Table(ImportedFormat):
 
     def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
         """A table is read as the mapping file beside it says."""
-        from helm_ext.formats.table.options import find_mapped
-
-        mapped = set(map(Path.resolve, find_mapped(files)))
+        mapped = set()
+        for each in files:
+            if each.name.casefold().endswith(SUFFIX):
+                with suppress(DatasetError):  # one that cannot be read is reported when it is used
+                    mapped.add(Path(read_mapping(str(each))[0].path).resolve())
         return [each for each in files if each.resolve() not in mapped]
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -162,14 +154,10 @@ class _Table(ImportedFormat):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a mapping file."""
-        from helm_ext.formats.table.options import json_schema
-
         return json_schema()
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Add the `by` of a mapping file to the arguments of the pipeline."""
-        from helm_ext.formats.table.options import list_said
-
         if by := list_said(arguments, "by"):
             arguments = {**arguments, "by": by}
         return super()._open(arguments)

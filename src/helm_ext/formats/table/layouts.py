@@ -16,7 +16,7 @@ from typing import Any
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import Kind
 from helm_ext.formats.imported.row import CellError, parse_list
-from helm_ext.formats.table.cells import Cells, read_options, to_text
+from helm_ext.formats.table.tables import Cells, read_options, to_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +53,6 @@ class Layout:
     """Whose output a row holds. All rows of a table must agree: they are one run."""
     main: str = ""
     """The score of the tool that its own reports are headed by."""
-    several_models: str = ""
-    """What to do with a table of several."""
 
 
 _Named = Mapping[str, str]
@@ -293,8 +291,6 @@ def _promptfoo(_: _Named, __: Cells) -> Layout:
         hidden_hint="no assertion says what the answer must be equal to, or contain: name the variable, gold=vars.NAME",
         notes=("golds are what promptfoo's assertions compare with; whether a row passed stands beside as `pass`",),
         model=_name_promptfoo_run, main="pass",
-        several_models="score them one by one: jq -c '(.results.results? // .results)[] | "
-        'select(.provider.id == "PROVIDER" and .promptIdx == 0)\' FILE > ONE.jsonl',
     )  # fmt: skip
 
 
@@ -377,7 +373,7 @@ def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
     while asked and asked[-1].get("role") != "user":
         asked.pop()
     turns = [{"role": turn.get("role"), "content": _join_parts(turn.get("content"))} for turn in asked]
-    question = turns[0]["content"] if len(turns) == 1 else turns or cells.get("input")
+    question = turns[0]["content"] if len(turns) == 1 else turns
     value = score.get("value")
     return {
         "question": question, "output": extracted if extracted is not None else whole,
@@ -395,71 +391,22 @@ def _join_parts(content: Any) -> Any:
     return "\n".join(parts)
 
 
-def _opencompass_details(named: _Named, _: Cells) -> Layout:
-    return Layout(
-        name="OpenCompass results", why="details with prompt, predictions and references", tool="opencompass",
-        roles={"question": "prompt", "output": "predictions", "gold": "references", "id": "idx"},
-        made={"source_scores": "correct"} if "correct" in named else {},
-        adapt=lambda cells: {"source_scores": {"correct": cells.get("correct")}}, main="correct",
-        notes=("what is scored is the answer that OpenCompass extracted; output=origin_prediction is all of it",),
-    )  # fmt: skip
-
-
-def _ragas(named: _Named, _: Cells) -> Layout | None:
-    """Its samples since 0.2 (dataset_schema.py), and before: there `answer` is the model's."""
-    if _has(named, "user_input", "response", "reference"):
-        roles = {"question": named["user_input"], "output": named["response"], "gold": named["reference"]}
-    elif _has(named, "question", "answer", "contexts") and ("ground_truth" in named or "ground_truths" in named):
-        gold = named.get("ground_truth", named.get("ground_truths", ""))
-        roles = {"question": named["question"], "output": named["answer"], "gold": gold}
-    else:
-        return None
+def _ragas(named: _Named, _: Cells) -> Layout:
+    """Its samples since 0.2 (dataset_schema.py)."""
+    roles = {"question": named["user_input"], "output": named["response"], "gold": named["reference"]}
     return Layout(
         name="ragas samples", why=f"the columns {', '.join(roles.values())}", roles=roles, tool="ragas",
         notes=("answers are compared with the reference as texts; scores=COLUMN+COLUMN takes ragas' own along",),
     )  # fmt: skip
 
 
-def _own_export(_: _Named, sample: Cells) -> Layout:
-    """`helm-ext export` of predictions (`analysis.export.columns`), in each of its kinds of file."""
-    run = sample.get("run")
-
-    def adapt(cells: Cells) -> dict[str, Any]:
-        if cells.get("run") != run:
-            hint = "export each run to a file of its own: helm-ext export FOLDER"
-            raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
-        options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
-        answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
-        return {
-            "question": cells.get("input") or _parsed(cells, "messages"),
-            "options": read_options(options) if options else None,
-            "gold": _parsed(cells, "gold"),
-            "output": None if cells.get("left_out") else answers or None,
-        }
-
-    return Layout(
-        name="helm-ext export", why="the columns run, instance_id, completions and left_out", adapt=adapt,
-        roles={"id": "instance_id"},
-        made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
-        gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
-    )  # fmt: skip
-
-
-def _parsed(cells: Cells, column: str) -> Any:
-    """Return what a cell holds, also where it is written as text: in CSV every cell is."""
-    value = cells.get(column)
-    return parse_list(value) if isinstance(value, str) and value else value or None
-
-
 _LAYOUTS: Sequence[tuple[Sequence[str], Callable[[_Named, Cells], Layout | None]]] = (
     ((), _lighteval),
     (("origin_prompt", "prediction"), _opencompass),
-    (("prompt", "origin_prediction", "predictions", "references"), _opencompass_details),
     (("input", "actualoutput"), _deepeval),
     (("promptidx", "testcase", "prompt"), _promptfoo),
     (("index", "target", "sample_score"), _evalscope),
-    ((), _ragas),
-    (("run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"), _own_export),
+    (("user_input", "response", "reference"), _ragas),
     (("ctx", "endings", "label"), _hellaswag),
     ((), _truthfulqa_choice),
     (("question", "best_answer", "correct_answers"), _truthfulqa_text),

@@ -173,7 +173,7 @@ class Profile:
         number = f"more than {_SHOWN_MODELS}" if is_more else str(len(self._models))
         names = f"{', '.join([*others, last])}, ..." if is_more else f"{', '.join(others)} and {last}"
         message = f"the outputs are those of {number} models, {names}: they would be scored as one"
-        hint = self._layout.several_models if self._layout is not None else ""
+        hint = "write a file for each"
         if column := self._reader.model_column:
             message = f"the column {column} names {number} models, {names}: they would be scored as one"
             hint = (

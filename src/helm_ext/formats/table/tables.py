@@ -22,12 +22,16 @@ import msgspec
 
 from helm_ext.errors import DatasetSchemaError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for, show
 from helm_ext.files import BOM, MAX_LINE_BYTES, LineSource, decode, iter_json_lines, parse_json, read_source
-from helm_ext.files.content import Reader
 from helm_ext.files.store import RowStore
-from helm_ext.formats.table.cells import Cells
+from helm_ext.formats.format import Seen, look
+from helm_ext.formats.imported.gold import to_options
+from helm_ext.formats.imported.row import CellError, parse_list
 
 LINES = (".jsonl", ".ndjson", ".jsonlines")
 """Endings of files with an object a line."""
+
+Cells = Mapping[str, Any]
+"""Column to value. A column that a row lacks is absent."""
 
 TableRow = tuple[int, Cells, str]
 """Line or position, cells, and name of the split."""
@@ -40,9 +44,6 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
 SPREADSHEET_CELL = 32_767
 """Characters of a cell, beyond which spreadsheets cut without a word."""
-
-_PEEK_BYTES = 1 << 20
-"""What is looked at to tell JSON Lines from one document."""
 
 
 class Table(ABC):
@@ -140,8 +141,6 @@ class DelimitedTable(Table):
             names[-1] = f"(unnamed {len(names)})"
         hint = "give each column a name of its own; header=no where the first line is a row already"
         wrong = ""
-        if names[0].casefold().startswith("sep=") and len(names) < 3:
-            wrong, hint = "a line for spreadsheets before it", "remove it"
         for name, number in Counter(names).items():
             if number > 1 or not name:
                 wrong = wrong or (f"{show(name)} twice" if name else "a column without a name")
@@ -183,38 +182,11 @@ class DelimitedTable(Table):
             csv.field_size_limit(before)
 
     def _text_lines(self) -> Iterator[str]:
-        """Yield the lines with their ends, also within cells. After the last, the digest is known."""
-        reader = Reader(self.path)
-        try:
-            number = size = 0
-            pending: list[bytes] = []
-            while chunk := reader.read_chunk():
-                lines = chunk.split(b"\n")
-                if len(lines) > 1:
-                    lines[0] = b"".join([*pending, lines[0]])
-                    pending, size = [], 0
-                last = lines.pop()
-                pending.append(last)
-                size += len(last)
-                if size > MAX_LINE_BYTES:
-                    message = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
-                    raise DatasetSyntaxError.at(self.path, message, line=number + 1, code="too-large")
-                for data in lines:
-                    number += 1
-                    yield self._decode(data, number) + "\n"
-            if size:
-                yield self._decode(b"".join(pending), number + 1)
-            self.digest = reader.finish()
-        finally:
-            reader.close()
-
-    def _decode(self, data: bytes, number: int) -> str:
-        if number == 1:
-            data = data.removeprefix(BOM)
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            return decode(data, self.path, number)  # raises, and says what is wrong
+        """Yield the lines, those within cells too, each with one end. After the last, the digest is known."""
+        with LineSource(self.path) as source:
+            for number, data in source:
+                yield decode(data.removeprefix(BOM) if number == 1 else data, self.path, number) + "\n"
+            self.digest = source.digest
 
 
 class JsonTable(Table):
@@ -225,7 +197,7 @@ class JsonTable(Table):
         super().__init__(path)
         self._rows: RowStore[tuple[int, Cells]] = RowStore(list, tuple, KEPT)
         found: dict[str, None] = {}
-        for line, value in self._lines() if _is_lines(path) else self._items():
+        for line, value in self._lines() if is_lines(look(path)) else self._items():
             if not isinstance(value, dict):
                 message, hint = f"expected an object, got {show(value)}", 'each row is an object: {"question": ...}'
                 raise DatasetSchemaError.at(path, message, hint, line, code="not-an-object")
@@ -276,27 +248,15 @@ class JsonTable(Table):
             line += data.count(b"\n", start, at)
 
 
-def _is_lines(path: str) -> bool:
-    """Whether a file has one object a line. Raises DatasetError."""
-    reader = Reader(path)
-    start = b""
+def is_lines(seen: Seen) -> bool:
+    """Whether a file of JSON has one object a line: by its first lines, and by its name where those do not say."""
+    first, newline, rest = seen.start.removeprefix(BOM).lstrip().partition(b"\n")
+    is_called_lines = plain_suffix(str(seen.path)) in LINES
     try:
-        while len(start) < _PEEK_BYTES and (chunk := reader.read_chunk()):
-            start += chunk
-    finally:
-        reader.close()
-    first, newline, rest = start.removeprefix(BOM).lstrip().partition(b"\n")
-    is_called_lines = plain_suffix(path) in LINES
-    if not newline and len(start) >= _PEEK_BYTES and not first.startswith(b"["):  # too long to look at
-        return is_called_lines
-    try:
-        value = json.loads(first)
+        is_object = isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
-        return False
-    if not isinstance(value, dict) or rest.strip():
-        return isinstance(value, dict)
-    holds_columns = bool(value) and all(isinstance(held, dict | list) for held in value.values())
-    return _find_rows(value) is None and (is_called_lines or not holds_columns)
+        return is_called_lines and not newline and first.startswith(b"{")  # longer than what is looked at
+    return is_object and (is_called_lines or bool(rest.strip()))
 
 
 def _find_rows(value: Any) -> list[Any] | None:
@@ -314,14 +274,9 @@ def _find_rows(value: Any) -> list[Any] | None:
     results = results.get("results") if isinstance(results, dict) else results
     if isinstance(results, list) and all(isinstance(row, dict) and "testCase" in row for row in results):
         return list(results)
-    # Rows by number: of OpenCompass's results beside their "type", of its predictions alone.
-    details = value.get("details")
-    held, asked = (details, {"prompt", "predictions"}) if isinstance(details, dict) else (value, {"origin_prompt"})
-    rows = {key: row for key, row in held.items() if key.isdecimal() and isinstance(row, dict)}
-    if not rows or (held is value and len(rows) < len(value)):
-        return None
-    is_asked = all(asked <= row.keys() or (held is value and "prediction" in row) for row in rows.values())
-    return [{"idx": key, **row} for key, row in rows.items()] if is_asked else None
+    if value and all(key.isdecimal() and isinstance(row, dict) and "prediction" in row for key, row in value.items()):
+        return [{"idx": key, **row} for key, row in value.items()]  # predictions of OpenCompass
+    return None
 
 
 def _refuse(path: str, value: Any) -> NoReturn:
@@ -332,3 +287,106 @@ def _refuse(path: str, value: Any) -> NoReturn:
             message = "the file is laid out by columns, not by rows"
             hint = 'write a list of objects, one a row; in pandas: to_json(FILE, orient="records", lines=True)'
     raise DatasetSchemaError.at(path, message, hint, code="no-rows")
+
+
+# Values of cells: paths into them, and options in the shapes that datasets have
+
+
+def look_up(cells: Cells, path: str) -> Any:
+    """Return the value of a column, or of a path with dots (`doc.query`, `results.0.text`); None where there is none.
+
+    A column whose own name has dots is found first. On the way, a text is read as the list or object it spells
+    (SimpleQA's `metadata.topic`).
+    """
+    if path in cells:
+        return cells[path]
+    column, dot, rest = path.partition(".")
+    if not dot:
+        return None
+    value = cells.get(column)
+    for key in rest.split("."):
+        if isinstance(value, str):
+            try:
+                value = parse_list(value)
+            except CellError:
+                return None
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value
+
+
+def to_text(value: Any, hint: str = "") -> str:
+    """Return a single value as text: 72 and 72.0 are "72". Raises CellError, with the hint, for what has parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value - value == 0:
+        return str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, int):
+        return str(value)
+    raise CellError(f"expected a text, got {show(value)}", hint)
+
+
+def to_json_value(value: Any) -> Any:
+    """Return a value that HELM can write: dates and the like as text, bytes left out."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None  # NaN and infinity are no JSON
+    if isinstance(value, Mapping):
+        return {str(key): to_json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json_value(item) for item in value]
+    return None if isinstance(value, bytes) else str(value)
+
+
+def read_options(value: Any) -> dict[str, str]:
+    """Return the options that one cell holds: label to text.
+
+    Known shapes: a list of texts; `{"text": [...], "label": [...]}` (ARC) and `{"choices": [...], "labels": [...]}`
+    (TruthfulQA, whose labels are flags); a list of `{"label": ..., "text": ...}`; an object of label to text. A cell of
+    text is read as the list it spells. Labels are A, B, ... where there are none. Raises CellError.
+    """
+    if isinstance(value, str):
+        value = parse_list(value)
+    texts, labels = value, None
+    if isinstance(value, Mapping):
+        if isinstance(value.get("text"), list | tuple):
+            texts, labels = value["text"], value.get("label")
+        elif isinstance(value.get("choices"), list | tuple):
+            texts = value["choices"]
+        else:
+            texts, labels = list(value.values()), list(value)
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        texts, labels = [item.get("text") for item in value], [item.get("label") for item in value]
+        labels = None if None in labels else labels
+    if not isinstance(texts, list | tuple):
+        raise CellError(f"expected a list of options, got {show(value)}")
+    return label_options(texts, labels)
+
+
+def label_options(texts: Sequence[Any], labels: Sequence[Any] | None) -> dict[str, str]:
+    """Return options under their labels, or A, B, ...; then those that a row lacks at the end are left out.
+
+    Raises CellError for fewer than two, and for labels that are missing or doubled.
+    """
+    texts = list(texts)
+    while labels is None and texts and texts[-1] is None:
+        texts.pop()
+    if len(texts) < 2:
+        raise CellError(f"expected two or more options, got {len(texts)}")
+    written = [to_text(text) for text in texts]
+    if labels is None:
+        try:
+            return to_options(written)
+        except ValueError as error:
+            raise CellError(str(error)) from None
+    named = [to_text(label).strip() for label in labels]
+    if len(named) != len(written) or len(set(named)) != len(named) or "" in named:
+        raise CellError(f"{len(written)} options and the labels {show(list(labels))}: each needs one of its own")
+    return dict(zip(named, written, strict=True))

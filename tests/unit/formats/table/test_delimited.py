@@ -32,7 +32,7 @@ def problem(tmp_path, data, name="x.csv", **options):
         # Cells are texts, whatever they look like.
         ("a,b,c,d\nNA,null,007,1e3\n,None, x ,TRUE\n", {}, "abcd", [(2, "NA", "null", "007", "1e3"), (3, "", "None", " x ", "TRUE")]),
         # They hold delimiters, quotes and line breaks in quotes, and other line ends of Unicode.
-        ('a,b\r\n"x, ""y""","one\r\ntwo"\r\nlast,row', {}, "ab", [(2, 'x, "y"', "one\r\ntwo"), (4, "last", "row")]),
+        ('a,b\r\n"x, ""y""","one\r\ntwo"\r\nlast,row', {}, "ab", [(2, 'x, "y"', "one\ntwo"), (4, "last", "row")]),
         ("a,b\nx\u2028y,\x0b\n", {}, "ab", [(2, "x\u2028y", "\x0b")]),
         (f"a,b\n{'x' * 200_000},y\n", {}, "ab", [(2, "x" * 200_000, "y")]),
         # A byte order mark, compression, blank lines at the end.

@@ -186,16 +186,9 @@ class TestPromptfoo:
         path = self.write(tmp_path, row)
         assert conversations(load(path)) == [turns]
 
-    def test_of_several_models_is_refused_with_the_way_out(self, tmp_path):
-        path = self.write(tmp_path, promptfoo(), promptfoo("anthropic:claude"), promptfoo())
-        found = refusal(path)
-        assert "openai:gpt-4o" in found.message
-        assert "anthropic:claude" in found.message
-        if shutil.which("jq"):
-            query = re.search("jq -c '(.*)' FILE", found.hint)[1].replace("PROVIDER", "openai:gpt-4o")
-            lines = subprocess.run(["jq", "-c", query, path], capture_output=True, check=True, text=True).stdout
-            (tmp_path / "one.jsonl").write_text(lines)
-            assert answers(load(str(tmp_path / "one.jsonl"))) == [["Paris"]] * 2
+    def test_of_several_models_is_refused(self, tmp_path):
+        found = refusal(self.write(tmp_path, promptfoo(), promptfoo("anthropic:claude"), promptfoo()))
+        assert "openai:gpt-4o and anthropic:claude: they would be scored as one" in found.message
 
     def test_its_headline_is_the_main_metric_and_all_there_is_without_golds(self, tmp_path):
         judged = {"testCase": {"vars": {"capital": "Rom"}, "assert": [{"type": "llm-rubric", "value": "Is polite."}]}}
@@ -219,12 +212,11 @@ class TestEvalscope:
     }  # fmt: skip
 
     def test_reviews_are_read(self, tmp_path):
-        old = {**self.REVIEW, "index": 1, "input": "What rusts?", "messages": []}
-        path = write_lines(tmp_path, self.REVIEW, old)
+        path = write_lines(tmp_path, self.REVIEW, {**self.REVIEW, "index": 1})
         assert detect(path) is FORMAT
         evalset = load(path)
         assert evalset.source.tool == "evalscope"
-        assert [i.input.text for i in evalset.instances] == ["What rusts?\nA) tin\nB) iron", "What rusts?"]
+        assert [i.input.text for i in evalset.instances] == ["What rusts?\nA) tin\nB) iron"] * 2
         assert (golds(evalset), answers(evalset)) == ([["B"]] * 2, [["B"]] * 2)
         assert scores(evalset) == [{"evalscope_acc": 1}] * 2
         assert evalset.scoring.main_metric == "evalscope_acc"
@@ -271,23 +263,15 @@ def test_a_log_of_openai_evals_is_named_and_its_way_out_works(tmp_path):
 
 
 class TestOpenCompass:
-    def test_results_with_details_are_read(self, tmp_path):
-        row = {"prompt": [{"role": "HUMAN", "prompt": "What rusts?"}], "origin_prediction": "It is iron.",
-               "predictions": "iron", "references": "iron", "correct": True}  # fmt: skip
-        path = write_json(
-            tmp_path, {"accuracy": 50.0, "details": {"type": "GEN", "0": row, "1": {**row, "correct": False}}}
-        )
-        assert detect(path) is FORMAT
-        evalset = load(path)
-        assert (golds(evalset), answers(evalset)) == ([["iron"]] * 2, [["iron"]] * 2)
-        assert conversations(evalset) == [[{"role": "user", "content": "What rusts?"}]] * 2
-        assert scores(evalset) == [{"opencompass_correct": 1}, {"opencompass_correct": 0}]
-        assert evalset.scoring.main_metric == "opencompass_correct"
-
-    def test_results_that_do_not_say_what_was_asked_are_named(self, tmp_path):
-        path = write_json(
-            tmp_path, {"accuracy": 100.0, "details": [{"pred": "iron", "answer": "iron", "correct": True}]}
-        )
+    @pytest.mark.parametrize(
+        "details",
+        [
+            [{"pred": "iron", "answer": "iron", "correct": True}],
+            {"type": "GEN", "0": {"prompt": "What rusts?", "predictions": "iron", "references": "iron"}},
+        ],
+    )
+    def test_results_are_named(self, tmp_path, details):
+        path = write_json(tmp_path, {"accuracy": 100.0, "details": details})
         with pytest.raises(DatasetError, match="results of OpenCompass.*\n.*predictions/"):
             detect(path)
 
@@ -297,11 +281,6 @@ class TestRagas:
         header = ["user_input", "retrieved_contexts", "response", "reference", "faithfulness"]
         evalset = load(write_csv(tmp_path, header, ["What rusts?", "['Iron rusts.']", "Iron.", "iron", "1.0"]))
         assert (golds(evalset), answers(evalset)) == ([["iron"]], [["Iron."]])
-
-    def test_of_old_versions_call_the_output_an_answer(self, tmp_path):
-        row = {"question": "What rusts?", "answer": "Tin.", "contexts": ["Iron rusts."], "ground_truth": "iron"}
-        evalset = load(write_lines(tmp_path, row))
-        assert (golds(evalset), answers(evalset)) == ([["iron"]], [["Tin."]])
 
     def test_an_answer_beside_a_ground_truth_is_not_guessed_about(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "ground_truth"], ["?", "tin", "iron"])
