@@ -21,7 +21,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import EvalSet, Places
 from helm_ext.formats.ultraeval.checkout import get_postprocess, open_checkout
-from helm_ext.formats.ultraeval.config import Options, read_options
+from helm_ext.formats.ultraeval.config import read_options
 from helm_ext.formats.ultraeval.questions import (
     Failure,
     Question,
@@ -47,7 +47,7 @@ def load(**arguments: Any) -> EvalSet:
     Raises RunEntryError for arguments, DatasetError for files (TransformError: the script), with all problems at once.
     """
     options = read_options(arguments)
-    log = _find_log(options)
+    log = find_log(options)
     if log is not None:
         return load_log(log, options)
     found = resolve(options)
@@ -114,7 +114,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     """
     arguments.pop("missing", None)  # decided by the run, see helm_ext.adaptation
     options = read_options(arguments)
-    log = _find_log(options)
+    log = find_log(options)
     if log is not None:
         return check_log(log, options, execute=execute)
     found = resolve(options)
@@ -157,11 +157,6 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
         problems += _failure_problems(failures, found.script, rows, demos)
         counts["failed"] = len({failure.index for failure in failures if not failure.is_demonstration})
     return problems, counts
-
-
-def _find_log(options: Options) -> Path | None:
-    """Return the file of `data=` where no script is given and it is the log of a finished run."""
-    return find_log(options.data) if options.data is not None and options.transform is None else None
 
 
 def _read_demos(task: Task) -> Rows | None:

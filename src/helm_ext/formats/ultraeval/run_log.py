@@ -14,8 +14,9 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -263,46 +264,53 @@ def _make(path: Path, method: Method, stored: Sequence[Any], place: int, *, need
     return to_recorded_instance(place, row, Location(str(path), line), method, needs_row=needs_row)
 
 
-def find_log(path: Path) -> Path | None:
-    """Return the path of a file if it holds the outputs of a finished UltraEval run. Raises DatasetError."""
-    if not path.is_file():
+class Log(NamedTuple):
+    """A file with the outputs of a finished run."""
+
+    path: Path
+    method: Method | None
+    """PPL where numbers were recorded, GEN where texts were; None where nothing was."""
+
+
+def find_log(options: Options) -> Log | None:
+    """Return the log that `data=` names without a script; None for any other task. Raises DatasetError."""
+    path = options.data
+    if path is None or options.transform is not None or not path.is_file():
         return None
     problems: list[Problem] = []
     with LineSource(path) as source:
         # Upstream writes the log-probabilities as they came, NaN and -Infinity among them.
-        first = next(iter_objects(source, path, problems, allow_nan=True), None)
-    if problems or first is None:
-        read_rows(path, allow_nan=True)  # which raises, with all problems
-    return path if first is not None and first[1].keys() >= KEYS else None
+        rows = (row for _, row in iter_objects(source, path, problems, allow_nan=True))
+        first = next(rows, None)
+        if first is not None and not problems:
+            if not first.keys() >= KEYS:
+                return None
+            outputs = (row.get("raw_outputs") for row in chain((first,), rows))
+            found = next((one for one in outputs if isinstance(one, list) and one), None)
+            return Log(path, None if found is None else "gen" if isinstance(found[0], str) else "ppl")
+    read_rows(path, allow_nan=True)  # which raises, with all problems
+    return None
 
 
-def _find_method(path: Path) -> Method | None:
-    """Return the method of a log: PPL where numbers were recorded, GEN where texts were; None where nothing was."""
-    with LineSource(path) as source:
-        outputs = (row.get("raw_outputs") for _, row in iter_objects(source, path, [], allow_nan=True))
-        first = next((one for one in outputs if isinstance(one, list) and one), None)
-    return None if first is None else "gen" if isinstance(first[0], str) else "ppl"
-
-
-def check_log(path: Path, options: Options, *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
+def check_log(log: Log, options: Options, *, execute: bool) -> tuple[list[Problem], dict[str, int]]:
     """Return every problem of a finished run and its counts; no metric is computed, so no code is run."""
     try:
-        evalset = load_log(path, replace(options, allow_code=True), execute=execute)
+        evalset = load_log(log, replace(options, allow_code=True), execute=execute)
     except DatasetError as error:
-        with LineSource(path) as source:
-            return list(error.problems), {"rows": sum(1 for _ in iter_objects(source, path, [], allow_nan=True))}
+        with LineSource(log.path) as source:
+            return list(error.problems), {"rows": sum(1 for _ in iter_objects(source, log.path, [], allow_nan=True))}
     counts = evalset.counts
     problems = list(evalset.warnings)
     if counts["not_run"]:
         message = f"{counts['not_run']} of {counts['eval']} rows were not run; a recorded run refuses the file"
         hint = "missing=skip scores the rest and reports how many were left out" if counts["recorded"] else ""
-        problems.append(Problem(message, Location(str(path)), hint, "warning", "not-run"))
+        problems.append(Problem(message, Location(str(log.path)), hint, "warning", "not-run"))
     return problems, counts
 
 
-def load_log(path: Path, options: Options, *, execute: bool = True) -> EvalSet:
+def load_log(log: Log, options: Options, *, execute: bool = True) -> EvalSet:
     """Return a finished UltraEval run with its outputs as recordings; import no postprocessing unless `execute`."""
-    kind = _find_method(path) or ("ppl" if options.method == "ppl" else "gen")
+    path, kind = log.path, log.method or ("ppl" if options.method == "ppl" else "gen")
     if options.method not in (None, kind):
         raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
     said = read_run_log_config(path)

@@ -11,7 +11,6 @@ import __future__
 import ast
 import contextlib
 import hashlib
-import inspect
 import itertools
 import os
 import random
@@ -151,9 +150,6 @@ def _find_transform(path: Path, module: ModuleType) -> Callable[..., Any]:
     function = module.__dict__.get("transform")
     if not callable(function):
         raise TransformError([_no_transform(path, (name for name in vars(module) if not name.startswith("_")))])
-    if inspect.iscoroutinefunction(function):
-        message = "transform is an async function, and is called as a plain one"
-        raise TransformError.at(path, message, _SIGNATURE, function.__code__.co_firstlineno, code="transform-async")
     return function
 
 

@@ -13,42 +13,14 @@ from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
 from helm_ext.formats.ultraeval import loading as ultraeval
-from helm_ext.formats.ultraeval.checkout import OURS, get_postprocess
+from helm_ext.formats.ultraeval.checkout import get_postprocess
 
 
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("until_return_post", "\n  Paris \nand more", "Paris"),
-        ("until_return_post", "", ""),
-        ("first_line", " a\nb", "a"),
-        ("exact_match_post", "The answer is: the Red House, of course.\nNext", "red house"),
-        ("exact_match_post", "我认为答案是北京。", "北京"),
-        ("exact_match_post", "A dog. Or a cat", "dog"),
-        ("exact_match_post", "", ""),
-        ("gsm8k_post", "6 * 7 = <<6*7=42>>42\n#### 1,042", "1042"),
-        ("gsm8k_post", "so <<6*7=42>>42. Done = 3", "42"),
-        ("gsm8k_post", "x = $1,200.", "1200"),
-        ("gsm8k_post", "It is 12 apples or 13 in all", "13"),
-        ("gsm8k_post", "I do not know", "I"),  # upstream's own end of the chain
-        ("gsm8k_post", "it is =", "it"),
-        ("gsm8k_post", "", ""),
-        ("arithmetic_post", " 3 + 4 = 7 ", "7"),
-        ("arithmetic_post", "7", "7"),
-        ("theoremqa_post", "Hence the answer is 0.5. So", "0.5"),
-        ("theoremqa_post", " no idea ", "no idea"),
-        ("mbpp_post", "def f():\n    pass\n\nprint(1)", "def f():\n    pass"),
-        ("humaneval_post", "    return 1\nprint(2)\n", "    return 1"),
-        ("humaneval_post", "    if x:\n        return 1\ndef g(): pass", "    if x:\n        return 1"),
-        ("hellaswag_post", "The best is C. It", "C. It"),
-        ("hellaswag_post", "none", "none"),
-        ("gaokao_single_choice_post", "A 不对，选 B 。", "B"),
-        ("gaokao_single_choice_post", "不知道", ""),
-        ("agieval_single_answer_post", "Because of A, the answer is (C)", "C"),
-        ("agieval_single_answer_post", "所以答案是 D", "D"),
-        ("agieval_single_answer_post", "(B)", "B"),
-        ("agieval_single_answer_post", "x", ""),
-        ("agieval_multiple_answer_post", "(A) and (C)", "AC"),
+        ("first_line", "\n  Paris \nand more", "Paris"),
+        ("first_line", "", ""),
         ("last_number", "first 3, then -1,250.5 apples.", "-1250.5"),
         ("last_number", "none", ""),
         ("boxed", "so \\boxed{1} and \\boxed{\\frac{1}{2}}.", "\\frac{1}{2}"),
@@ -71,9 +43,8 @@ def test_nothing_is_stripped_where_nothing_is_asked_for(name):
 
 def test_unknown_names():
     with pytest.raises(RunEntryError) as caught:
-        get_postprocess("math_post")
+        get_postprocess("gsm8k_post")
     assert "root=FOLDER names the UltraEval checkout" in str(caught.value)
-    assert set(OURS) >= {"gsm8k_post", "exact_match_post", "boxed"}
 
 
 # Whole tasks: script, completion, postprocessing, metric
@@ -137,7 +108,7 @@ def score(tmp_path, script, rows, completions, **arguments):
 def test_step_by_step_arithmetic(tmp_path):
     """Demonstrations show the reasoning (`output`), the score looks at the number (`processed_output`)."""
     completions = ["24 crates make 24 * 60 = 1440 pears.\n#### 1440", "7 + 5 = 13\n#### 13"]
-    evalset, mean = score(tmp_path, REASONING, REASONING_ROWS, completions, fewshot=1, postprocess="gsm8k_post")
+    evalset, mean = score(tmp_path, REASONING, REASONING_ROWS, completions, fewshot=1, postprocess="last_number")
     assert mean == 0.5
     assert row_extra(evalset.instances[1])["prompt"][1].endswith("<<24*60=1440>>1440\n#### 1,440\n\n")
     assert [r.output.text for r in evalset.instances[0].references] == ["1440"]
@@ -173,9 +144,7 @@ def test_accepted_answers(tmp_path):
 
 def test_chinese(tmp_path):
     rows = [{"passage": "小明住在海边的小镇。", "question": "小明住在哪里？", "answer": "海边的小镇"}]
-    evalset, mean = score(
-        tmp_path, CHINESE, rows, ["答案是海边的小镇。"], postprocess="exact_match_post", metric="prefix_match"
-    )
+    evalset, mean = score(tmp_path, CHINESE, rows, ["海边的小镇。\n"], postprocess="first_line", metric="prefix_match")
     assert mean == 1
     assert evalset.instances[0].input.text.endswith("答案：")
 

@@ -75,7 +75,7 @@ def test_logs_of_two_models_are_one_column(write):
 def test_gen(write):
     config = {
         **config_of("gen"),
-        "task_postprocess": "until_return_post",
+        "task_postprocess": "first_line",
         "few-shot": 0,
     }
     evalset = ultraeval.load(data=write([line(1, ["2\nand so on"]), line(2, ["4"]), line(3, ["4", "5"])], config))
@@ -83,7 +83,7 @@ def test_gen(write):
     assert evalset.counts["recorded"] == 3
     facts = evalset.details
     assert (facts.script, facts.script_sha, facts.dataset) == ("instance", "none", "sums")
-    assert facts.postprocess == "until_return_post"
+    assert facts.postprocess == "first_line"
     state = row_extra(evalset.instances[0])["recorded"]["states"][0]
     assert state["request"]["prompt"] == "Q: What is 1 + 1?\nA: "
     stats = rescore(evalset)

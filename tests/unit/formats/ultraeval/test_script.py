@@ -356,11 +356,6 @@ def test_relative_imports(checkout_folder, write):
         load_script(write(script), None)
 
 
-def test_an_async_transform_cannot_be_called(write):
-    with pytest.raises(TransformError, match="transform is an async function"):
-        load_script(write("async def transform(a, b, c, d):\n    pass\n"), None)
-
-
 # The checkout
 
 USES = """
