@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +26,6 @@ from helm_ext.formats.innodata.hub import open_bundle, open_version, resolve
 from helm_ext.formats.innodata.hub.bundle import iter_checked
 from helm_ext.formats.innodata.hub.records import SPLITS, Record, Split
 from helm_ext.formats.innodata.replies import (
-    MAX_ATTRIBUTES,
     AttributeValues,
     Replies,
     make_instances,
@@ -192,11 +190,6 @@ def load(**arguments: Any) -> EvalSet:
         counts |= {"recorded": replies.recorded, "not_run": len(records) - replies.recorded}
 
     own, attributes = short_attributes(meta.attributes), profile.attributes.finish(meta.attributes)
-    if len(attributes) > MAX_ATTRIBUTES:
-        message = f"{len(attributes)} attributes: reports are grouped by the first {MAX_ATTRIBUTES} of their names"
-        warnings.append(_warning(place, message, "many-attributes"))
-        attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
-        own = {key: own[key] for key in attributes if key in own}
     label = meta.name if version is None else f"{meta.name} v{version}"
     shown, description = meta.attributes.get("display_name"), meta.attributes.get("description")
     return EvalSet(

@@ -73,9 +73,6 @@ def render_text(messages: Iterable[Message]) -> str:
     return "\n\n".join([*turns, "Assistant:"])
 
 
-MAX_ATTRIBUTES = 100
-"""Reports are grouped by this many, the first ones by name: each row carries its values, and each has columns."""
-
 _MAX_VALUES = 20
 _MAX_LENGTH = 40
 """Characters of an attribute's name, and of a value: both stand in the titles of tables and columns."""

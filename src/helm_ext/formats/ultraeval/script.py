@@ -246,17 +246,15 @@ def _check_returned(returned: Any) -> Transformed:
 
 
 def _require_texts(key: str, value: Any) -> list[str]:
-    """Return a text, or a list of texts, as a list. Half of a surrogate pair is no text: no tokenizer takes it."""
+    """Return a text, or a list of texts, as a list."""
     texts = value if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise TransformProblem(f"{key}: expected a string or a list of strings, got {_kind(value)}", None)
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            found = f"U+{ord(text[error.start]):04X}"
-            message = f"{key}: a lone surrogate ({found}), which is no character, in {show(text)}"
-            raise TransformProblem(message, None, "transform-surrogate") from None
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        message = f"{key}: half of a surrogate pair, which is no character, in {show(value)}"
+        raise TransformProblem(message, None) from None
     return texts
 
 

@@ -264,25 +264,9 @@ def is_called(asked: str, name: str) -> bool:
 def require_file(path: Path, what: str) -> Path:
     """Return the path of a file that is there. Raises DatasetNotFoundError."""
     if not path.is_file():
-        raise DatasetNotFoundError.at(path, f"{what}: no such file", _missing_hint(path), code="no-file")
+        near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise DatasetNotFoundError.at(path, f"{what}: no such file", did_you_mean(path.name, near), code="no-file")
     return path
-
-
-def _missing_hint(path: Path) -> str:
-    """Return what helps against a missing file: another name, upstream's way to make it, a comma written otherwise."""
-    if path.parent.is_dir():
-        near = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
-        if near:
-            return near
-    maker = path.parent.parent / "make_dataset.py"
-    if path.parent.name == "data" and maker.is_file():
-        return (
-            f"{maker} writes it from UltraEval's raw data: unpack RawData.zip (UltraEval's README says where it is) in "
-            "the checkout, then run python data_process.py there"
-        )
-    if path.parent.is_dir() or "," in str(path):
-        return ""
-    return "a path with a comma cannot stand in a run entry: rename it, or write %2C for the comma"
 
 
 def find_dataset_folder(dataset: str, root: Path | None) -> Path:
@@ -307,7 +291,7 @@ def find_data_file(folder: Path, task: str | None) -> Path:
     if wanted:
         return wanted[0]
     if not files:
-        hint = _missing_hint(folder / "data" / "*.jsonl")
+        hint = "python data_process.py makes a checkout's data of UltraEval's RawData.zip"
         raise DatasetNotFoundError.at(folder, "no data/*.jsonl in the folder", hint, code="no-file")
     names = [path.stem for path in files]
     hint = (did_you_mean(task, names) if task else "") or f"task=NAME chooses one: {', '.join(names)}"

@@ -50,14 +50,6 @@ def test_wrong_arguments(bundle, arguments, message, hint):
     assert counts == {"test": 3, "train": 0, "rows": 3}
 
 
-def test_right_arguments(bundle):
-    found, _ = check(
-        bundle, split="test", render="text", metrics=["expected_f1"], main_metric="expected_exact", limit=2,
-        max_tokens=5, extract="(.)", strip=True, lower=True, missing="skip",
-    )  # fmt: skip
-    assert found == []
-
-
 def test_replies(tmp_path, bundle):
     lines = [{"id": "a", "reply": "4"}, {"id": "b", "reply": None}, {"id": "c", "reply": "4"}]
     replies = write_lines(tmp_path / "replies.jsonl", lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import time
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -15,8 +14,7 @@ from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
 from helm_ext import hub
 from helm_ext.adaptation.rows import select
-from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, RunEntryError
-from helm_ext.evalset import row_extra
+from helm_ext.errors import DatasetError, DatasetIntegrityError, RunEntryError
 from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.formats.innodata.hub import bundle as bundle_module
 from helm_ext.formats.innodata.hub import pack
@@ -88,20 +86,6 @@ def test_attributes_of_rows_and_of_the_dataset(bundle):
     assert extras[0]["attributes"] == {"hard": "false", "level": "3", "severity": "high", "topic": "sums"}
     assert extras[2]["attributes"] == {"level": "3", "severity": "low", "topic": "other"}
     assert extras[1]["data"] == {"topic": "sums", "note": "x" * 100}
-
-
-def test_of_very_many_attributes_a_hundred_group_the_report_and_a_warning_says_so(tmp_path):
-    rows = [{"id": str(n), "messages": [{"role": "user", "content": "?"}], "expected": "", "z": 1} for n in range(200)]
-    attributes = {f"a{n:05}": n for n in range(40_000)}
-    packed = pack(name="sums", test=write_lines(tmp_path / "t", rows), target=tmp_path, attributes=attributes)
-    started = time.process_time()
-    evalset = load(path=packed.path)
-    assert time.process_time() - started < 8  # a value for each row and attribute took minutes
-    assert list(evalset.attributes) == [f"a{n:05}" for n in range(100)]
-    assert row_extra(evalset.instances[0])["attributes"] == {f"a{n:05}": str(n) for n in range(100)}
-    assert len(evalset.tags) == 100
-    (warning,) = evalset.warnings
-    assert warning.message == "40001 attributes: reports are grouped by the first 100 of their names"
 
 
 def test_too_many_values_are_no_attribute(tmp_path):
@@ -235,21 +219,6 @@ def test_a_broken_bundle_is_not_loaded_even_if_the_other_split_is_broken(tmp_pat
         load(path=damaged, split="test")
 
 
-def test_an_empty_train_split_cannot_be_evaluated(tmp_path):
-    packed = pack(
-        name="x", test=write_lines(tmp_path / "t", [{"id": "1", "messages": CHAT, "expected": ""}]), target=tmp_path
-    )
-    with pytest.raises(DatasetIntegrityError, match="the train split is empty"):
-        load(path=packed.path, split="train")
-
-
-def test_another_file_name_is_a_warning(bundle):
-    other = bundle.rename(bundle.with_name("renamed.zip"))
-    evalset = load(path=other)
-    assert evalset.name == "sums"
-    assert [problem.code for problem in evalset.warnings] == ["name-mismatch"]
-
-
 def test_commas_in_a_hubs_path():
     """HELM splits run entries at commas, so paths are written with %2C."""
     assert FORMAT.parse({"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}
@@ -326,14 +295,6 @@ def test_bad_replies(tmp_path, bundle, line, message):
     assert str(caught.value) == f"{replies}:{message}"
 
 
-def test_a_reply_given_twice_and_no_file(tmp_path, bundle):
-    replies = write_lines(tmp_path / "replies.jsonl", [{"id": "a", "reply": "x"}] * 2)
-    with pytest.raises(DatasetIntegrityError, match=':2: id: "a" occurs already in line 1'):
-        load(path=bundle, replies=replies)
-    with pytest.raises(DatasetNotFoundError, match="replies cannot be read: No such file"):
-        load(path=bundle, replies=tmp_path / "none.jsonl")
-
-
 def test_replies_of_a_limited_dataset(tmp_path, bundle):
     """Records beyond the limit may have replies, an id that no record has is still an error."""
     replies = write_lines(tmp_path / "replies.jsonl", [{"id": "c", "reply": "4"}, {"id": "a", "reply": "6"}])
@@ -341,21 +302,6 @@ def test_replies_of_a_limited_dataset(tmp_path, bundle):
     write_lines(replies, [{"id": "a", "reply": "6"}, {"id": "A", "reply": "6"}])
     with pytest.raises(DatasetIntegrityError, match=':2: id: "A" is no record of the test split of sums'):
         load(path=bundle, replies=replies, limit=1)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "holds no reply to any of the 3 records of the test split of sums"),
-        ([{"id": "a", "reply": None}], "holds no reply to any of the 3 records of the test split of sums, 1 are null"),
-    ],
-    ids=["empty", "null"],
-)
-def test_a_file_without_any_reply(tmp_path, bundle, rows, message):
-    replies = write_lines(tmp_path / "replies.jsonl", rows)
-    with pytest.raises(DatasetIntegrityError) as caught:
-        load(path=bundle, replies=replies)
-    assert str(caught.value).startswith(f"{replies}: {message}\n  hint: one ")
 
 
 def test_blank_lines_between_replies_are_errors_as_between_records(tmp_path, bundle):

@@ -184,15 +184,6 @@ def test_replies_from_a_pipe_are_stored(tmp_path, large):
     assert list(map(repr, evalset.instances)) == expected
 
 
-def test_files_that_go_when_they_were_read_are_not_missed(tmp_path, large):
-    path, replies = write(tmp_path)
-    rows = load(path=path, replies=replies).instances
-    wanted = list(map(repr, rows))
-    path.unlink()
-    replies.unlink()
-    assert list(map(repr, rows)) == wanted
-
-
 # Checks
 
 

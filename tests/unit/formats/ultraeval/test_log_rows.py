@@ -60,15 +60,6 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
     assert kept.counts["not_run"] == status.count("not_run") == len([n for n in range(limit or ROWS) if n % 9 == 4])
 
 
-def test_a_file_that_goes_when_it_was_read_is_not_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_log, "KEPT_ROWS", 10)
-    path = write(tmp_path, "gen")
-    rows = load(path).instances
-    wanted = repr(list(rows))
-    path.unlink()
-    assert repr(list(rows)) == wanted
-
-
 def test_every_line_of_another_shape_is_said(tmp_path):
     path = write(tmp_path, "gen")
     lines = path.read_text().splitlines()

@@ -664,30 +664,11 @@ def test_bad_data(root, folder, content, message):
     [
         ("sum.jsonl", "transform_gen_v0.py", "data: no such file\n  hint: did you mean 'sums.jsonl'"),
         ("sums.jsonl", "transform_gen_v9.py", "transform: no such file\n  hint: did you mean"),
-        ("no/folder", "x.py", "a path with a comma cannot stand in a run entry"),
     ],
 )
-def test_missing_files_and_commas(folder, data, script, message):
+def test_missing_files(folder, data, script, message):
     found = refused(DatasetNotFoundError, ultraeval.load, data=folder / "data" / data, transform=folder / script)
     assert message in found
-
-
-def test_data_that_was_not_made_yet(root, folder, tmp_path, monkeypatch):
-    """A fresh checkout has scripts and configs, and no data: the hint says how upstream makes it."""
-    config = with_config(folder, name="config/sums_gen.json")
-    (folder / "data" / "sums.jsonl").unlink()
-    (folder / "make_dataset.py").touch()
-    monkeypatch.chdir(tmp_path)
-    writes_it = f"{folder / 'make_dataset.py'} writes it"
-    for arguments in ({"config": config}, {"config": config, "root": root}):
-        said = refused(DatasetNotFoundError, ultraeval.load, **arguments)
-        assert f"{folder / 'data' / 'sums.jsonl'}: data: no such file\n  hint: {writes_it}" in said
-        assert "python data_process.py" in said
-    assert writes_it in refused(DatasetNotFoundError, load, root, method="gen", version=0)
-    (folder / "data").rmdir()
-    assert writes_it in refused(DatasetNotFoundError, ultraeval.load, config=config)
-    alone = with_config(tmp_path, name="elsewhere/sums_gen.json")
-    assert "root=FOLDER names it" in refused(DatasetNotFoundError, ultraeval.load, config=alone)
 
 
 @pytest.mark.parametrize(
@@ -883,18 +864,6 @@ def test_check_calls_the_checkouts_postprocessing_once(root, name, said):
     assert f'postprocess={name} of the checkout failed on the completion "": {said}' in problem.message
     assert problem.code == "postprocess-raised"
     assert check(root, method="gen", version=0, postprocess=name, execute=False)[0] == []
-
-
-def test_the_global_generator_gives_the_same_prompts_in_every_run(root, folder):
-    (folder / "transform_gen_v0.py").write_text(
-        "import random\n\n"
-        "def transform(a, b, c, d):\n"
-        '    return {"input": str(random.random()), "output": str(random.random()), "processed_output": "p"}\n'
-    )
-    first, second = (prompts(load(root, method="gen", version=0, fewshot=2)) for _ in range(2))
-    assert first == second
-    assert prompts(load(root, method="gen", version=0, fewshot=2, limit=3)) == first[:3]
-    assert len(set(first)) == 10
 
 
 def test_the_schema_describes_the_configs_that_are_read(root):

@@ -13,7 +13,7 @@ from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Dataset
 from helm_ext.files.archive import Limits, open_archive
 from helm_ext.formats.innodata.hub.bundle import SplitCheck, check_split, iter_checked, open_bundle
 from helm_ext.formats.innodata.hub.packing import pack
-from helm_ext.formats.innodata.hub.records import NAME_RULE, Meta, is_valid_name, parse_meta, parse_record, read_rows
+from helm_ext.formats.innodata.hub.records import NAME_RULE, Meta, parse_meta, parse_record, read_rows
 
 USER = {"role": "user", "content": "Hi"}
 META = {"name": "demo", "test_size": 2, "train_size": 0, "test_digest": "A" * 64, "train_digest": "sha256:" + "b" * 64}
@@ -57,15 +57,6 @@ def test_a_sound_meta_whatever_was_wrong_before():
     assert problems.errors == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "valid"),
-    [("a", True), ("a.b_c-1", True), ("a" * 128, True), ("a" * 129, False), ("", False), ("A", False), ("a..b", False),
-     ("-a", False), ("a-", False), ("a b", False), ("a\n", False)],
-)  # fmt: skip
-def test_names(name, valid):
-    assert is_valid_name(name) is valid
-
-
 # Archives
 
 
@@ -91,20 +82,6 @@ def test_a_sound_archive_with_what_systems_add_and_a_comment(method):
     data = make_zip([*SOUND, ("__MACOSX/x", b""), ("d/.DS_Store", b"")], method).getvalue()
     (archive, members), problems = open_it(io.BytesIO(data[:-2] + b"\x03\x00abc"))
     assert (problems, list(members), archive.read(members["b.txt"])) == ([], ["a.txt", "b.txt"], b"2")
-
-
-def test_limits(monkeypatch):
-    large = [("a.txt", b"0" * (3 << 20)), ("b.txt", b"2")]
-    packed = make_zip(large, zipfile.ZIP_DEFLATED)
-    assert open_it(packed) == (None, ["ratio"])
-    assert open_it(packed, Limits(max_ratio=5_000))[1] == []
-    assert open_it(make_zip([("a.txt", b"0" * (1 << 20)), SOUND[1]], zipfile.ZIP_DEFLATED))[1] == []
-    assert open_it(make_zip(large), Limits(max_bytes=(3 << 20) + 1))[1] == []
-    assert open_it(make_zip(large), Limits(max_bytes=3 << 20)) == (None, ["too-large"])
-    assert Limits.from_environ() == Limits() == Limits(8 << 30, 200)
-    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "7")
-    monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_RATIO", "1")
-    assert Limits.from_environ() == Limits(7, 1)
 
 
 # Bundles

@@ -138,19 +138,6 @@ def test_download(root, make, tmp_path):
         hub.download("demo", None, root, tmp_path / "none")
 
 
-def test_download_to_a_full_disk(root, make, tmp_path, monkeypatch):
-    hub.upload(make(), root)
-    (tmp_path / "out").mkdir()
-
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(HubError, match="demo.zip: cannot be written: No space left on device"):
-        hub.download("demo", None, root, tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
-
-
 # What is refused
 
 

@@ -252,31 +252,6 @@ def test_a_dataset_whose_versions_cannot_be_listed_is_named(root, run, tmp_path)
     assert "2 datasets verified, 1 problem" in verified.stdout
 
 
-def test_only_the_newest_entry_is_read_for_the_list(root, run, tmp_path):
-    for answer in "12":
-        hub.upload(make(tmp_path, record("a", answer)), root)
-    (root / "datasets/demo/versions/00000001.json").write_text("{}")
-    listed = run("list")
-    assert listed.exit_code == 0
-    assert "demo" in listed.stdout
-
-
-@pytest.mark.parametrize(
-    ("place", "message"),
-    [
-        ("~nobody-of-that-name/hub", "determine home directory"),
-        ("file://~nobody-of-that-name", "determine home directory"),
-        ("ftp://127.0.0.1:9/hub", "ftp://127.0.0.1:9/hub: cannot be opened: "),
-        ("nosuch://x", "Protocol not known: nosuch"),
-        ("x\0y", "null character"),
-    ],
-)
-def test_places_that_cannot_be_opened(place, message, tmp_path):
-    for use in (lambda: hub.names(place), lambda: hub.require_hub(place), lambda: hub.upload(make(tmp_path), place)):
-        with pytest.raises(HubError, match=message):
-            use()
-
-
 def test_verify_reads_the_store_and_not_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root = f"memory://verify-{tmp_path.name}"
@@ -306,17 +281,6 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
         hub.load("demo", hub=root)
 
 
-def test_deep_folders_and_long_names(tmp_path):
-    name = "n" * 128
-    deep = tmp_path.joinpath(*["d" * 200] * 10)
-    path = make(tmp_path, name=name)
-    assert hub.upload(path, deep / "hub").version.name == name
-    assert hub.names(deep / "hub") == [name]
-    (deep / "out").mkdir()
-    assert hub.download(name, None, deep / "hub", deep / "out")[0].read_bytes() == path.read_bytes()
-    assert hub.verify(hub=deep / "hub") == []
-
-
 def test_a_file_of_the_longest_name_is_written_aside(tmp_path):
     path = tmp_path / ("x" * 255)
     with (tmp_path / "source").open("w+b") as file:
@@ -324,19 +288,6 @@ def test_a_file_of_the_longest_name_is_written_aside(tmp_path):
         writing.replace_file(file, path)
     assert path.read_bytes() == b"data"
     assert sorted(found.name[:6] for found in tmp_path.iterdir()) == ["source", "xxxxxx"]
-
-
-# What an upload says
-
-
-def warnings_of(folder, root, *records, **options):
-    return [str(warning).partition(": ")[2] for warning in hub.upload(make(folder, *records, **options), root).warnings]
-
-
-def test_two_empty_train_splits_say_nothing(root, tmp_path):
-    for answer in "12":
-        hub.upload(make(tmp_path, record("a", answer), train=[record("t", answer)] * (answer == "2")), root)
-    assert warnings_of(tmp_path, root, record("a", "3")) == []
 
 
 def test_a_zip_that_is_an_older_version_names_the_newest(root, tmp_path):

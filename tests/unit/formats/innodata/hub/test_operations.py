@@ -175,25 +175,6 @@ def test_blobs(tmp_path, monkeypatch, kind):
     assert storage.list_names("blobs") == ["x"]
 
 
-def test_a_store(tmp_path):
-    place = f"memory://{tmp_path.name}-store/"
-    storage = open_storage(place)
-    assert isinstance(storage, RemoteStorage)
-    assert storage.root == place
-    assert not storage.path.endswith("/")
-    assert not storage.exists()
-    assert storage.list_names("a") == []
-    storage.create("a/x.json", b"1")
-    storage.create("a/y.part", b"1")
-    assert storage.exists()
-    assert storage.list_names("a") == ["x.json"]
-    assert storage.read("a/x.json") == b"1"
-    with pytest.raises(FileExistsError):
-        storage.create("a/x.json", b"2")
-    with pytest.raises(FileNotFoundError):
-        storage.read("a/z.json")
-
-
 class LikeS3(MemoryFileSystem):
     """A memory file system under the name of a store whose server refuses to overwrite."""
 
