@@ -106,17 +106,10 @@ def test_a_list_of_two_options_is_all_of_them():
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"),
-        ("A: 10%, B: 75%", "B"),
-        ("A (20%), B (60%)", "B"),
-        ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"),
-        ("| A | 0.1 |\n| B | 0.7 |", "B"),
-        ("P(A) = .2, P(B) = .8", "B"),
-        ("A: 2/10, B: 9/10", "B"),
-        ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
-        ("A: 10%, B: 75%. So the answer is A.", "A"),
-        ("A. Incorrect B. Correct", "B"),
-        ("A ✗ B ✓", "B"),
+        ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"), ("A: 10%, B: 75%", "B"), ("A (20%), B (60%)", "B"),
+        ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"), ("| A | 0.1 |\n| B | 0.7 |", "B"),
+        ("P(A) = .2, P(B) = .8", "B"), ("A: 2/10, B: 9/10", "B"), ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
+        ("A: 10%, B: 75%. So the answer is A.", "A"), ("A. Incorrect B. Correct", "B"), ("A ✗ B ✓", "B"),
         ("A: 45%, B: 45%", None),  # two are largest
         ("A. Incorrect B. Incorrect", None),
         ("B ❌", None),
@@ -124,7 +117,7 @@ def test_a_list_of_two_options_is_all_of_them():
         ('{"A": 3, "B": 4}', None),  # may count anything
         ("A: true, B: false", None),  # statements that hold, not all of the options
     ],
-)
+)  # fmt: skip
 def test_ratings(text, label):
     assert read_label(text, LABELS) == label
 

@@ -20,21 +20,13 @@ from helm_ext.parsing.options import (
         ("−5", "-5"),
         ("–5", "-5"),
         ("3–5", "3–5"),  # a range
-        ("a\t  b\nc", "a b\nc"),
-        ("```json\nB\n```", "```\nB\n```"),
-        ("x\n```python\n1\n```", "x\n```\n1\n```"),
-        ("```\nB```", "```\nB```"),
-        ("\\boxed{B}", MARKER + "{B}"),
-        ("\\fbox {B}", MARKER + "{B}"),
-        ("\\boxed{\\text{B}}", MARKER + "{B}"),
-        ("\\textbf{B} and \\(x\\)", "B and x"),
-        ("<answer>B</answer>", MARKER + "B\n"),
-        ("<b>B</b> <i>x</i>", "*B* *x*"),
-        ("<b>B</i>", "<b>B</i>"),
-        ("B<br/>C", "B\nC"),
-        ("a < b", "a < b"),
+        ("a\t  b\nc", "a b\nc"), ("```json\nB\n```", "```\nB\n```"), ("x\n```python\n1\n```", "x\n```\n1\n```"),
+        ("```\nB```", "```\nB```"), ("\\boxed{B}", MARKER + "{B}"), ("\\fbox {B}", MARKER + "{B}"),
+        ("\\boxed{\\text{B}}", MARKER + "{B}"), ("\\textbf{B} and \\(x\\)", "B and x"),
+        ("<answer>B</answer>", MARKER + "B\n"), ("<b>B</b> <i>x</i>", "*B* *x*"), ("<b>B</i>", "<b>B</i>"),
+        ("B<br/>C", "B\nC"), ("a < b", "a < b"),
     ],
-)
+)  # fmt: skip
 def test_simplified(text, simple):
     assert simplify(text) == simple
 
@@ -43,16 +35,11 @@ def test_simplified(text, simple):
     ("text", "steps"),
     [
         ("(5)", ["(5)", "5"]),  # both at once
-        ("((5)", ["((5)", "(5", "5"]),
-        ("- 5", ["- 5", "5"]),
-        ("-5", ["-5"]),
-        ("[5] x)", ["[5] x)", "[5] x", "5] x"]),
-        (":5", [":5", "5"]),
-        ("**5**.", ["**5**.", "**5**", "*5*", "5"]),
-        (MARKER + "{B}.", [MARKER + "{B}.", "B}.", "B}", "B"]),
-        ("", [""]),
+        ("((5)", ["((5)", "(5", "5"]), ("- 5", ["- 5", "5"]), ("-5", ["-5"]), ("[5] x)", ["[5] x)", "[5] x", "5] x"]),
+        (":5", [":5", "5"]), ("**5**.", ["**5**.", "**5**", "*5*", "5"]),
+        (MARKER + "{B}.", [MARKER + "{B}.", "B}.", "B}", "B"]), ("", [""]),
     ],
-)
+)  # fmt: skip
 def test_less_and_less_decoration(text, steps):
     assert list(peelings(text)) == steps
 
@@ -68,13 +55,9 @@ def test_endless_decoration_is_taken_off_at_last():
         ("B</s>", [], "B"),
         (" B </s>", [], " B"),
         ("B <|im_end|></s>\n", [], "B <|im_end|></s>\n"),  # the text ends in white space
-        ("B <|im_end|></s>", [], "B"),
-        ("B[SEP][PAD]", [], "B"),
-        ("B</s> x", [], "B</s> x"),
-        ("B[SEP]", ["a", "x[SEP]"], "B[SEP]"),
-        ("B<x>", [], "B<x>"),
-        ("x" * 900 + "</s>", [], "x" * 900),
+        ("B <|im_end|></s>", [], "B"), ("B[SEP][PAD]", [], "B"), ("B</s> x", [], "B</s> x"),
+        ("B[SEP]", ["a", "x[SEP]"], "B[SEP]"), ("B<x>", [], "B<x>"), ("x" * 900 + "</s>", [], "x" * 900),
     ],
-)
+)  # fmt: skip
 def test_special_tokens_at_the_end(text, options, left):
     assert strip_end_tokens(text, options) == left

@@ -32,36 +32,19 @@ def items_at(text, place=0, labels=LABELS):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("B", "B"),
-        ("B and C", "BC"),
-        ("B, C", "BC"),
-        ("B, C and D", "BCD"),
-        ("B., C.", "BC"),
-        ("B & C", "BC"),
-        ("B/C", "BC"),
-        ("B + C", "BC"),
-        ("(B) and (C)", "BC"),
-        ("both kolpus", None),
-        ("kolpus and wemtin", "BC"),
-        ("kolpus, wemtin", "BC"),
-        ("B and also C", "BC"),
-        ("B, and maybe C", ""),
-        ("B or C", ""),
+        ("B", "B"), ("B and C", "BC"), ("B, C", "BC"), ("B, C and D", "BCD"), ("B., C.", "BC"), ("B & C", "BC"),
+        ("B/C", "BC"), ("B + C", "BC"), ("(B) and (C)", "BC"), ("both kolpus", None), ("kolpus and wemtin", "BC"),
+        ("kolpus, wemtin", "BC"), ("B and also C", "BC"), ("B, and maybe C", ""), ("B or C", ""),
         ("B or kolpus", "B"),  # the same one
         ("B 或 C", ""),
         ("B、C", "BC"),
         ("B、E", None),
         ("B、C good", ""),
         ("B and E", ""),  # a label of no option
-        ("B and everything", None),
-        ("B\nC", "BC"),
-        ("B\n- C", "BC"),
-        ("B\nC is nice", "B"),
-        ("A good question", None),
-        ("A, for one, like it", None),
-        ("kolpus kolpus", None),
+        ("B and everything", None), ("B\nC", "BC"), ("B\n- C", "BC"), ("B\nC is nice", "B"), ("A good question", None),
+        ("A, for one, like it", None), ("kolpus kolpus", None),
     ],
-)
+)  # fmt: skip
 def test_options_named_together(text, expected):
     assert items_at(text) == expected
 
@@ -76,17 +59,11 @@ def test_words_of_one_letter_between_options_are_labels_where_there_are_such():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("B. kolpus", "B"),
-        ("B. wemtin", ""),
-        ("B - wemtin", ""),
-        ("B. wemtin. It lies north.", ""),
-        ("B. C", ""),
-        ("B. B", "B"),
-        ("B. wemtin is north of it", "B"),
-        ("B: it is not wemtin", "B"),
+        ("B. kolpus", "B"), ("B. wemtin", ""), ("B - wemtin", ""), ("B. wemtin. It lies north.", ""), ("B. C", ""),
+        ("B. B", "B"), ("B. wemtin is north of it", "B"), ("B: it is not wemtin", "B"),
         ("B\nwemtin is north of it", "B"),
     ],
-)
+)  # fmt: skip
 def test_a_label_with_another_options_text(text, expected):
     assert items_at(text) == expected
 

@@ -87,11 +87,7 @@ def test_a_bad_pattern_is_explained(pattern, message):
         ("a; b;", ["a", "b"]),  # a separator at the end starts no segment
         ("a;;;", ["a"]),
         ("a;;b", ["a", "", "b"]),  # an empty segment elsewhere shifts what follows
-        (";a", ["", "a"]),
-        ("", []),
-        (" ; ", []),
-        ("a, b", ["a, b"]),
-        ("a\n;b", ["a", "b"]),
+        (";a", ["", "a"]), ("", []), (" ; ", []), ("a, b", ["a, b"]), ("a\n;b", ["a", "b"]),
         ("a; b.", ["a", "b"]),  # a final full stop is no part of a segment
         ("a.; b .", ["a", "b"]),
         ("北京；上海。", ["北京；上海"]),  # noqa: RUF001
@@ -99,7 +95,7 @@ def test_a_bad_pattern_is_explained(pattern, message):
         ("wait...", ["wait..."]),
         ("a; .", ["a"]),
     ],
-)
+)  # fmt: skip
 def test_split_segments(text, segments):
     assert split_segments(text) == segments
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from helm_ext.parsing import read_label, read_labels
@@ -12,56 +14,18 @@ LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 
 
 def rows(text):
-    return [line for line in text.strip().split("\n") if line.strip()]
+    return [phrase.strip() for phrase in re.split(r" \| |\n", text.strip())]
 
 
 @pytest.mark.parametrize(
     "word",
     rows("""
-because it fits
-since it fits
-due to its size
-based on the text
-rather than C
-instead of C
-as it fits
-as the answer
-for the following reasons
-for this reason
-which fits
-when you look at it
-where it fits
-given the text
-given that it fits
-over C.
-so the rest is wrong
-and not C
-but not C
-and here is why
-and it fits
-not C.
-although C is close
-though C is close
-whereas C is not
-while C is not
-i.e. kolpus
-e.g. here
-I think
-in this case
-here.
-for sure
-only.
-indeed
-obviously
-of course
-(see above)
-- it fits
-— it fits
-porque sí
-car il convient
-weil es passt
-perché sì
-потому что так
+because it fits | since it fits | due to its size | based on the text | rather than C | instead of C | as it fits
+as the answer | for the following reasons | for this reason | which fits | when you look at it | where it fits
+given the text | given that it fits | over C. | so the rest is wrong | and not C | but not C | and here is why
+and it fits | not C. | although C is close | though C is close | whereas C is not | while C is not | i.e. kolpus
+e.g. here | I think | in this case | here. | for sure | only. | indeed | obviously | of course | (see above)
+- it fits | — it fits | porque sí | car il convient | weil es passt | perché sì | потому что так
 """),
 )
 def test_prose_that_may_follow_an_answer(word):
@@ -71,29 +35,9 @@ def test_prose_that_may_follow_an_answer(word):
 @pytest.mark.parametrize(
     "words",
     rows("""
-good question
-as a whole
-as an example
-as well
-as in alphabet
-as usual
-as for me
-for effort
-given name
-over there we go
-so far
-and a city
-but a city
-not insignificant amount
-while ago
-hereby
-fordable
-sinceB
-whichever way
-only child
-indeedy
-town
-is a town
+good question | as a whole | as an example | as well | as in alphabet | as usual | as for me | for effort
+given name | over there we go | so far | and a city | but a city | not insignificant amount | while ago | hereby
+fordable | sinceB | whichever way | only child | indeedy | town | is a town
 """),
 )
 def test_prose_that_may_not(words):
@@ -107,14 +51,10 @@ def test_prose_that_may_not(words):
         ("Not zormun, not kolpus, wemtin.", "C"),
         ("If I had to guess, kolpus.", "B"),
         # Two options in doubt, or denied, are no answer.
-        ("Maybe A, B", None),
-        ("It could be A, B", None),
-        ("It can't be A, B", None),
-        ("I would not say A, B", None),
-        ("It states A, B", None),
-        ("Possibly A, B.", None),
+        ("Maybe A, B", None), ("It could be A, B", None), ("It can't be A, B", None), ("I would not say A, B", None),
+        ("It states A, B", None), ("Possibly A, B.", None),
     ],
-)
+)  # fmt: skip
 def test_what_follows_a_comma_in_a_sentence_of_doubt(text, label):
     assert read_label(text, LABELS) == label
 
@@ -157,25 +97,11 @@ def test_the_answer(mine):
 @pytest.mark.parametrize(
     "condition",
     [
-        "If it rained",
-        "Unless it rains",
-        "Otherwise",
-        "Supposing it rains",
-        "Assuming rain",
-        "At first",
-        "Initially",
-        "In a different setting",
-        "In another case",
-        "Under different rules",
-        "For the next question",
-        "In the case of rain",
-        "Had it rained",
-        "Were it raining",
-        "Should it rain",
-        "Wenn es regnet",
-        "如果下雨",
+        "If it rained", "Unless it rains", "Otherwise", "Supposing it rains", "Assuming rain", "At first", "Initially",
+        "In a different setting", "In another case", "Under different rules", "For the next question",
+        "In the case of rain", "Had it rained", "Were it raining", "Should it rain", "Wenn es regnet", "如果下雨",
     ],
-)
+)  # fmt: skip
 def test_a_condition_before_an_answer(condition):
     assert read_label(f"{condition}, the answer is C.", LABELS) is None
     assert read_label(f"The answer is B. {condition}, the answer is C.", LABELS) == "B"
@@ -210,19 +136,13 @@ def test_doubt_and_what_others_think(doubt):
     "word",
     [
         *(
-            "Sorry,",
-            "Wait,",
-            "Actually,",
-            "Oops,",
-            "Correction:",
-            "On second thought,",
-            "On reflection,",
+            "Sorry,", "Wait,", "Actually,", "Oops,", "Correction:", "On second thought,", "On reflection,",
             "My mistake:",
         ),
         *("Scratch that,", "Hold on,", "I was wrong,", "Let me reconsider.", "Let me recheck.", "My apologies,"),
         *("I changed my mind,", "Edit:", "Update:", "I misread it,", "Thinking again,", "No,", "I meant:"),
     ],
-)
+)  # fmt: skip
 def test_a_correction_wins(word):
     assert read_label(f"The answer is B. {word} the answer is C.", LABELS) == "C"
     assert read_label(f"B\n\n{word} the answer is C.", LABELS) == "C"
@@ -241,29 +161,18 @@ def test_a_correction_may_be_short(words):
 @pytest.mark.parametrize(
     ("earlier", "later", "label"),
     [
-        ("C would be correct.", "B is correct.", "B"),
-        ("B is correct.", "C would be correct.", "B"),
-        ("It is C.", "The answer is B.", "B"),
-        ("The answer is B.", "It is C.", None),
-        ("The answer is C.", "So the answer is B.", "B"),
-        ("So the answer is B.", "The answer is C.", None),
-        ("So the answer is C.", "So the answer is B.", None),
-        ("So the answer is C.", "The final answer is B.", "B"),
-        ("The final answer is B.", "The answer is C.", None),
-        ("The final answer is C.", "The final answer is B.", "B"),
-        ("The answer is C.", "#### B", "B"),
-        ("The answer is C.", "\\boxed{B}", "B"),
-        ("C\n", "So the answer is B.", None),
-        ("C\n", "Final answer: B", "B"),
-        ("B\n", "The answer is B.", "B"),
-        ("B is correct.", "C is correct.", None),
-        ("The answer is B.", "B is wrong.", None),
-        ("B is wrong.", "The answer is B.", "B"),
-        ("The answer is B.", "B is wrong. The answer is C.", "C"),
-        ("Let us see.", "\nB", "B"),
-        ("The answer is C.", "\nB", None),
+        ("C would be correct.", "B is correct.", "B"), ("B is correct.", "C would be correct.", "B"),
+        ("It is C.", "The answer is B.", "B"), ("The answer is B.", "It is C.", None),
+        ("The answer is C.", "So the answer is B.", "B"), ("So the answer is B.", "The answer is C.", None),
+        ("So the answer is C.", "So the answer is B.", None), ("So the answer is C.", "The final answer is B.", "B"),
+        ("The final answer is B.", "The answer is C.", None), ("The final answer is C.", "The final answer is B.", "B"),
+        ("The answer is C.", "#### B", "B"), ("The answer is C.", "\\boxed{B}", "B"),
+        ("C\n", "So the answer is B.", None), ("C\n", "Final answer: B", "B"), ("B\n", "The answer is B.", "B"),
+        ("B is correct.", "C is correct.", None), ("The answer is B.", "B is wrong.", None),
+        ("B is wrong.", "The answer is B.", "B"), ("The answer is B.", "B is wrong. The answer is C.", "C"),
+        ("Let us see.", "\nB", "B"), ("The answer is C.", "\nB", None),
     ],
-)
+)  # fmt: skip
 def test_what_weighs_more(earlier, later, label):
     assert read_label(f"{earlier} {later}", LABELS) == label
 
@@ -274,15 +183,11 @@ def test_what_weighs_more(earlier, later, label):
         *("is correct", "is right", "is the answer", "is my answer", "is the best choice", "is the correct option"),
         *("must be the answer", "should be correct", "seems correct", "appears to be the correct answer", "fits best"),
         *(
-            "makes the most sense",
-            "is what I would choose",
-            "is my final answer",
-            "is clearly correct",
-            "is true",
+            "makes the most sense", "is what I would choose", "is my final answer", "is clearly correct", "is true",
         ),
         *("is the most appropriate answer", "is correct, because it fits", "is correct because it fits"),
     ],
-)
+)  # fmt: skip
 def test_a_verdict(verdict):
     assert read_label(f"B {verdict}.", LABELS) == "B"
     assert read_label(f"I think that B {verdict}.", LABELS) == "B"
@@ -306,52 +211,23 @@ def test_a_rejection(verdict):
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("I choose B.", "B"),
-        ("They choose B.", None),
-        ("Choose B.", "B"),
-        ("We pick B.", "B"),
-        ("Let's go with B.", "B"),
-        ("Let us think B.", None),
-        ("I think B.", "B"),
-        ("Think B.", None),
-        ("anything but B", None),
-        ("not A but B", "B"),
-        ("A but B", None),
-        ('{"answer": "B"}', "B"),
-        ('{"answers": "B"}', "B"),
-        ('{"my_answer": "B"}', "B"),
-        ('{"options": ["A", "B"]}', None),
-        ('{"question": "B"}', None),
-        ("Result: B", "B"),
-        ("no result: B", None),
-        ("The answer is B?", None),
-        ("B?", "B"),
-        ("Is the answer B?", None),
-        ("Is it B?", None),
-        ("it's clear. B", "B"),
-        ("kolpus (B)", "B"),
-        ("kolpus (A)", None),
-        ("kolpus, A", None),
-        ("kolpus, option B", "B"),
-        ("kolpus - B", "B"),
-        ("B kolpus", "B"),
-        ("B zormun", None),
-        ("B-kolpus", "B"),
-        ("B-level", None),
-        ("the kolpus", "B"),
-        ("The result is kolpus.", "B"),
-        ("The result is not kolpus.", None),
-        ("The result is kolpus or zormun.", None),
-        ("The result is kolpus. It was zormun before.", None),
-        ("Is the result kolpus?", None),
-        ("kolpus is the result.", "B"),
-        ("kolpus is not the result.", None),
+        ("I choose B.", "B"), ("They choose B.", None), ("Choose B.", "B"), ("We pick B.", "B"),
+        ("Let's go with B.", "B"), ("Let us think B.", None), ("I think B.", "B"), ("Think B.", None),
+        ("anything but B", None), ("not A but B", "B"), ("A but B", None), ('{"answer": "B"}', "B"),
+        ('{"answers": "B"}', "B"), ('{"my_answer": "B"}', "B"), ('{"options": ["A", "B"]}', None),
+        ('{"question": "B"}', None), ("Result: B", "B"), ("no result: B", None), ("The answer is B?", None),
+        ("B?", "B"), ("Is the answer B?", None), ("Is it B?", None), ("it's clear. B", "B"), ("kolpus (B)", "B"),
+        ("kolpus (A)", None), ("kolpus, A", None), ("kolpus, option B", "B"), ("kolpus - B", "B"), ("B kolpus", "B"),
+        ("B zormun", None), ("B-kolpus", "B"), ("B-level", None), ("the kolpus", "B"), ("The result is kolpus.", "B"),
+        ("The result is not kolpus.", None), ("The result is kolpus or zormun.", None),
+        ("The result is kolpus. It was zormun before.", None), ("Is the result kolpus?", None),
+        ("kolpus is the result.", "B"), ("kolpus is not the result.", None),
         ("kolpus is a result.", "B"),  # the only one that is named
         ("A story of kolpus", None),
         ("It ended in a kolpus.", "B"),
         ("Why not? kolpus.", "B"),
     ],
-)
+)  # fmt: skip
 def test_where_an_answer_stands(text, label):
     assert read_label(text, LABELS) == label
 
@@ -386,15 +262,10 @@ def test_what_may_be_left_out_of_a_text():
 @pytest.mark.parametrize(
     "form",
     [
-        "The answer is {}.",
-        "the answer is {}",
-        "Answer: {}",
-        "So the correct option is ({}).",
-        "The final answer is: option {}",
-        "answer:{}",
-        'The choice is "{}".',
+        "The answer is {}.", "the answer is {}", "Answer: {}", "So the correct option is ({}).",
+        "The final answer is: option {}", "answer:{}", 'The choice is "{}".',
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize(
     "options", [LABELS, {"A": "x", "B": "y"}, {"A": "b", "B": "(A)"}, {"A": "option B", "B": "long enough a text"}]
 )

@@ -16,13 +16,10 @@ CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
         ("", "Q", [], ("Q",)),
         ("\n\n", "", [], ()),
         ("\n\n", "- ", [], ()),  # no word
-        ("###", "\n", [], ()),
-        ("\n", "问题：", [], ("\n问题：",)),
-        ("", "", ["\n", "\n\n", " "], ()),
-        ("", "", ["\n", "###", "\nQ:"], ("###", "\nQ:")),
-        ("\n", "Q: ", ["\nQ: "], ("\nQ: ",)),
+        ("###", "\n", [], ()), ("\n", "问题：", [], ("\n问题：",)), ("", "", ["\n", "\n\n", " "], ()),
+        ("", "", ["\n", "###", "\nQ:"], ("###", "\nQ:")), ("\n", "Q: ", ["\nQ: "], ("\nQ: ",)),
     ],
-)
+)  # fmt: skip
 def test_what_the_next_question_begins_with(instance_prefix, input_prefix, stops, starts):
     assert find_question_starts(instance_prefix, input_prefix, stops) == starts
 
@@ -53,13 +50,11 @@ def test_a_completion_that_begins_with_another_question_answers_nothing(line):
     [
         "Question: What is it?\nAnswer: B",  # the question is repeated
         "Here it is:\nQuestion: What is it?\nAnswer: B",  # it is announced
-        "Here it is：\nQuestion: What is it?\nAnswer: B",
-        "Let us see.\nQuestions like this are easy.\nAnswer: B",
-        "Let us see.\nThe question: what is it?\nAnswer: B",
-        "Let us see.\nQ is the charge.\nAnswer: B",
+        "Here it is：\nQuestion: What is it?\nAnswer: B", "Let us see.\nQuestions like this are easy.\nAnswer: B",
+        "Let us see.\nThe question: what is it?\nAnswer: B", "Let us see.\nQ is the charge.\nAnswer: B",
         "Let us see.\nUsers differ.\nAnswer: B",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_other_question_is_read_on(text):
     assert read_label(text, CITIES) == "B"
 
@@ -77,17 +72,10 @@ def test_a_question_with_options_ends_what_is_read_where_an_answer_stands_before
         ("B\nQ: 2+2?", ["\nQ:"], "B"),
         ("\nQ: 2+2?", ["\nQ:"], ""),  # on a line of its own, from the beginning
         ("Q: 2+2?", ["Q:"], "Q: 2+2?"),  # the question is repeated
-        (" Q: 2+2?", ["Q:"], " Q: 2+2?"),
-        ("B Q: 2+2?", ["Q:"], "B "),
-        ("B ### Q: 2", ["Q:", "###"], "B "),
-        ("B ### Q: 2", ["###", "Q:"], "B "),
-        ("B\n\nQ: x\n\nQ: y", ["\n\nQ: "], "B"),
-        ("Q: x Q: y", ["Q: "], "Q: x "),
-        ("\n\nB", ["\n\nQ"], "\n\nB"),
-        ("B", ["Q:"], "B"),
-        ("B", [], "B"),
-        ("", ["Q:"], ""),
+        (" Q: 2+2?", ["Q:"], " Q: 2+2?"), ("B Q: 2+2?", ["Q:"], "B "), ("B ### Q: 2", ["Q:", "###"], "B "),
+        ("B ### Q: 2", ["###", "Q:"], "B "), ("B\n\nQ: x\n\nQ: y", ["\n\nQ: "], "B"), ("Q: x Q: y", ["Q: "], "Q: x "),
+        ("\n\nB", ["\n\nQ"], "\n\nB"), ("B", ["Q:"], "B"), ("B", [], "B"), ("", ["Q:"], ""),
     ],
-)
+)  # fmt: skip
 def test_where_a_completion_is_cut(text, starts, expected):
     assert cut_at_next_question(text, starts) == expected

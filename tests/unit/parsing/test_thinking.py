@@ -21,22 +21,16 @@ HARMONY = "<|channel|>analysis<|message|>Capital?<|end|><|start|>assistant<|chan
         ("<think>a</think><think>b</think>Rome", "ab", "Rome"),
         ("<think>a<think>b</think>c</think>Rome", "abc", "Rome"),
         ("<think>Bari?", "Bari?", ""),  # cut off while thinking
-        ("<think>a</think>\n<think>Bari?", "a\nBari?", ""),
-        ("Bari?</think> Rome <think>", "Bari?", "Rome <think>"),
-        (HARMONY, "Capital?", "Rome"),
-        (HARMONY + "<|return|>", "Capital?", "Rome"),
+        ("<think>a</think>\n<think>Bari?", "a\nBari?", ""), ("Bari?</think> Rome <think>", "Bari?", "Rome <think>"),
+        (HARMONY, "Capital?", "Rome"), (HARMONY + "<|return|>", "Capital?", "Rome"),
         ("<|start|>assistant" + HARMONY, "Capital?", "Rome"),
         ("Capital?<|end|><|start|>assistant<|channel|>final<|message|>Rome", "Capital?", "Rome"),
         ("<|channel|>final <|constrain|>json<|message|>Rome", "", "Rome"),
-        ("<|channel|>analysis<|message|>Capital?", "Capital?", ""),
-        ("Rome", None, "Rome"),
-        ("a < b", None, "a < b"),
-        ("Use <think>so</think> for it", None, ""),
-        ("A thought ends with `</think>`.", None, ""),
-        ('A thought ends with "</think>".', None, ""),
-        ("<thinker>Rodin</thinker>", None, ""),
+        ("<|channel|>analysis<|message|>Capital?", "Capital?", ""), ("Rome", None, "Rome"), ("a < b", None, "a < b"),
+        ("Use <think>so</think> for it", None, ""), ("A thought ends with `</think>`.", None, ""),
+        ('A thought ends with "</think>".', None, ""), ("<thinker>Rodin</thinker>", None, ""),
     ],
-)
+)  # fmt: skip
 def test_splits(text, thought, said):
     assert split_thinking(text) == (None if thought is None else (thought, said))
 

@@ -81,17 +81,10 @@ def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
         ),
     ],
     ids=[
-        "undesigned",
-        "none",
-        "unknown-chance",
-        "few",
-        "few-of-a-verdict",
-        "half-a-jury",
-        "grade-without-a-label",
-        "scales",
-        "balanced-grades",
+        "undesigned", "none", "unknown-chance", "few", "few-of-a-verdict", "half-a-jury", "grade-without-a-label",
+        "scales", "balanced-grades",
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_corrected_is_refused_and_says_why(rows, reason):
     found = measure_judged(rows)
     assert found.corrected == Refused(reason)

@@ -64,12 +64,10 @@ def test_no_option_is_read_of_an_answer_that_was_cut_off_before_it_chose():
 
 
 CUT_OFF = [
-    "A",
-    "A. Par",
-    "The answer is A. It lies on the Seine, and it was the seat of the kings of",
+    "A", "A. Par", "The answer is A. It lies on the Seine, and it was the seat of the kings of",
     "B. Rome lies on the Tiber, and it was the capital of the empire until it moved to",
     "The question asks for a capital. The oldest city of them is Rome",
-]
+]  # fmt: skip
 
 
 def test_helms_own_label_rule():

@@ -60,15 +60,11 @@ def test_prefix_match(gold, prediction, expected):
         ("paris", " paris\n", 1),
         (" paris", "paris", 0),
         ("paris", "it is paris", 0),  # equal, not contained
-        ("", "", 1),
-        ("", "anything", 0),
-        ("x", "", 0),
-        ("(a)", "(A)", 1),
-        ("straße", "STRASSE", 0),
+        ("", "", 1), ("", "anything", 0), ("x", "", 0), ("(a)", "(A)", 1), ("straße", "STRASSE", 0),
         ("i̇", "İ", 1),  # as Python lowers
         ("京", "北京市", 0),
     ],
-)
+)  # fmt: skip
 def test_in_match(gold, prediction, expected):
     assert value("in_match", gold, prediction) == expected
 
@@ -102,14 +98,10 @@ ROW = {"question": "Which animal barks?", "target_scores": {"The cat": 0, "The d
         ("(A) or (B)", 0),
         ("I think B", 1),  # I is no label of a row with three options
         ("C\nB", 0),  # first line only
-        ("I think\nit is (B) here", 0),
-        ("it is (B) here\nno (A)", 1),
-        ("The dog, of course", 1),
-        ("Which animal barks? The dog", 1),
-        ("A dog", 0),
-        ("", 0),
+        ("I think\nit is (B) here", 0), ("it is (B) here\nno (A)", 1), ("The dog, of course", 1),
+        ("Which animal barks? The dog", 1), ("A dog", 0), ("", 0),
     ],
-)
+)  # fmt: skip
 def test_qa_match_with_the_row(prediction, expected):
     assert row_value("qa_match", ROW, "(B)", prediction) == expected
 
@@ -231,13 +223,10 @@ def test_rouge(arguments, name, expected):
 @pytest.mark.parametrize(
     ("tokenizer", "n_gram", "expected"),
     [
-        ("zh", "1", 85.7142852244898),
-        ("zh", "l", 81.81818133471074),
-        ("char", "l", 81.81818133471074),
-        ("13a", "1", 0),
-        ("13a", "l", 0),
+        ("zh", "1", 85.7142852244898), ("zh", "l", 81.81818133471074), ("char", "l", 81.81818133471074),
+        ("13a", "1", 0), ("13a", "l", 0),
     ],
-)
+)  # fmt: skip
 def test_rouge_of_chinese(tokenizer, n_gram, expected):
     gold, answer = "今天天气很好。我们去公园！", "天气很好。我去公园"
     assert make_rouge(tokenizer, n_gram=n_gram).row_function({}, gold, answer) == pytest.approx(expected, abs=1e-9)
