@@ -47,7 +47,6 @@ COMMANDS = (
 )
 MISSING = {
     f"export {SUITE} --to parquet --out table.parquet": "pyarrow",
-    f"export {SUITE} --to hf --out rows": "datasets",
     "score rows.parquet": "pyarrow",
 }
 """Commands that need more, and the package that they name."""

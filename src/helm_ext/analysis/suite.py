@@ -12,7 +12,6 @@ from helm_ext.analysis.runs import RUN_FILES, RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError, describe_missing
 
 if TYPE_CHECKING:
-    import datasets
     import pandas as pd
 
 
@@ -101,12 +100,6 @@ class Suite:
         from helm_ext.analysis.export.tables import to_pandas
 
         return to_pandas(self.runs)
-
-    def to_dataset(self) -> datasets.Dataset:
-        """Return the same rows as a `datasets.Dataset`; null where a run has no such column."""
-        import datasets
-
-        return datasets.Dataset.from_pandas(self.to_pandas(), preserve_index=False)
 
     def scores(self, metric: str | None = None, *, cluster: str | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return one line a run: dataset, model, metric, mean, low, high, rows, left_out, method.

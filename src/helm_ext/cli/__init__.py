@@ -22,7 +22,7 @@ __all__ = ["app", "main"]
 
 _COMMANDS = {
     "validate": ("validate", "Check dataset files: all problems at once"),
-    "preview": ("preview", "Show exactly what HELM will send for the first rows"),
+    "preview": ("validate", "Show exactly what HELM will send for the first rows"),
     "score": ("score", "Re-score recorded completions, print the table"),
     "convert": ("convert", "Convert a dataset to adapter_spec JSON Lines or to a bundle"),
     "export": ("export", "Write the predictions or the scores of finished runs"),

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from helm_ext.cli.console import Console
-from helm_ext.cli.options import Cluster, JsonLines, Metric, RunFolders, not_written, one_of, read_folders
-from helm_ext.cli.output import echo, shorten, status, without_output
+from helm_ext.cli.options import Cluster, JsonLines, Metric, RunFolders, one_of, read_folders
+from helm_ext.cli.output import echo, make_console, print_table, shorten, status, without_output
 from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
@@ -70,7 +67,6 @@ def compare(
             help="Follow the runs of one model: by when they were finished, or by the names of their suites.",
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write the comparison as one HTML page, too.")] = None,
     as_json: JsonLines = False,
 ) -> None:
     """Compare finished runs row by row, of any HELM scenario: differences, how sure they are, rows that flipped.
@@ -93,7 +89,7 @@ def compare(
     if no_slices and slices:
         raise RunEntryError("--no-slices and --slices: leave out one of the two")
     alone = {"baseline": baseline, "by-suite": by_suite, "slices": slices, "fail-if-unsure": fail_if_unsure,
-             "point-estimate": point_estimate, "html": html}  # fmt: skip
+             "point-estimate": point_estimate}  # fmt: skip
     if over is not None and (too := [name for name, value in alone.items() if value]):
         raise RunEntryError(
             f"--over and --{too[0]}: each run is compared with the first one\n  hint: leave out one of the two"
@@ -130,15 +126,6 @@ def compare(
             echo(json.dumps({**result.to_json(), **judged, "flipped": flipped}))
     else:
         _print(results, flips)
-    if html is not None:
-        from helm_ext.analysis.report.page import write_comparison
-
-        said = {index: describe_result(one) for index, one in enumerate(results) if not one.slice}
-        try:
-            write_comparison(results, flips, said, html)
-        except OSError as error:
-            raise not_written(html, error) from error
-        echo(f"written to {html}", err=True)
     for gate in gates:
         echo(gate.describe(), err=True)
     if any(
@@ -168,26 +155,25 @@ def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: s
         scores = [read_scores(run, metric, cluster) for run in found]
         series = find_series(scores, "suite" if over == "suite" else "time", margin=margin or 0.0)
     _say_left_out(scores)
-    console = Console()
+    console = make_console()
     for one in series:
         if as_json:
             for point in one.to_json():
                 echo(json.dumps(point))
         else:
-            console.print(f"\n[bold]{escape(f'{one.model} on {one.title}: {one.metric}')}[/bold]")
-            console.print(_make_series_table(one))
-            console.print(escape(one.describe()))
+            console.print(f"\n{one.model} on {one.title}: {one.metric}", style="bold")
+            print_table(*_to_series_lines(one), left=("finished (UTC)", ""), console=console)
+            console.print(one.describe())
     if margin is not None and any(one.first_worse for one in series):
         raise typer.Exit(1)
 
 
-def _make_series_table(series: Series) -> Table:
+def _to_series_lines(series: Series) -> tuple[list[str], list[list[str]]]:
+    """Return headings, and a line for each run."""
     from helm_ext.analysis.comparing import show_p
     from helm_ext.analysis.gates import show_minute
 
-    columns = ("mean", "95 % interval", "gain on the first", "p worse", "p (Holm)")
-    table = _begin_table("suite", "finished (UTC)", right=columns)
-    table.add_column("")
+    lines = []
     for point in series.points:
         interval, gate = point.interval, point.gate
         ends = f"{interval.low:.3g} to {interval.high:.3g}" if math.isfinite(interval.low) else "not known"
@@ -197,17 +183,8 @@ def _make_series_table(series: Series) -> Table:
             said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
             own = "" if gate.result.metric == series.metric else " corrected"  # beside means that are not
             compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else own}", *known, said]
-        table.add_row(escape(point.run.run.suite), show_minute(point.time), f"{interval.mean:.4g}", ends, *compared)
-    return table
-
-
-def _begin_table(*left: str, right: Iterable[str]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in left:
-        table.add_column(heading)
-    for heading in right:
-        table.add_column(escape(heading), justify="right")
-    return table
+        lines.append([point.run.run.suite, show_minute(point.time), f"{interval.mean:.4g}", ends, *compared])
+    return ["suite", "finished (UTC)", "mean", "95 % interval", "gain on the first", "p worse", "p (Holm)", ""], lines
 
 
 def _say_left_out(scores: Iterable[RunScores]) -> None:
@@ -227,7 +204,7 @@ def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse
 
 
 def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
-    console = Console()
+    console = make_console()
     last = None
     for index, one in enumerate(results):
         if one.slice:
@@ -235,27 +212,19 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
         title = f"{one.a.title}: {one.metric}" + (" (lower is better)" if one.a.lower_is_better else "")
         title += " (stale: the file has changed since)" if one.is_stale else ""
         if title != last:
-            console.print(f"\n[bold]{escape(title)}[/bold]")
+            console.print(f"\n{title}", style="bold")
             last = title
         slices = [other for other in results[index + 1 :] if other.slice and (other.a, other.b) == (one.a, one.b)]
-        console.print(_make_table([one, *slices]))
-        console.print(escape(describe_result(one)))
+        headings = ("rows", f"a: {one.a.model}", f"b: {one.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
+        print_table(headings, [line for each in (one, *slices) for line in each.to_lines()], console=console)
+        console.print(describe_result(one))
         for flip in flips.get(index, []):
-            console.print(_show_flip(one, flip), highlight=False)
+            console.print(_show_flip(one, flip))
         more = one.comparison.greater + one.comparison.less - len(flips.get(index, []))
         if more > 0:
             console.print(
                 f"… and {count(more, 'more row', 'more rows')} that differ: --rows {more + len(flips.get(index, []))}"
             )
-
-
-def _make_table(results: Sequence[PairResult]) -> Table:
-    first = results[0]
-    headings = (f"a: {first.a.model}", f"b: {first.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
-    table = _begin_table("rows", right=headings)
-    for line in (line for one in results for line in one.to_lines()):
-        table.add_row(*map(escape, line))
-    return table
 
 
 def describe_result(one: PairResult) -> str:
@@ -290,11 +259,11 @@ def _show_flip(one: PairResult, flip: Flip) -> str:
     return "\n".join(
         [
             "",
-            f"[bold]{escape(flip.instance_id)}[/bold]  a {flip.score_a:g}, b {flip.score_b:g}",
-            f"  question: {escape(shorten(flip.question))}",
-            f"  gold: {escape(shorten(' | '.join(flip.gold)))}",
-            f"  {escape(one.a.model)}: {escape(shorten(flip.answer_a))}",
-            f"  {escape(one.b.model)}: {escape(shorten(flip.answer_b))}",
+            f"{flip.instance_id}  a {flip.score_a:g}, b {flip.score_b:g}",
+            f"  question: {shorten(flip.question)}",
+            f"  gold: {shorten(' | '.join(flip.gold))}",
+            f"  {one.a.model}: {shorten(flip.answer_a)}",
+            f"  {one.b.model}: {shorten(flip.answer_b)}",
         ]
     )
 

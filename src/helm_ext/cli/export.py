@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun
     from helm_ext.analysis.export.every_eval_ever import Publisher
 
-_ENDINGS = {"csv": ".csv", "every_eval_ever": "", "hf": "", "jsonl": ".jsonl", "parquet": ".parquet"}
+_ENDINGS = {"csv": ".csv", "every_eval_ever": "", "jsonl": ".jsonl", "parquet": ".parquet"}
 """What `--to` names, and how the file is called that is written unless `--out` says otherwise."""
 _RECORDS = "every_eval_ever"
 _PREDICTIONS, _SCORES = "predictions", "scores"
@@ -32,9 +32,7 @@ def export(
     to: Annotated[str, choice(*_ENDINGS, about="What to write.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The file, or for hf and every_eval_ever the folder. Default: the table's name, every_eval_ever."
-        ),
+        typer.Option(help="The file, or for every_eval_ever the folder. Default: the table's name, every_eval_ever."),
     ] = None,
     table: Annotated[
         str,
@@ -63,12 +61,11 @@ def export(
 ) -> None:
     """Write the predictions or the scores of finished runs, of any HELM scenario, as a table, or records of EEE.
 
-    csv, jsonl, parquet: one file of all runs. hf: a folder for datasets.load_from_disk. every_eval_ever (EEE): a record
-    for each run, https://evalevalai.com. Columns and rules: docs/how-to/export.md.
+    csv, jsonl, parquet: one file of all runs. every_eval_ever (EEE): a record for each run, https://evalevalai.com.
+    Columns and rules: docs/how-to/export.md.
     """
-    from helm_ext.analysis.export.columns import predictions_table, scores_table
     from helm_ext.analysis.export.every_eval_ever import Publisher
-    from helm_ext.analysis.export.tables import write_table
+    from helm_ext.analysis.export.tables import predictions_table, scores_table, write_table
 
     publisher = Publisher(organization, relationship, deployment_type, model_availability)
     if not organization.strip():

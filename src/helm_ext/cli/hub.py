@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 import helm_ext.formats.innodata.hub as hubs
-from helm_ext.cli.console import Console
 from helm_ext.cli.options import Replace, parse_pairs
-from helm_ext.cli.output import echo, status
+from helm_ext.cli.output import echo, make_console, print_table, status
 from helm_ext.errors import (
     DatasetNotFoundError,
     HelmExtError,
@@ -192,10 +190,5 @@ def _one_line(text: str) -> str:
     return text.replace("\n", "\\n")
 
 
-def _print_table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in header:
-        table.add_column(title, justify="right" if title in {"version", "test", "train", "bytes"} else "left")
-    for row in rows:
-        table.add_row(*map(str, row))
-    Console(piped=200, markup=False).print(table)
+def _print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    print_table(headings, rows, left=("uploaded", "SHA-256", "attributes"), console=make_console(piped=200))

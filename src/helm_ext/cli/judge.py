@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from helm_ext.analysis.json_arrays import RowKey
-from helm_ext.cli.judge_check import check
-from helm_ext.cli.judged_runs import Judged, require_run, write_judged
+from helm_ext.cli.judge_runs import Judged, require_run, write_judged
 from helm_ext.cli.options import (
     MAX_PER_SHARD,
     OUTPUT,
     PROD_ENV,
+    JsonLines,
     LocalPath,
     Omit,
     OutputPath,
     PerShard,
-    Prices,
+    PricesOption,
     Results,
     Seed,
     SentAs,
@@ -29,9 +30,10 @@ from helm_ext.cli.options import (
     Verbose,
     choice,
     not_written,
+    read_folders,
 )
-from helm_ext.cli.output import echo
-from helm_ext.cli.request_runs import find_waiting, open_requests, read_results, require_new, write_all, write_missing
+from helm_ext.cli.output import echo, make_console, print_table, without_output
+from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
 from helm_ext.cli.session import Settings, require_suite, started
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import Judging, Plan
@@ -89,7 +91,7 @@ def out(
     sent_as: SentAs = None,
     omit: Omit = None,
     seed: Seed = None,
-    prices: Prices = None,
+    prices: PricesOption = None,
     per_shard: PerShard = MAX_PER_SHARD,
     output_path: OutputPath = OUTPUT,
     local_path: LocalPath = PROD_ENV,
@@ -134,7 +136,7 @@ def in_(
         str | None, typer.Option(help="Read the replies by this rubric, which may differ in [reading] alone.")
     ] = None,
     missing: Annotated[str, choice("error", "skip", about="Answers without a reply: skip counts them.")] = "error",
-    prices: Prices = None,
+    prices: PricesOption = None,
     output_path: OutputPath = OUTPUT,
     suite: Suite = "judged",
     main_metric: MainMetric = None,
@@ -147,7 +149,7 @@ def in_(
     """
     import msgspec
 
-    from helm_ext.cli.judge_requests import judge_run
+    from helm_ext.cli.judge_runs import judge_run
     from helm_ext.clients.answers import AnsweredExecutor
     from helm_ext.clients.estimate import Prices
 
@@ -199,7 +201,7 @@ def ask(
     Judges are deployments of HELM's, as `helm-ext model add` makes them; prices and limits are those of helm-run. What
     is in the cache is not asked for again.
     """
-    from helm_ext.cli.judge_requests import judge_run
+    from helm_ext.cli.judge_runs import judge_run
 
     require_suite(suite)
     judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
@@ -238,7 +240,7 @@ def _make_judging(
         if folder is not None:
             require_run(folder)
     if rubric is None or judge_unclear:
-        from helm_ext.cli.judge_requests import find_unclear
+        from helm_ext.cli.judge_runs import find_unclear
 
         if rubric is not None or against is not None or swap:
             raise RunEntryError("--judge-unclear has a rubric of its own: without --rubric, --against and --swap")
@@ -382,4 +384,30 @@ def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, JudgedRow]]
     return found
 
 
-judge_app.command()(check)
+@judge_app.command()
+def check(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, of one model each, or of suites.")
+    ],
+    criterion: Annotated[str | None, typer.Option(help="Check judges by this criterion alone.")] = None,
+    as_json: JsonLines = False,
+) -> None:
+    """Say whether judges are any good, whom they favour, and how many more labels are needed.
+
+    People's labels of the same answers tell it: `helm-ext judge sheet` draws answers to label.
+    """
+    from helm_ext.analysis import judge_check
+
+    found = read_folders(runs)
+    with without_output():
+        checks = judge_check.check_judges(found, criterion)
+    console = make_console()
+    for number, one in enumerate(checks):
+        if as_json:
+            echo(json.dumps(judge_check.to_json(one)))
+            continue
+        rubric = f", rubric {one.rubric[:12]}" if one.rubric else ""
+        console.print("\n" * bool(number) + f"{one.criterion}, judged by {one.judge}{rubric}", style="bold")
+        for said in judge_check.describe(one):
+            console.print(said, soft_wrap=True)
+        print_table(*judge_check.to_lines(one), console=console)

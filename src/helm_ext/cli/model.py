@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from helm_ext.cli.options import PROD_ENV, ExtraToken, LocalPath, Omit, Seed, TopK
-from helm_ext.cli.output import echo, helm_output_to_stderr, status, without_output
+from helm_ext.cli.output import echo, helm_output_to_stderr, make_console, print_table, status, without_output
 from helm_ext.cli.session import register_models, start_helm
 from helm_ext.clients import deployments as entries
 from helm_ext.clients.deployments import LocalModels
@@ -368,14 +368,5 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    from helm_ext.cli.console import Console
-
-    table = Table("asked for", "", "answer", box=box.SIMPLE)
-    for finding in findings:
-        said = finding.said.splitlines()[0] if finding.said else ""
-        table.add_row(escape(finding.what), finding.outcome.value, escape(said))
-    Console().print(table)
+    rows = [(one.what, one.outcome.value, *one.said.splitlines()[:1]) for one in findings]
+    print_table(("asked for", "", "answer"), rows, left=("", "answer"), console=make_console())

@@ -76,7 +76,7 @@ Results = Annotated[
 SentAs = Annotated[str | None, typer.Option(help="The model's name for the server. Default: as HELM would send it.")]
 MAX_PER_SHARD = 50_000
 PerShard = Annotated[int, typer.Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")]
-Prices = Annotated[
+PricesOption = Annotated[
     str | None, typer.Option("--prices", metavar="IN,OUT", help="What a million tokens cost, in any currency.")
 ]
 Omit = Annotated[

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from helm_ext.errors import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
@@ -22,11 +25,42 @@ def status(message: str) -> contextlib.AbstractContextManager[Any]:
     """Say on a terminal what is being done, for as long as it is. Elsewhere nothing is said, and rich is not loaded."""
     if not sys.stderr.isatty():
         return contextlib.nullcontext()
-    from rich.markup import escape
+    return make_console(stderr=True).status(message)
 
-    from helm_ext.cli.console import Console
 
-    return Console(stderr=True).status(escape(message))
+def make_console(*, piped: int = 120, stderr: bool = False) -> Console:
+    """Return rich's console, which takes no markup and no steering from texts.
+
+    `piped`: how many columns tables have that go to no terminal.
+    """
+    import rich.console  # slow to load
+    from rich.segment import Segment
+
+    class Printable(rich.console.Console):
+        def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+            """Rich's own control sequences are added behind this place."""
+            return super()._render_buffer(
+                segment if segment.control else Segment(printable(segment.text), segment.style) for segment in buffer
+            )
+
+    console = Printable(stderr=stderr, emoji=False, markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = piped
+    return console
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, left: Iterable[str] = (), console: Console
+) -> None:
+    """Print rows in columns; those of numbers, all but the first and `left`, are flush right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if not place or heading in left else "right")
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,10 @@
-"""`helm-ext requests`: the requests of runs as files, and the runs of what came back."""
+"""`helm-ext requests`: the requests of runs as files, and the runs of what came back; of judges, too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import inspect
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +20,7 @@ from helm_ext.cli.options import (
     OutputPath,
     PerShard,
     Plugins,
-    Prices,
+    PricesOption,
     Results,
     Seed,
     SentAs,
@@ -27,22 +29,335 @@ from helm_ext.cli.options import (
     Verbose,
     choice,
 )
-from helm_ext.cli.output import echo
-from helm_ext.cli.request_runs import (
-    find_waiting,
-    make_runs,
-    open_requests,
-    read_results,
-    require_new,
-    write_all,
-    write_missing,
+from helm_ext.cli.output import echo, status, without_output
+from helm_ext.cli.session import (
+    Settings,
+    blaming,
+    find_deployment,
+    only_registered_entries,
+    require_suite,
+    stand_in,
+    started,
 )
-from helm_ext.cli.session import Settings, require_suite
+from helm_ext.clients.estimate import Estimate, Prices, format_cost
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
-from helm_ext.errors import RunEntryError, count, show
+from helm_ext.clients.request_files import MANIFEST, read_manifest
+from helm_ext.errors import DatasetChangedError, DatasetNotFoundError, HelmExtError, RunEntryError, count, show
+from helm_ext.formats import format_names
 
 if TYPE_CHECKING:
-    from helm_ext.clients.request_files import Plan
+    from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.run_spec import RunSpec
+
+    from helm_ext.clients.answers import Answers
+    from helm_ext.clients.request_files import Manifest, Plan, RequestWriter
+    from helm_ext.files.writing import StagedFiles
+    from helm_ext.running import StreamingRunner
+
+Planned = Iterator[tuple["RunSpec", list["RequestState"]]]
+
+_SHOWN = 5
+"""Requests that failed, or are missing."""
+
+
+# The folder of requests
+
+
+def require_new(folder: Path) -> None:
+    """Raise RunEntryError for a folder that has requests already."""
+    if (folder / MANIFEST).exists():
+        hint = "--only-missing writes those again that have no answer; else name another folder"
+        raise RunEntryError(f"--out {folder}: requests are there already\n  hint: {hint}")
+
+
+def open_requests(path: Path, command: str) -> tuple[Manifest, Path]:
+    """Return the manifest of a folder, or of its path, and the folder.
+
+    `command`: the one that reads it, `requests` or `judge`. Raises RunEntryError for requests that the other wrote.
+    """
+    path = path / MANIFEST if path.is_dir() or path.suffix != ".json" else path
+    folder = path.parent
+    if not path.exists():
+        inside = sorted(found.parent.name for found in folder.glob(f"*/{MANIFEST}"))
+        hint = f"one judge at a time: {', '.join(inside)}" if inside else f"the folder of `helm-ext {command} out`"
+        raise DatasetNotFoundError(f"{path}: no such file\n  hint: {hint}")
+    manifest = read_manifest(path)
+    other = "judge" if manifest.plan.judging is not None else "requests"
+    if other != command:
+        raise RunEntryError(
+            f"{folder}: these requests were written by `helm-ext {other} out`\n  hint: helm-ext {other} in {folder}"
+        )
+    return manifest, folder
+
+
+# Planning
+
+
+def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
+    """Return the runs that helm-run would carry out, and the plan with the name by which the server knows the model.
+
+    Raises RunEntryError for what HELM says of an entry, and for runs that cannot be answered by files.
+    """
+    import msgspec
+    from helm.benchmark.presentation.run_entry import RunEntry
+    from helm.benchmark.run import run_entries_to_run_specs
+
+    find_deployment(plan.model)
+    run_specs: list[RunSpec] = []
+    for entry in plan.run_entries:
+        # HELM's own run specs need packages that ours do not.
+        is_of_format = entry.partition(":")[0] in format_names()
+        with only_registered_entries() if is_of_format else contextlib.nullcontext(), blaming(entry):
+            made = run_entries_to_run_specs(
+                [RunEntry(description=entry, priority=1, groups=None)],
+                max_eval_instances=plan.max_eval_instances,
+                num_train_trials=plan.num_train_trials,
+                models_to_run=[plan.model],
+            )
+        if not made:
+            raise RunEntryError(f"{entry}: names another model than --model {plan.model}")
+        run_specs += made
+    names = [run_spec.name for run_spec in run_specs]
+    if doubled := [name for name in names if names.count(name) > 1]:
+        raise RunEntryError(f"{doubled[0]}: the same run is named twice")
+    deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs})
+    if len(deployments) != 1:
+        raise RunEntryError(f"the runs ask several deployments: {', '.join(deployments)}\n  hint: one at a time")
+    sent_as = stand_in(deployments[0])
+    for run_spec in run_specs:
+        _require_answerable(run_spec)
+    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs
+
+
+def _require_answerable(run_spec: RunSpec) -> None:
+    """Raise RunEntryError for a run that needs a model for more than its requests, or a tokenizer that is not there."""
+    from helm.benchmark.model_deployment_registry import get_model_deployment
+    from helm.common.object_spec import get_class_by_name
+
+    for annotator in run_spec.annotators or ():
+        if "auto_client" in inspect.signature(get_class_by_name(annotator.class_name).__init__).parameters:
+            raise RunEntryError(
+                f"{run_spec.name}: its annotator {annotator.class_name} asks models about the answers, and such "
+                "requests can be written only when the answers are there\n  hint: helm-run"
+            )
+    adapter_spec = run_spec.adapter_spec
+    if get_model_deployment(adapter_spec.model_deployment).tokenizer_name is not None:
+        return
+    compares = any(spec.class_name.endswith(".BasicReferenceMetric") for spec in run_spec.metric_specs)
+    is_separate = adapter_spec.method.startswith(("multiple_choice_separate", "ranking_binary"))
+    if adapter_spec.method == "language_modeling" or (is_separate and compares):
+        raise RunEntryError(
+            f"{run_spec.name}: HELM needs a tokenizer for {adapter_spec.method}, and {adapter_spec.model_deployment} "
+            "names none: HELM's metric would compare the last token of each option only\n"
+            "  hint: name the model in prod_env/model_deployments.yaml, with tokenizer_name and max_sequence_length"
+        )
+
+
+def _plan_states(runner: StreamingRunner, plan: Plan) -> tuple[Plan, Planned]:
+    """Return each run of a plan with its request states, and the plan as `plan_runs` does. Raises HelmExtError."""
+    if plan.judging is not None:
+        from helm_ext.cli.judge_runs import plan_judging
+
+        return plan_judging(plan)
+    named, run_specs = plan_runs(plan)
+
+    def plan_each() -> Planned:
+        for run_spec in run_specs:
+            try:
+                states = runner.make_request_states(run_spec)
+            except HelmExtError:
+                raise
+            except Exception as error:
+                raise HelmExtError(f"{run_spec.name}: cannot be planned: {type(error).__name__}: {error}") from error
+            yield run_spec, states
+
+    return named, plan_each()
+
+
+# Requests out
+
+
+def write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, prices: str | None) -> None:
+    """Plan the runs and write all of their requests, with the manifest last."""
+    from helm_ext.clients.request_files import RequestWriter
+
+    cost = Prices.parse(prices) if prices else None
+    with _staged(folder) as files, started(settings) as runner:
+        named, planned = _plan_states(runner, plan)
+        writer = RequestWriter(files, named.to_dialect(), per_shard=per_shard)
+        estimate = _write_requests(writer, runner, planned)
+        if not writer.requests:
+            raise HelmExtError("no request to write: all rows are left out")
+        manifest = writer.write_manifest(named)
+    for run in manifest.runs:
+        left_out = f", {run.left_out} left out (too long)" if run.left_out else ""
+        echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
+    _print_written(writer, named, estimate, cost)
+    echo(f"written to {folder / MANIFEST}")
+
+
+def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, prices: str | None) -> None:
+    """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
+    from helm_ext.clients.answers import join, require_same_digests
+    from helm_ext.clients.request_files import RequestWriter, next_round
+
+    cost = Prices.parse(prices) if prices else None
+    missing = frozenset(join(manifest, folder).missing())
+    if not missing:
+        echo("every request is answered")
+        return
+    with _staged(folder) as files, started(settings) as runner:
+        plan, planned = _plan_states(runner, manifest.plan)
+        round_ = next_round(folder)
+        writer = RequestWriter(files, plan.to_dialect(), only=missing, round_=round_, per_shard=per_shard)
+        estimate = _write_requests(writer, runner, planned)
+        require_same_digests(manifest, writer.runs)
+    echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
+    _print_written(writer, plan, estimate, cost)
+
+
+@contextlib.contextmanager
+def _staged(folder: Path) -> Iterator[StagedFiles]:
+    """Stage files in a folder, which is made if need be, and taken away if nothing came into it."""
+    from helm_ext.files.writing import staged
+
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with staged(folder) as files:
+            yield files
+    except OSError as error:
+        raise HelmExtError(f"--out {folder}: {error.strerror or error}") from error
+    finally:
+        if is_new and not any(not path.name.startswith(".") for path in folder.glob("*")):
+            for path in folder.glob(".*"):
+                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _write_requests(writer: RequestWriter, runner: StreamingRunner, planned: Planned) -> Estimate:
+    """Write the requests of all runs; returns what they are in tokens."""
+    from helm.benchmark.model_deployment_registry import get_model_deployment
+    from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
+
+    estimate = Estimate(None)
+    for run_spec, states in planned:
+        deployment = run_spec.adapter_spec.model_deployment
+        if get_model_deployment(deployment).tokenizer_name is not None:
+            service = WindowServiceFactory.get_window_service(deployment, runner.tokenizer_service)
+            estimate.count_tokens = service.get_num_tokens
+        for state in writer.write_run(run_spec, states):
+            estimate.add(state.request)
+    writer.close()
+    return estimate
+
+
+def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: Prices | None) -> None:
+    from helm_ext.clients.openai_requests import PATHS
+
+    shards = writer.shards
+    written = sum(shard.requests for shard in shards)
+    shared = sum(len(sent.targets) - 1 for sent in writer.requests) if writer.only is None else 0
+    names = shards[0].file if len(shards) == 1 else f"{shards[0].file} ... {shards[-1].file}"
+    echo(f"{count(written, 'request')} in {count(len(shards), 'file')}: {names}")
+    if shared:
+        echo(f"sent once: {count(shared, 'request')} more, equal to one of these, will have its result")
+    echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
+    if plan.omit:
+        echo(f"not sent: {', '.join(plan.omit)}")
+    echo(str(estimate))
+    if cost is not None:
+        most = cost.cost(estimate.prompt_tokens, estimate.completion_tokens)
+        least = cost.cost(estimate.prompt_tokens, 0)
+        echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
+
+
+# Results in
+
+
+def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None, prices: str | None) -> Answers:
+    """Join results with what came before, and say what is there. Raises HelmExtError."""
+    from helm_ext.clients.answers import join
+
+    cost = Prices.parse(prices) if prices else None
+    try:
+        with status("reading results"):
+            answers = join(manifest, folder, files or [])
+    except HelmExtError:  # some are OSErrors, too
+        raise
+    except OSError as error:
+        raise HelmExtError(f"{error.filename or folder}: {error.strerror or error}") from error
+    missing, failures, tally = answers.missing(), answers.failures, answers.tally
+    repeated = f", {answers.repeated} said twice" if answers.repeated else ""
+    answered = len(answers.requests) - len(missing)
+    echo(f"{answered} of {len(answers.requests)} requests are answered, {answers.new} of them now{repeated}")
+    parts = {
+        "cut at the limit of tokens": tally.truncated,
+        "refused by the model": tally.refused,
+        "cut by a content filter": tally.filtered,
+        "empty": tally.empty,
+    }
+    if said := [f"{number} {what}" for what, number in parts.items() if number]:
+        echo(f"answers: {', '.join(said)}")
+    if tally.prompt_tokens or tally.completion_tokens:
+        spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
+        echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
+    _print_ids("failed", [f"{custom_id}: {why}" for custom_id, why in failures.items()])
+    _print_ids("missing", [custom_id for custom_id in missing if custom_id not in failures])
+    return answers
+
+
+def _print_ids(what: str, lines: list[str]) -> None:
+    if lines:
+        more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+        echo("\n  ".join([f"{what}: {len(lines)}", *lines[:_SHOWN], *more]), err=True)
+
+
+def find_waiting(answers: Answers) -> dict[int, list[str]]:
+    """Return the requests without an answer, by the index of each run that needs them."""
+    waiting: dict[int, list[str]] = {}
+    for custom_id in answers.missing():
+        for run in dict.fromkeys(target.run for target in answers.requests[custom_id].targets):
+            waiting.setdefault(run, []).append(custom_id)
+    return dict(sorted(waiting.items()))
+
+
+def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], settings: Settings) -> None:
+    """Make the runs that wait for nothing. Raises DatasetChangedError where other runs are planned than before."""
+    from helm_ext.clients.answers import AnsweredExecutor
+
+    made: list[tuple[Path, AnsweredExecutor]] = []
+    with started(settings) as runner:
+        _, run_specs = plan_runs(manifest.plan)
+        before, now = [run.name for run in manifest.runs], [run_spec.name for run_spec in run_specs]
+        if before != now:
+            changed = [f"{old} is now {new}" for old, new in zip(before, now, strict=False) if old != new]
+            raise DatasetChangedError(
+                f"the requests were written for other runs: {[*changed, f'{len(before)}, now {len(now)}'][0]}\n"
+                "  hint: a dataset (its digest is part of a run's name) has changed since; write the requests again"
+            )
+        execution_spec = runner.executor.execution_spec
+        for index, run_spec in enumerate(run_specs):
+            if index in waiting:
+                continue
+            with without_output():
+                runner.executor = AnsweredExecutor(execution_spec, run_spec, manifest, answers)
+            folder = Path(runner.runs_path, run_spec.name)
+            try:
+                runner.run_one(run_spec)
+            except BaseException:
+                with contextlib.suppress(OSError):  # the folder that HELM makes first, where nothing came into it
+                    folder.rmdir()
+                raise
+            made.append((folder, runner.executor))
+    for folder, counted in made:
+        echo(f"written to {folder}")
+        if counted.excluded:
+            echo(f"  {count(counted.excluded, 'row')} left out, without an answer")
+        if counted.crossing:
+            echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
+
 
 requests_app = typer.Typer(
     help="Requests out, results in: let any engine answer a run's requests, as files of OpenAI's Batch API.",
@@ -62,7 +377,7 @@ def out(
     only_missing: Annotated[
         bool, typer.Option("--only-missing", help="Write again what has no answer yet; the rest is as it was planned.")
     ] = False,
-    prices: Prices = None,
+    prices: PricesOption = None,
     max_eval_instances: Annotated[
         int | None, typer.Option("--max-eval-instances", "-m", min=1, help="As for helm-run. Default: all rows.")
     ] = None,
@@ -126,7 +441,7 @@ def in_(
     missing: Annotated[
         str, choice("error", "skip", about="Rows without an answer: skip leaves them out and counts them.")
     ] = "error",
-    prices: Prices = None,
+    prices: PricesOption = None,
     output_path: OutputPath = OUTPUT,
     suite: Suite = "default",
     local_path: LocalPath = PROD_ENV,

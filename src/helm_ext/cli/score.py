@@ -24,7 +24,7 @@ from helm_ext.cli.options import (
     Verbose,
     parse_arguments,
 )
-from helm_ext.cli.output import echo, helm_output_to_stderr, status, without_output
+from helm_ext.cli.output import echo, helm_output_to_stderr, make_console, status, without_output
 from helm_ext.cli.run_scores import FileFacts, ScoredRun, make_wrong_list, parse_thresholds
 from helm_ext.cli.session import (
     Settings,
@@ -133,12 +133,10 @@ def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = 
         listed = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(scored.files.folder, most)[0]]}
         echo(json.dumps({**scored.to_json(), **listed}))  # ASCII: no character in it ends a line
     else:
-        from helm_ext.cli.console import Console
-
-        console = Console(markup=False)
+        console = make_console()
         console.print(scored.make_table(show_all=show_all))
         if most is not None:
-            console.print(make_wrong_list(*_find_wrong(scored.files.folder, most)), soft_wrap=True, highlight=False)
+            console.print(make_wrong_list(*_find_wrong(scored.files.folder, most)), soft_wrap=True)
     echo(f"written to {scored.files.folder}", err=as_json)
 
 

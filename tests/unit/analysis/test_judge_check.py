@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from helm_ext.analysis import judge_check
-from helm_ext.analysis.judge_check import JURY, check_judges
+from helm_ext.analysis.judge_check import JURY, check_judges, describe, to_json
 from helm_ext.analysis.judged import JudgedRow
-from helm_ext.cli.judge_check import describe, to_json
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.judging.judgement import HowDrawn, Judgement
 

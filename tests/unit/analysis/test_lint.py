@@ -2,12 +2,8 @@
 
 # ruff: noqa: E402 - `benchmarks` is not installed: the repository's root must be on the path first
 
-import gzip
 import json
-import random
 import sys
-from array import array
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,14 +18,10 @@ from benchmarks import lint_sets
 from benchmarks.lint import count_kind
 
 from helm_ext import formats
-from helm_ext.analysis.lint import lint, minhash
-from helm_ext.analysis.lint import rows as rows_module
-from helm_ext.analysis.lint.marred import find_mojibake
+from helm_ext.analysis.lint import lint
 from helm_ext.analysis.lint.repeats import ALL_PAIRS
-from helm_ext.analysis.lint.rows import find_frequent
+from helm_ext.analysis.lint.texts import find_mojibake
 from helm_ext.errors import KEPT_PROBLEMS
-from helm_ext.evalset.rows import StoredRows
-from helm_ext.formats.request_states import loading
 
 CHOICE = {"method": "multiple_choice_joint"}
 
@@ -378,40 +370,6 @@ def test_every_kind_of_dataset(kind, rows, each, tmp_path):
     assert len(alarms) <= 1, alarms
     assert planted.total() >= 9 * each
     assert found.total() >= 0.95 * planted.total(), planted - found
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["chat", "classes", "word problems", "multiple choice"])
-def test_what_is_read_again_and_in_parts_is_what_was_kept(kind, tmp_path, monkeypatch):
-    rows, _ = lint_sets.plant(kind, lint_sets.make_clean(kind, 600, 5), 6, 5)
-    path = tmp_path / "rows.jsonl"
-    lint_sets.write(path, [*rows, *rows[:300:3], *rows[:300:7]])
-    packed = tmp_path / "packed" / "rows.jsonl.gz"
-    packed.parent.mkdir()
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    kept = list(map(str, lint(formats.load(path), "rows")))
-    assert len(kept) >= 140
-    for module, name, value in (
-        (loading, "KEPT_ROWS", 50), (rows_module, "KEPT_BYTES", 10_000), (rows_module, "BLOCK", 7),
-        (rows_module, "COUNTED", 10), (minhash, "BLOCK", 64), (minhash, "SPOOLED", 1_000), (minhash, "AT_ONCE", 3),
-    ):  # fmt: skip
-        monkeypatch.setattr(module, name, value)
-    for file in (path, packed):
-        evalset = formats.load(file)
-        assert isinstance(evalset.instances, StoredRows)
-        assert [said.replace(str(packed), str(path)) for said in map(str, lint(evalset, "rows"))] == kept
-
-
-@pytest.mark.parametrize("counted", [0, 10_000])
-def test_what_is_frequent(counted, monkeypatch):
-    monkeypatch.setattr(rows_module, "COUNTED", counted)
-    draw = random.Random(1)
-    values = array("q", [draw.randrange(-300, 300) * 2**50 for _ in range(1_500)])
-    often = Counter(values)
-    for least in (1, 2, 3, 7):
-        assert find_frequent(values, least) == {value for value in often if often[value] >= least}
-        assert find_frequent(array("q", [5] * (least - 1)), least) == frozenset()
-        assert find_frequent(array("q", [5] * least), least) == {5}
 
 
 def test_of_many_that_are_alike_the_first_are_listed_and_all_are_counted(tmp_path):

@@ -28,8 +28,9 @@ from helm.common.object_spec import parse_object_spec
 
 from helm_ext import plugin  # noqa: F401 - registers the run entries
 from helm_ext.cli import convert as converting
-from helm_ext.cli import request_runs, session
+from helm_ext.cli import requests as requesting
 from helm_ext.cli import score as scoring
+from helm_ext.cli import session
 from helm_ext.cli.options import parse_arguments
 from helm_ext.cli.validate import check_file
 from helm_ext.clients.request_files import Plan
@@ -505,8 +506,8 @@ class TestArgument:
         format_.describe(own)
         planned_by["preview"] = run_spec
         entry = ",".join(f"{key}={value}" for key, value in {**format_.name_file(file), **arguments}.items())
-        requests = Plan(run_entries=[f"{format_.name}:{entry}"], model="acme/model-1", endpoint="chat", sent_as="m", omit=[], send_top_k=False, seed=None, extra_token=False, max_eval_instances=None, num_train_trials=None)  # fmt: skip
-        (planned_by["requests out"],) = request_runs.plan_runs(requests)[1]
+        asked = Plan(run_entries=[f"{format_.name}:{entry}"], model="acme/model-1", endpoint="chat", sent_as="m", omit=[], send_top_k=False, seed=None, extra_token=False, max_eval_instances=None, num_train_trials=None)  # fmt: skip
+        (planned_by["requests out"],) = requesting.plan_runs(asked)[1]
         assert {name: without_model(run_spec) for name, run_spec in planned_by.items()} == dict.fromkeys(
             planned_by, expected
         )

@@ -43,7 +43,6 @@ def run(tmp_path, monkeypatch):
         ("csv", "predictions.csv"),
         ("jsonl", "predictions.jsonl"),
         ("parquet", "predictions.parquet"),
-        ("hf", "predictions"),
     ],
 )
 def test_tables_have_a_place_of_their_own(run, out, tmp_path, to, name):

@@ -53,7 +53,7 @@ def test_the_way_of_a_dataset(run, tmp_path):
     mixed = run("upload", "none.zip", "sums.zip", code=1)
     assert mixed.stderr == "error: none.zip: no such file\n"
     assert mixed.stdout.startswith("sums: version 2, SHA-256 ")
-    (row,) = [line.split() for line in run("list").stdout.splitlines() if line.startswith(" sums")]
+    (row,) = [line.split() for line in run("list").stdout.splitlines() if line.startswith("sums")]
     assert row[:4] == ["sums", "2", "3", "0"]
     assert row[-1] == "severity=high"
     shown = run("show", "sums").stdout

@@ -16,7 +16,7 @@ from browser import CHROMIUM, page_text
 from scipy.stats import chisquare
 from typer.testing import CliRunner
 
-from helm_ext.cli import app, judged_runs
+from helm_ext.cli import app, judge_runs
 from helm_ext.judging.sheets import allocate, draw
 
 pytestmark = pytest.mark.long
@@ -285,7 +285,7 @@ def test_labels_go_on_where_a_run_that_goes_was_removed_by_half(folder, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(judged_runs, "shutil", SimpleNamespace(rmtree=killed))
+        patched.setattr(judge_runs, "shutil", SimpleNamespace(rmtree=killed))
         CliRunner().invoke(app, ["judge", "labels", "sheet.csv", str(find_run())])
     assert len([*Path("benchmark_output/runs/judged").glob("*:*")]) == 2
     run("judge", "labels", "sheet.csv", find_run())

@@ -4,7 +4,7 @@ import pytest
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from request_states_files import split_rows, write
 
-from helm_ext.cli.preview import adapt
+from helm_ext.cli.validate import adapt
 from helm_ext.errors import HelmExtError
 from helm_ext.planning.run_specs import get_run_spec
 

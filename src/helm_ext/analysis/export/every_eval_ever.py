@@ -21,8 +21,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.export.columns import find_main, to_line
 from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWriter
+from helm_ext.analysis.export.tables import find_main, to_line
 from helm_ext.analysis.json_arrays import stat_key
 from helm_ext.analysis.run_scores import ScoreFacts, describe_scores, find_scores
 from helm_ext.analysis.runs import RunFiles

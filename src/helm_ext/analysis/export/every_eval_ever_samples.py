@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from helm_ext.analysis.export.columns import to_json
+from helm_ext.analysis.export.tables import to_json
 from helm_ext.analysis.json_arrays import stat_key
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction

@@ -1,5 +1,6 @@
-"""Rows of finished runs as a CSV, JSON Lines or Parquet file, or as a saved dataset of the Hugging Face library.
+"""Finished runs as tables: a row for each prediction, or for each score and slice; as CSV, JSON Lines or Parquet.
 
+The tables in docs/how-to/export.md are made of `COLUMNS` and `SCORE_COLUMNS` (`to_markdown`); a test holds both equal.
 One batch of rows is in memory at a time. A file is written aside and put in place whole.
 """
 
@@ -7,24 +8,276 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
-from helm_ext.analysis.export.columns import Column, Row, Table, predictions_table, to_json, to_line
+from helm_ext.analysis.judged import list_judged, to_portable
+from helm_ext.analysis.predictions import Prediction
+from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, find_scores, open_scores
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError, RunEntryError
 from helm_ext.files.writing import no_formula, open_part
+from helm_ext.scoring.score import CORRECTED
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-KINDS = ("csv", "jsonl", "parquet", "hf")
+Kind = Literal[
+    "text",
+    "integer",
+    "number",
+    "boolean",
+    "texts",
+    "messages",
+    "references",
+    "options",
+    "completions",
+    "likelihoods",
+    "JSON",
+]
+"""`texts` is a list of text, the others in the plural are lists of objects; `JSON` is an object of any keys."""
+
+Row = list[Any]
+
+Table = Callable[[Sequence[RunFiles]], tuple[Sequence["Column"], Iterator[Row]]]
+"""What is written about runs: the columns, and the values of each row in their order."""
+
+
+class Column(NamedTuple):
+    """One column."""
+
+    name: str
+    kind: Kind
+    description: str
+    get: Callable[[RunFiles, Prediction], Any] | None = None
+    """Its value, where a row is a prediction."""
+
+
+def _first(name: str) -> Callable[[RunFiles, Prediction], Any]:
+    return lambda _, row: row.completions[0][name] if row.completions else None
+
+
+def _attribute(name: str) -> Callable[[RunFiles, Prediction], Any]:
+    return lambda _, row: row.attributes.get(name)
+
+
+def _stat(name: str) -> Callable[[RunFiles, Prediction], Any]:
+    return lambda _, row: row.score(name)
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("run", "text", "name of the run", lambda run, _: run.name),
+    Column("suite", "text", "the folder that the run is in", lambda run, _: run.suite),
+    Column("model", "text", "as HELM's tables name it", lambda run, _: run.adapter_spec["model"]),
+    Column("model_deployment", "text", "where it was asked", lambda run, _: run.adapter_spec["model_deployment"]),
+    Column("scenario", "text", "name of the scenario, or of the dataset", lambda run, _: run.scenario_name),
+    Column("data_digest", "text", "of a dataset read by helm-ext: first digits of the SHA-256 of its files",
+           lambda run, _: run.scenario_arguments.get("digest")),
+    Column("method", "text", "HELM's adaptation method", lambda run, _: run.adapter_spec["method"]),
+    Column("instance_id", "text", "id of the row in its dataset", lambda _, row: row.instance_id),
+    Column("trial", "integer", "which draw of demonstrations, from 0", lambda _, row: row.trial),
+    Column("split", "text", "`train`, `valid`, `test`, or another of the scenario", lambda _, row: row.split),
+    Column("sub_split", "text", "part of the split, where the scenario has some", lambda _, row: row.sub_split),
+    Column("perturbation", "text", "name of what changed the question; null for the original",
+           lambda _, row: row.perturbation["name"] if row.perturbation else None),
+    Column("perturbation_details", "JSON", "its settings", lambda _, row: row.perturbation),
+    Column("input", "text", 'the bare question; "" where it is a conversation', lambda _, row: row.input),
+    Column("messages", "messages", "the conversation that was sent: `role`, `content`",
+           lambda _, row: _plain_messages(row.messages)),
+    Column("prompt", "text", 'the text that was sent, shots included; "" where a recording does not say it. Where each '
+           "option was asked about by itself, the first request's", lambda _, row: row.prompt),
+    Column("references", "references", "`text` and `correct` of each", lambda _, row: row.references),
+    Column("gold", "texts", "the correct references", lambda _, row: row.gold),
+    Column("options", "options", "`label` and `text`, where completions are read as labels",
+           lambda _, row: [{"label": key, "text": text} for key, text in (row.options or {}).items()] or None),
+    Column("completion", "text", "the first completion; null where there is none", _first("text")),
+    Column("completions", "completions", "all of them: `text`, `logprob`, `finish_reason`, `thinking`; where each "
+           "option was asked about by itself, its `reference_index` (from 0) and `request_mode`",
+           lambda _, row: row.completions),
+    Column("likelihoods", "likelihoods", "`text`, `logprob`, `greedy`, `alone` of each option, where the row was "
+           "recorded by log-probabilities", lambda _, row: row.likelihoods or None),
+    Column("answer", "text", "what the completion was scored as: the option it was read as, or the extracted text; "
+           "null where nothing was read in it", lambda _, row: row.read.text),
+    Column("answer_label", "text", "the label of that option", lambda _, row: row.read.label),
+    Column("left_out", "text", "why the row is in no score: `not_run`, `failed`, `too_long`, `unscored`; null for "
+           "scored rows", lambda _, row: row.left_out),
+    Column("error", "text", "what a client said of a request that failed", lambda _, row: row.error),
+    Column("finish_reason", "text", "why the first completion ended", _first("finish_reason")),
+    Column("logprob", "number", "log-probability of the first completion, in nats; null where it was not measured",
+           _first("logprob")),
+    Column("request_time", "number", "seconds that the row's requests took", lambda _, row: row.request_time),
+    Column("request_datetime", "integer", "when the first was made, in seconds since 1970",
+           lambda _, row: None if row.request_datetime is None else int(row.request_datetime)),
+    Column("cached", "boolean", "whether a request was answered from HELM's cache", lambda _, row: row.cached),
+    Column("num_train_instances", "integer", "demonstrations in the prompt",
+           lambda _, row: row.num_train_instances),
+    Column("prompt_truncated", "boolean", "whether the prompt was cut to fit the model's window",
+           lambda _, row: row.prompt_truncated),
+    Column("data", "JSON", "what else the dataset says of the row", lambda _, row: dict(row.data) or None),
+)  # fmt: skip
+
+_JUDGEMENTS = Column(
+    "judgements", "JSON", "where answers of a run were judged: what was said of the row's, as in format 1. Those that "
+    "are not stale have no `judged_sha256`", lambda _, row: to_portable(row) or None,
+)  # fmt: skip
+MORE = (
+    _JUDGEMENTS,
+    Column("attribute.NAME", "text", "the row's value of each attribute that the report groups by"),
+    Column(
+        "stat.NAME",
+        "number",
+        "each of the row's stats: scores, token counts, ... (mean, where a stat has several values)",
+    ),
+)
+"""Columns whose names the runs decide."""
+
+SCORE_COLUMNS = (
+    Column("run", "text", "name of the run"),
+    Column("suite", "text", "the folder that the run is in"),
+    Column("model", "text", "as `helm-ext compare` names it"),
+    Column("dataset", "text", "title of the dataset"),
+    Column("metric", "text", "a score of the rows"),
+    Column("main", "boolean", "whether it is the run's main metric; null where a run of HELM's own names none"),
+    Column("slice", "text", "`ATTRIBUTE=VALUE`; null for all rows"),
+    Column("mean", "number", "over the rows, each with the mean over its trials"),
+    Column("low", "number", "lower end of the 95 % interval; null where the rows do not tell it"),
+    Column("high", "number", "upper end"),
+    Column(
+        "interval", "text", "how it was made: `wilson`, `t`, `clusters`, `few clusters`, `none`, `corrected` by labels"
+    ),
+    Column("rows", "integer", "rows with a score"),
+    Column("clusters", "integer", "groups of rows that are not independent, where the run has them (`cluster=`)"),
+    Column("left_out", "integer", "rows without a score; null for slices"),
+)  # fmt: skip
+
+
+def predictions_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Iterator[Row]]:
+    """Return the columns, and a row for each prediction. A stat that a run does not have is null in its rows."""
+    attributes = dict.fromkeys(name for run in runs for name in run.metric_arguments.get("attributes", {}))
+    stats = dict.fromkeys(name for run in runs for name in run.row_stats.names)
+    columns = [
+        *COLUMNS,
+        *([_JUDGEMENTS] if any(run.metric_arguments.get("judged") for run in runs) else ()),
+        *(Column(f"attribute.{name}", "text", "", _attribute(name)) for name in attributes if name != "sub_split"),
+        *(Column(f"stat.{name}", "number", "", _stat(name)) for name in stats),
+    ]
+    return columns, (row for run in runs for row in _to_rows(columns, run))
+
+
+def _to_rows(columns: Sequence[Column], run: RunFiles) -> Iterator[Row]:
+    """Yield the rows of a run. Half of a surrogate pair, which no file can hold, becomes a question mark."""
+    for prediction in run.predictions():
+        with run.blaming("scenario_state.json"):
+            row = [column.get(run, prediction) for column in columns if column.get is not None]
+        try:
+            to_json(row).encode()
+        except UnicodeEncodeError:
+            row = json.loads(to_json(row).encode("utf-8", "replace"))
+        yield row
+
+
+def scores_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Iterator[Row]]:
+    """Return the columns, and a row for each score and slice of each run. Each run's files are read once.
+
+    Perturbed copies, and rows of other splits than leaderboards show, are no part of it.
+    """
+    return SCORE_COLUMNS, (line for run in runs for line in _measure(run))
+
+
+def find_main(run: RunFiles) -> str | None:
+    """Return the main metric of a run; None for one of HELM's own that has no usual one."""
+    try:
+        return find_main_metric(run)
+    except RunEntryError:
+        return None
+
+
+def _measure(run: RunFiles) -> Iterator[list[Any]]:
+    main = find_main(run)
+    every = [open_scores(run, name) for name in find_scores(run.row_stats.names)]
+    for row in run.predictions():
+        for scores in every:
+            scores.see(row)
+    for scores in every:
+        if scores.rows:
+            is_main = None if main is None else scores.metric == main
+            yield _to_line(scores, is_main, None, None)
+            for name, rows in _name_slices(scores):
+                yield _to_line(scores, is_main, name, rows)
+    judged = {one.score: one for one in list_judged(run, every[0].split)} if every else {}
+    for scores in every:
+        for name, (mean, low, high) in judged[scores.metric].corrected.items() if scores.metric in judged else ():
+            held = len(dict(_name_slices(scores))[name] if name else scores.rows)
+            yield [
+                run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}", False, name or None,
+                mean, low, high, "corrected", held, None, None if name else scores.left_out,
+            ]  # fmt: skip
+
+
+def _name_slices(scores: RunScores) -> Iterator[tuple[str, Sequence[tuple[str, ScoredRow]]]]:
+    return ((f"{name}={value}", rows) for (name, value), rows in scores.slices().items())
+
+
+def _to_line(
+    scores: RunScores, is_main: bool | None, name: str | None, rows: Sequence[tuple[str, ScoredRow]] | None
+) -> list[Any]:
+    interval = scores.measure(rows)
+    known = interval.method != "none"
+    return [
+        scores.run.name, scores.run.suite, scores.model, scores.title, scores.metric, is_main, name, interval.mean,
+        interval.low if known else None, interval.high if known else None, interval.method, interval.count,
+        interval.clusters, scores.left_out if rows is None else None,
+    ]  # fmt: skip
+
+
+def to_markdown(columns: Sequence[Column]) -> str:
+    """Return columns as a Markdown table."""
+    lines = (f"| `{column.name}` | {column.kind} | {column.description} |" for column in columns)
+    return "\n".join(["| column | type | |", "|---|---|---|", *lines])
+
+
+def _plain_messages(messages: Sequence[dict[str, Any]] | None) -> list[dict[str, str]] | None:
+    """Return messages with text alone: what has parts (images) is written as JSON."""
+    if messages is None:
+        return None
+    return [{"role": str(message["role"]), "content": _plain(message.get("content"))} for message in messages]
+
+
+def _plain(content: Any) -> str:
+    return content if isinstance(content, str) else to_json(content)
+
+
+_LINE_ENDS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+"""Python's `str.splitlines`, as Every Eval Ever's validator uses it, ends a line at these; JSON leaves them raw."""
+
+
+def to_json(value: Any) -> str:
+    """Return a value as JSON on one line. NaN and infinities, which JSON has no numbers for, are written as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_name_nonfinite(value), ensure_ascii=False, allow_nan=False)
+
+
+def to_line(value: Any) -> bytes:
+    """Return a line of JSON Lines. Half of a surrogate pair, which no file can hold, becomes a question mark."""
+    return to_json(value).translate(_LINE_ENDS).encode("utf-8", "replace") + b"\n"
+
+
+def _name_nonfinite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _name_nonfinite(item) for key, item in value.items()}
+    return [_name_nonfinite(item) for item in value] if isinstance(value, list) else value
+
+
+KINDS = ("csv", "jsonl", "parquet")
 
 _BATCH = 1_000
 """Rows in memory, and in a row group of a Parquet file's buffer."""
@@ -42,8 +295,7 @@ def write_table(
     """Write a file of one of `KINDS`, and return the number of rows.
 
     csv: a header, lists and objects as JSON, null as an empty cell; `for_spreadsheets` puts an apostrophe before texts
-    that spreadsheets would take for a formula. jsonl: each line with all columns. parquet: compressed with zstd. hf: a
-    folder that `datasets.load_from_disk` reads.
+    that spreadsheets would take for a formula. jsonl: each line with all columns. parquet: compressed with zstd.
 
     Raises DatasetIntegrityError for a target that exists, unless `replace`; DatasetError for broken runs.
     """
@@ -52,8 +304,6 @@ def write_table(
     if not target.parent.is_dir():
         raise DatasetNotFoundError(f"{target.parent}: no such folder")
     columns, rows = table(runs)
-    if kind == "hf":
-        return _write_hf(columns, rows, target)
     with open_part(target) as part:
         if kind == "csv":
             written = _write_csv(columns, rows, part.file, for_spreadsheets=for_spreadsheets)
@@ -92,23 +342,6 @@ def _write_jsonl(columns: Sequence[Column], rows: Iterator[Row], file: BinaryIO)
     for row in rows:
         file.write(to_line(dict(zip(names, row, strict=True))))
         written += 1
-    return written
-
-
-def _write_hf(columns: Sequence[Column], rows: Iterator[Row], target: Path) -> int:
-    import datasets
-    import pyarrow as pa
-
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent) as folder:
-        arrow, made = Path(folder) / "rows.arrow", Path(folder) / "dataset"
-        with arrow.open("wb") as file, pa.ipc.new_stream(file, _to_schema(columns)) as writer:
-            written = _write_batches(columns, rows, writer)
-        dataset = datasets.Dataset.from_file(str(arrow))
-        with _without_progress_bars():
-            dataset.save_to_disk(str(made))
-        if target.exists():
-            shutil.rmtree(target)
-        made.rename(target)
     return written
 
 
@@ -169,17 +402,3 @@ def _to_schema(columns: Sequence[Column]) -> pa.Schema:
         "JSON": text,
     }
     return pa.schema([pa.field(column.name, types[column.kind]) for column in columns])
-
-
-@contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """Turn the bars of the Hugging Face library off for a while."""
-    import datasets
-
-    were_off = datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not were_off:
-            datasets.enable_progress_bars()

@@ -13,16 +13,15 @@ Two that differ in a word may be two of a template: "the capital of France", "..
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from helm_ext.analysis.lint.rows import Row, Rows, words_of
+from helm_ext.analysis.lint.rows import Row, words_of
 
 Words = tuple[str, ...]
 _SLOT, _NUMBER = "\0slot", "\0number"
@@ -87,10 +86,10 @@ class Likeness:
     swaps: tuple[Swap, ...] = ()
 
 
-def compare(row: Row, other: Row, context: Collection[int], *, gold_is_rare: bool) -> Likeness | None:
+def compare(row: Row, other: Row, context: Collection[str], *, gold_is_rare: bool) -> Likeness | None:
     """Return in what two rows differ, if they differ in too little for two questions; else None.
 
-    `context` are hashes of sentences that are no row's own.
+    `context` are sentences that are no row's own.
     """
     if len(row.texts) != len(other.texts):
         return None  # a conversation and its continuation
@@ -143,9 +142,9 @@ class _Sentence(NamedTuple):
     words: Words
 
 
-def _sentences(row: Row, context: Collection[int]) -> list[_Sentence]:
+def _sentences(row: Row, context: Collection[str]) -> list[_Sentence]:
     """Return the sentences of a row; options are sentences."""
-    return [_Sentence(hash(part) in context, words_of(part)) for part in (*row.parts, *sorted(row.options))]
+    return [_Sentence(part in context, words_of(part)) for part in (*row.parts, *sorted(row.options))]
 
 
 def _take(sentences: Sequence[_Sentence], others: Sequence[_Sentence]) -> list[_Sentence]:
@@ -256,17 +255,14 @@ class _Use:
     """What further questions have in the slots."""
 
 
-def drop_templates(pairs: Sequence[Pair], rows: Rows, numbers: Sequence[int]) -> list[Pair]:
-    """Return the pairs that differ in more than slots.
-
-    `numbers` are those of all questions, in order; their rows are gone through twice, if need be.
-    """
+def drop_templates(pairs: Sequence[Pair], rows: Collection[Row]) -> list[Pair]:
+    """Return the pairs that differ in more than slots. `rows`: all questions."""
     uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
     slots, contexts = _Slots(swapped), _Contexts(swapped)
-    for row in _pick(rows, numbers):
+    for row in rows:
         for words in row.sentences():
             numbered = tuple(map(_as_number, words))
             slots.see(row, numbered)
@@ -274,20 +270,8 @@ def drop_templates(pairs: Sequence[Pair], rows: Rows, numbers: Sequence[int]) ->
     contexts.finish()
     left = [use for use in swapped if not use.is_template]
     if left:
-        exchanges = _Exchanges(left)
-        for row in _pick(rows, numbers):
-            exchanges.see(row, tuple(chain.from_iterable(row.sentences())))
-        exchanges.finish(rows)
+        _find_exchanges(left, rows)
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
-
-
-def _pick(rows: Rows, numbers: Iterable[int]) -> Iterator[Row]:
-    wanted = iter(numbers)
-    number = next(wanted, None)
-    for row in rows:
-        if row.number == number:
-            yield row
-            number = next(wanted, None)
 
 
 def _is_evidence(third: Row, row: Row) -> bool:
@@ -377,47 +361,33 @@ def _pad(words: Words) -> Words:
     return ("", "", *words, "", "")
 
 
-class _Exchanges:
-    """Looks for questions of which the same swap makes other questions."""
+def _find_exchanges(uses: Iterable[_Use], rows: Collection[Row]) -> None:
+    """Look for questions of which the same swap makes other questions."""
+    by_swap: dict[tuple[str, str], list[_Use]] = defaultdict(list)
+    for use in uses:
+        ours, theirs = use.swap.fillers
+        if len(ours) == 1:
+            old, new = sorted((ours[0], theirs[0]))
+            by_swap[old, new].append(use)
+    by_first: dict[str, list[tuple[Words, Words, list[_Use]]]] = defaultdict(list)
+    for swap in sorted(by_swap, key=lambda swap: (-len(by_swap[swap]), swap))[:_MOST_PATTERNS]:
+        first, second = (tuple(text.split(" ")) for text in swap)
+        by_first[first[0]].append((first, second, by_swap[swap]))
+    known: dict[int, Row] = {}
+    """The first row of each question, by the hash of its words."""
+    for row in rows:
+        known.setdefault(hash(_join(row)), row)
+    for row in rows:
+        words = _join(row)
+        for at, word in enumerate(words) if not by_first.keys().isdisjoint(words) else ():
+            for old_words, new_words, of_swap in by_first.get(word, ()):
+                end = at + len(old_words)
+                if words[at:end] == old_words:
+                    other = known.get(hash((*words[:at], *new_words, *words[end:])))
+                    if other is not None and len(row.texts) == len(other.texts) and _is_evidence(row, other):
+                        for use in of_swap:
+                            use.is_template = True
 
-    def __init__(self, uses: Iterable[_Use]) -> None:
-        self._uses: dict[tuple[str, str], list[_Use]] = defaultdict(list)
-        for use in uses:
-            ours, theirs = use.swap.fillers
-            if len(ours) == 1:
-                old, new = sorted((ours[0], theirs[0]))
-                self._uses[old, new].append(use)
-        often = sorted(self._uses, key=lambda swap: (-len(self._uses[swap]), swap))[:_MOST_PATTERNS]
-        self._by_first: dict[str, list[tuple[Words, Words, int]]] = defaultdict(list)
-        for place, swap in enumerate(often):
-            first, second = (tuple(text.split(" ")) for text in swap)
-            self._by_first[first[0]].append((first, second, place))
-        self._often = often
-        self._hashes, self._numbers = array("q"), array("q")
-        """Of each question: the hash of its words, and its number."""
-        self._made = array("q"), array("q"), array("q")
-        """Of each exchange: the hash of the words that it makes, the row's number, and the place in `_often`."""
 
-    def see(self, row: Row, words: Words) -> None:
-        self._hashes.append(hash(words))
-        self._numbers.append(row.number)
-        if self._by_first.keys().isdisjoint(words):
-            return
-        for at, word in enumerate(words):
-            for old, new, swap in self._by_first.get(word, ()):
-                if words[at : at + len(old)] == old:
-                    made = hash((*words[:at], *new, *words[at + len(old) :]))
-                    for values, value in zip(self._made, (made, row.number, swap), strict=True):
-                        values.append(value)
-
-    def finish(self, rows: Rows) -> None:
-        wanted, first = set(self._made[0]), dict[int, int]()
-        for words, number in zip(self._hashes, self._numbers, strict=True):
-            if words in wanted:
-                first.setdefault(words, number)
-        found = [(number, first[made], swap) for made, number, swap in zip(*self._made, strict=True) if made in first]
-        pairs = rows.take_pairs([(number, other) for number, other, _ in found])
-        for (_, _, swap), (row, other) in zip(found, pairs, strict=True):
-            if len(row.texts) == len(other.texts) and _is_evidence(row, other):
-                for use in self._uses[self._often[swap]]:
-                    use.is_template = True
+def _join(row: Row) -> Words:
+    return tuple(chain.from_iterable(row.sentences()))

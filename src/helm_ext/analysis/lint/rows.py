@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from helm_ext.errors import Location, Path, format_path, show
 from helm_ext.evalset import EvalSet, row_extra
@@ -22,16 +20,10 @@ from helm_ext.evalset import EvalSet, row_extra
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
+T = TypeVar("T")
+
 _CORRECT = "correct"
 _TRAIN = "train"
-KEPT_BYTES = 100_000_000
-"""Rows of up to about this many bytes are kept in memory, which saves a fifth of lint's time."""
-_SAMPLED = 1_000
-"""Rows after which a dataset is taken for large where all like these would be twice as large as what is kept."""
-_ROW_BYTES = 1_500
-"""Of a row without its texts."""
-BLOCK = 4_000
-"""Pairs whose rows are in memory together."""
 _LONG_ANSWER = 8
 """An answer of this many words or more is a text of its own, which no second author writes in the same words."""
 _COMMON = 0.005
@@ -40,8 +32,6 @@ _FEW, _FEW_FREE = 3, 5
 """A gold that at most this many rows have is rare, in the smallest dataset too; the second as an answer in a prompt."""
 _CONTEXT = 3
 """A sentence that this many rows share is a passage, an example or an instruction, not a part of the question."""
-COUNTED = 20_000
-"""Up to this many hashes are counted without numpy, whose import takes longer."""
 
 _LOOSE = re.compile(
     r"""[.?!,;:…]+(?=[\s"'”’»)\]]|$)"""  # where a sentence or a part of one ends, not in 3.5, 10:30 or a.b
@@ -109,23 +99,10 @@ def find_figures(text: str) -> tuple[str, ...]:
     return tuple(_FIGURE.findall(fold(text)))
 
 
-def contradict(golds: Collection[object], others: Collection[object], *, is_choice: bool) -> bool:
-    """Whether two sets of golds say different things about one question.
-
-    Options are right or wrong, all of them. Of answers in free words each is one of many that are right, so that one
-    in common is enough.
-    """
-    if not golds or not others:
-        return False
-    return golds != others if is_choice else set(golds).isdisjoint(others)
-
-
 @dataclass(slots=True, eq=False)
 class Row:
     """One question."""
 
-    number: int
-    """Among all rows that are looked at."""
     id: str
     place: Location | Path
     """A path is one in a document, whose line is looked up where it is needed."""
@@ -182,10 +159,6 @@ class Row:
         """Return the words of each sentence; options are sentences."""
         return [words_of(part) for part in (*self.parts, *sorted(self.options))]
 
-    def without_texts(self) -> Row:
-        """Return what is kept of a row that may be reported: all but what is asked."""
-        return replace(self, texts=(), parts=())
-
     def has_long_golds(self) -> bool:
         """Whether an answer is a text of many words."""
         return any(len(gold) > 2 * _LONG_ANSWER and len(split_words(gold)) >= _LONG_ANSWER for gold in self.golds)
@@ -195,106 +168,60 @@ class Row:
         return 0 if self.has_long_golds() else hash(self.gold_keys)
 
     def contradicts(self, other: Row) -> bool:
-        """Whether the two say different things about one question."""
-        return contradict(self.gold_keys, other.gold_keys, is_choice=bool(self.options))
+        """Whether the two say different things about one question.
+
+        Options are right or wrong, all of them. Of answers in free words each is one of many that are right, so that
+        one in common is enough.
+        """
+        if not self.gold_keys or not other.gold_keys:
+            return False
+        return self.gold_keys != other.gold_keys if self.options else self.gold_keys.isdisjoint(other.gold_keys)
 
 
-class Rows:
-    """The rows of a dataset, in order, for whoever goes through them, as often as needed.
+def read_rows(evalset: EvalSet, path: str, demonstrations: EvalSet | None) -> list[Row]:
+    """Return the rows of a dataset, in order.
 
-    Those of a small dataset are kept. Else each turn makes them again of the instances, and what is kept of a row is
-    what each rule keeps. Left out are rows that are no questions of their own: perturbed copies, inputs without text
-    (pictures, sounds), and the second instance of a row that is a demonstration in live runs and evaluated in recorded
-    ones.
+    Left out are rows that are no questions of their own: perturbed copies, inputs without text (pictures, sounds), and
+    the second instance of a row that is a demonstration in live runs and evaluated in recorded ones. `path`: the file
+    that places name where an EvalSet names none. `demonstrations`: as `lint` has them.
     """
-
-    def __init__(self, evalset: EvalSet, path: str, demonstrations: EvalSet | None) -> None:
-        """`path`: the file that places name where an EvalSet names none. `demonstrations`: as `lint` has them."""
-        self._path = path
-        self._sources = [evalset] if demonstrations is None else [demonstrations, evalset]
-        self._starts = [0] if demonstrations is None else [0, len(demonstrations.instances)]
-        self.seen = self.turns = 0
-        """Rows that were gone through, in all turns, and how many these are."""
-        self._kept: dict[int, Row] | None = None
-        self._is_large = False
-
-    def __len__(self) -> int:
-        """How many there are, those included that are no questions of their own."""
-        return sum(len(source.instances) for source in self._sources)
-
-    def __iter__(self) -> Iterator[Row]:
-        self.turns += 1
-        kept: dict[int, Row] = {}
-        size = 0
-        for row in self._make() if self._kept is None else self._kept.values():
-            self.seen += 1
-            if not self._is_large and self._kept is None:
-                kept[row.number] = row
-                size += _ROW_BYTES + sum(map(len, row.texts)) + sum(map(len, row.parts))
-                if size > KEPT_BYTES or (len(kept) == _SAMPLED and size * len(self) > 2 * KEPT_BYTES * _SAMPLED):
-                    self._is_large, kept = True, {}
-            yield row
-        if not self._is_large and self._kept is None:
-            self._kept = kept
-
-    def take(self, numbers: Iterable[int]) -> dict[int, Row]:
-        """Return the rows of these numbers, by number."""
-        wanted = sorted(set(numbers))
-        if self._kept is not None:
-            return {number: self._kept[number] for number in wanted}
-        found = {}
-        for source, start in zip(self._sources, self._starts, strict=True):
-            places = [number - start for number in wanted if 0 <= number - start < len(source.instances)]
-            read = getattr(source.instances, "read", None)  # stored rows, some at a time; else a list
-            instances = read(places) if read else [source.instances[place] for place in places]
-            for place, instance in zip(places, instances, strict=True):
-                found[start + place] = self._to_row(source, start, place, instance, _texts(instance))
-        return found
-
-    def take_pairs(self, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[Row, Row]]:
-        """Yield the rows of pairs of numbers, read some at a time."""
-        waiting = iter(pairs)
-        while block := list(islice(waiting, BLOCK)):
-            found = self.take(chain.from_iterable(block))
-            yield from ((found[one], found[two]) for one, two in block)
-
-    def _make(self) -> Iterator[Row]:
-        for source, start in zip(self._sources, self._starts, strict=True):
-            positions = () if source.places is None else source.places.positions
-            doubled = any(two <= one for one, two in pairwise(positions))
-            seen: set[int] = set()
-            for place, instance in enumerate(source.instances):
-                texts = _texts(instance)
-                if instance.perturbation is not None or not (any(map(str.strip, texts)) or _is_empty(instance)):
-                    continue
-                if doubled:
-                    if positions[place] in seen:
-                        continue
-                    seen.add(positions[place])
-                yield self._to_row(source, start, place, instance, texts)
-
-    def _to_row(self, source: EvalSet, start: int, place: int, instance: Instance, texts: tuple[str, ...]) -> Row:
+    rows = []
+    for source in filter(None, (demonstrations, evalset)):
         places = source.places
-        where: Location | Path = Location(self._path)
-        if places is not None:
-            position = places.positions[place]
-            where = (places.listed_in, position, "instance") if places.listed_in else Location(places.path, position)
-        given = [reference.output.text for reference in instance.references]
-        right = tuple(at for at, reference in enumerate(instance.references) if _CORRECT in reference.tags)
-        is_choice = len(right) < len(given) or "labels" in row_extra(instance)
-        golds = tuple(given[at] for at in right)
-        return Row(
-            start + place,
-            str(instance.id),
-            where,
-            _TRAIN if source is not self._sources[-1] else instance.split or "test",
-            texts,
-            tuple(given) if is_choice else (),
-            right if is_choice else (),
-            golds,
-            frozenset([make_key(gold) or gold.strip() for gold in golds]),
-            tuple([part for text in texts for part in split_sentences(text, (*_SENTENCE_ENDS, *_COLONS))]),
-        )
+        seen: set[int] = set()
+        for number, instance in enumerate(source.instances):
+            texts = _texts(instance)
+            if instance.perturbation is not None or not (any(map(str.strip, texts)) or _is_empty(instance)):
+                continue
+            where: Location | Path = Location(path)
+            if places is not None:
+                position = places.positions[number]
+                if position in seen:
+                    continue
+                seen.add(position)
+                where = (
+                    (places.listed_in, position, "instance") if places.listed_in else Location(places.path, position)
+                )
+            rows.append(_to_row(instance, texts, where, is_train=source is demonstrations))
+    return rows
+
+
+def _to_row(instance: Instance, texts: tuple[str, ...], where: Location | Path, *, is_train: bool) -> Row:
+    given = [reference.output.text for reference in instance.references]
+    right = tuple(at for at, reference in enumerate(instance.references) if _CORRECT in reference.tags)
+    is_choice = len(right) < len(given) or "labels" in row_extra(instance)
+    golds = tuple(given[at] for at in right)
+    return Row(
+        id=str(instance.id),
+        place=where,
+        split=_TRAIN if is_train else instance.split or "test",
+        texts=texts,
+        options=tuple(given) if is_choice else (),
+        right=right if is_choice else (),
+        golds=golds,
+        gold_keys=frozenset([make_key(gold) or gold.strip() for gold in golds]),
+        parts=tuple([part for text in texts for part in split_sentences(text, (*_SENTENCE_ENDS, *_COLONS))]),
+    )
 
 
 def _texts(instance: Instance) -> tuple[str, ...]:
@@ -312,52 +239,26 @@ def _is_empty(instance: Instance) -> bool:
 
 
 class Shared:
-    """What comes again in the rows of a dataset: hashes, eight bytes each, of questions, golds and sentences.
+    """What comes again in the rows of a dataset: questions, golds and sentences."""
 
-    It sees all rows once, and is asked when it has seen them all.
-    """
-
-    def __init__(self) -> None:
-        self.questions = array("q")
-        """Of each row."""
-        self.first = 0
-        """Rows that ask what none before them asks."""
-        self.free = 0
+    def __init__(self, rows: Sequence[Row]) -> None:
+        by_question: dict[int, list[Row]] = {}
+        for row in rows:
+            by_question.setdefault(hash(row.key()), []).append(row)
+        self.groups = {group[0]: group for group in by_question.values()}
+        """Rows that ask the same, by the first of them."""
+        free = [row for row in rows if row.golds and not row.options]
+        self.free = len(free)
         """Rows of free text, with golds."""
-        self._seen: set[int] = set()
-        self._golds, self._free_golds, self._sentences = array("q"), array("q"), array("q")
-
-    def see(self, row: Row) -> None:
-        """Look at a row."""
-        key = hash(row.key())
-        self.questions.append(key)
-        if row.golds and not row.options:
-            self.free += 1
-            self._free_golds.extend(map(hash, row.gold_keys))
-        if key not in self._seen:
-            self._seen.add(key)
-            self._golds.append(row.gold_hash())
-            self._sentences.extend(set(map(hash, row.parts)))
-
-    def settle(self) -> None:
-        """Count, and forget the rows."""
-        self.first, self._seen = len(self._seen), set()
-        self.repeated = find_frequent(self.questions, 2)
-        self.context = find_frequent(self._sentences, _CONTEXT)
-        """Hashes of sentences that are no row's own."""
-        self.common_golds = find_frequent(self._golds, int(max(_FEW, _COMMON * self.first)) + 1)
+        self.context = _find_frequent((part for row in self.groups for part in {*row.parts}), _CONTEXT)
+        """Sentences that are no row's own."""
+        most, most_free = (int(max(few, _COMMON * len(of))) + 1 for few, of in ((_FEW, self.groups), (_FEW_FREE, free)))
+        self.common_golds = _find_frequent((row.gold_hash() for row in self.groups), most)
         """Of rows that ask what none before them asks: hashes of all golds of a row."""
-        self.common_free = find_frequent(self._free_golds, int(max(_FEW_FREE, _COMMON * self.free)) + 1)
-        """Hashes of single golds of rows of free text."""
-        self._golds = self._free_golds = self._sentences = array("q")
+        self.common_free = _find_frequent((gold for row in free for gold in row.gold_keys), most_free)
+        """Single golds of rows of free text."""
 
 
-def find_frequent(hashes: array[int], least: int) -> frozenset[int]:
+def _find_frequent(values: Iterable[T], least: int) -> frozenset[T]:
     """Return those that stand there `least` times or more."""
-    if len(hashes) <= COUNTED:
-        return frozenset(value for value, number in Counter(hashes).items() if number >= least)
-    import numpy as np
-
-    values = np.sort(np.frombuffer(hashes, np.int64))
-    last = values[least - 1 :]
-    return frozenset(np.unique(last[last == values[: len(last)]]).tolist())
+    return frozenset(value for value, number in Counter(values).items() if number >= least)

@@ -1,4 +1,4 @@
-"""Reports and comparisons, each one HTML file that needs no network, no other file and no library in the browser.
+"""A report as one HTML file that needs no network, no other file and no library in the browser.
 
 Charts are drawn by matplotlib, as SVG that takes its colours from the page: light, dark and print.
 """
@@ -11,7 +11,7 @@ import math
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import resources
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from helm_ext.analysis.comparing import Flip, PairResult, show_p
+from helm_ext.analysis.comparing import show_p
 from helm_ext.analysis.gates import show_minute
 from helm_ext.analysis.report.gathering import Bin, DatasetFacts, RunFacts
 from helm_ext.files.writing import open_part
@@ -62,26 +62,6 @@ def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target:
         draw_series=_as_markup(_draw_series),
         draw_calibration=_as_markup(_draw_calibration),
     )
-
-
-def write_comparison(
-    results: Sequence[PairResult], flips: Mapping[int, Sequence[Flip]], said: Mapping[int, str], target: Path
-) -> None:
-    """Write the tables of `helm-ext compare`, and the rows that differ, as one page, all or nothing.
-
-    `flips` and `said` (in words, which model is better) are by place in `results`. Raises OSError.
-    """
-    groups = [
-        {
-            "whole": one,
-            "said": said[place],
-            "results": [one, *(other for other in results if other.slice and (other.a, other.b) == (one.a, one.b))],
-            "flips": flips.get(place, ()),
-        }
-        for place, one in enumerate(results)
-        if not one.slice
-    ]
-    _write(target, "compare.html.jinja", groups=groups)
 
 
 def _write(target: Path, template: str, **shown: Any) -> int:

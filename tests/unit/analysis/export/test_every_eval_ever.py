@@ -23,9 +23,9 @@ from request_states_files import answered, choice, split_rows, state, write
 
 from helm_ext.analysis import read_run
 from helm_ext.analysis.export import every_eval_ever
-from helm_ext.analysis.export.columns import to_line
 from helm_ext.analysis.export.every_eval_ever import Publisher, write_every_eval_ever
 from helm_ext.analysis.export.every_eval_ever_samples import to_hash
+from helm_ext.analysis.export.tables import to_line
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.formats.every_eval_ever.record import (
     ENUMS,

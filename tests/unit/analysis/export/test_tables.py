@@ -6,13 +6,12 @@ import csv
 import json
 from pathlib import Path
 
-import datasets
 import pyarrow.parquet as pq
 import pytest
 from finished_runs import run_sums, score
 from request_states_files import answered, choice, state, write
 
-from helm_ext.analysis.export import columns, tables
+from helm_ext.analysis.export import tables
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "export.md"
@@ -42,9 +41,9 @@ def lines(runs, tmp_path_factory):
 
 @pytest.mark.long
 def test_every_line_has_all_columns(runs, lines):
-    names = [column.name for column in columns.predictions_table(runs)[0]]
+    names = [column.name for column in tables.predictions_table(runs)[0]]
     assert [list(line) for line in lines] == [names] * 5
-    assert names[-len(names) + len(columns.COLUMNS)] == "attribute.level"
+    assert names[-len(names) + len(tables.COLUMNS)] == "attribute.level"
     assert {"stat.exact_match", "stat.unmapped", "stat.num_prompt_tokens"} <= {*names}
 
 
@@ -64,7 +63,7 @@ def test_what_a_row_holds(lines):
 
 def test_csv_for_spreadsheets_holds_no_formula(tmp_path):
     texts = ["=1+1", "+1", "-1", "@x", "\t=1", "a=1", ""]
-    shown = [columns.Column("=name", "text", "", None), columns.Column("number", "number", "", None)]
+    shown = [tables.Column("=name", "text", "", None), tables.Column("number", "number", "", None)]
     table = lambda runs: (shown, iter([[text, -0.5] for text in texts]))  # noqa: E731
     tables.write_table("csv", [], tmp_path / "rows.csv", table=table, for_spreadsheets=True)
     with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
@@ -87,15 +86,13 @@ def test_csv_says_the_same(runs, lines, tmp_path):
                 assert (json.loads(row[name]) if row[name] else None) == value, name
 
 
-def test_parquet_and_saved_datasets_say_the_same(runs, lines, tmp_path):
+def test_parquet_says_the_same(runs, lines, tmp_path):
     assert tables.write_table("parquet", runs, tmp_path / "rows.parquet") == 5
-    assert tables.write_table("hf", runs, tmp_path / "rows") == 5
     from_parquet = pq.read_table(tmp_path / "rows.parquet").to_pylist()
     expected = [{**line, "data": line["data"] and json.dumps(line["data"])} for line in lines]
     for found, line in zip(from_parquet, expected, strict=True):
         assert {**found, "data": found["data"] and json.dumps(json.loads(found["data"]))} == line
-    assert datasets.load_from_disk(str(tmp_path / "rows")).to_list() == from_parquet
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", "rows.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
 
 def test_pandas_says_the_same(runs, lines):
@@ -150,9 +147,9 @@ def test_a_run_without_rows_is_a_table_without_rows(tmp_path):
 
 def test_the_page_has_the_columns():
     table = PAGE.read_text(encoding="utf-8").split("<!-- columns -->\n")[1].split("<!-- end of columns -->")[0]
-    assert table.strip() == columns.to_markdown([*columns.COLUMNS, *columns.MORE])
+    assert table.strip() == tables.to_markdown([*tables.COLUMNS, *tables.MORE])
     table = PAGE.read_text(encoding="utf-8").split("<!-- columns of scores -->\n")[1].split("<!-- end")[0]
-    assert table.strip() == columns.to_markdown(columns.SCORE_COLUMNS)
+    assert table.strip() == tables.to_markdown(tables.SCORE_COLUMNS)
 
 
 def test_conversations_are_lists_of_messages(tmp_path):

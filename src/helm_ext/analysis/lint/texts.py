@@ -1,0 +1,326 @@
+"""Texts that are odd by themselves: right answers that give themselves away, and what is marred.
+
+An answer stands in the prompt, or the right option in one place too often. Options, passages to read and lists of
+classes hold answers by design. So there are three rules, from sure to careful:
+
+cue        the answer follows "Answer:" or "the answer is"; in a prompt of worked examples, only at its very end
+alone      it is the first or last sentence or line, or a parenthesis
+elsewhere  it stands in another sentence than the question, or is long and stands anywhere, and that is rare in this
+           dataset: an answer in every tenth prompt is a passage to read
+
+Marred: empty, wrongly decoded, truncated, padded, unfinished, marked up. What much of a dataset has is its style, not a
+slip: questions about HTML hold tags, and a cloze ends in "...". So a fault that more than `_MOST` of the rows have is
+not reported; only what is empty always is, as an error.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from helm_ext.analysis.lint.rows import Row, Shared, fold, make_key, split_sentences, split_words
+from helm_ext.errors import Location, Problems, count, show
+
+_MOST_ALONE = 0.2
+"""Of the rows. Where more have the answer on a line of its own, the lines are options."""
+_MOST_ELSEWHERE = 0.05
+"""Of the rows. Where more have the answer in another sentence, the sentences are a passage to read."""
+_LEAST_LETTERS = 4
+"""Shorter answers stand in texts by chance."""
+_LONG_WORDS = 3
+"""An answer of this many words does not stand in its question by chance."""
+_LONGEST_CUE = 40
+"""Characters, with what stands between it and the answer."""
+_LEAST_GAIN = 0.05
+"""What always answering one position must win over guessing: five points in a hundred."""
+_CHANCE = 0.001
+"""How seldom so uneven a dataset may come about where positions are drawn."""
+_LETTERS = "ABCDEFGHIJ"
+
+_CUE = re.compile(
+    r"(?:\b(?:answer|solution|gold|key|hint|antwort|l(?:ö|oe)sung|r[ée]ponse|respuesta|resposta|risposta|ответ)\b"
+    r"(?:\s+(?:is|was|should be|ist|lautet|est|es|é|è))?|答案是?|答え?は?|정답은?|(?:^|\n)\s*a(?=\s*:))"
+    r"\s*(?P<mark>[:=：]|->|→|(?<=is|st|et|as|be|es)(?=\s)|(?<=[案是えは은]))[\s\"'“(\[*]*"
+)
+_ENUMERATION = re.compile(r"\s*(?:[,;/|、]|or\b|oder\b|ou\b|o\b|или\b)\s*\S")
+_AFTER = re.compile(r"[\"'”)\]*]*(?:[.!。]|\s|$|[)\]])")
+_PARENTHESIS = re.compile(r"[(\[]([^()\[\]]{1,200})[)\]]")
+
+
+def report_answers(rows: Sequence[Row], shared: Shared, problems: Problems) -> None:
+    """Report rows of free text whose prompt holds the answer, by the rules that do not find too many."""
+    found: dict[str, list[Row]] = {"cue": [], "alone": [], "elsewhere": []}
+    for row in rows:
+        if row.golds and not row.options:
+            kind = _find_answer(row, is_class=not shared.common_free.isdisjoint(row.gold_keys))
+            if kind:
+                found[kind].append(row)
+    most = {"cue": shared.free, "alone": max(1, _MOST_ALONE * shared.free), "elsewhere": _MOST_ELSEWHERE * shared.free}
+    for row in (row for kind, some in found.items() if len(some) <= most[kind] for row in some):
+        problems.warn(
+            row.place,
+            f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
+            "take it out of the prompt; a model that repeats what it reads is right",
+            code="answer-in-prompt",
+        )
+
+
+def _find_answer(row: Row, *, is_class: bool) -> str:
+    """Return by which rule the last message of a row holds its answer; "" if by none."""
+    text = row.texts[-1]
+    folded = fold(text)
+    golds = [gold for gold in map(fold, row.golds) if gold.strip() and gold.strip() in folded]
+    for gold in golds:
+        if _follows_cue(folded, gold.strip()):
+            return "cue"
+    if not golds:
+        return ""
+    sentences = split_sentences(text)
+    if len(sentences) > 1 and _stands_alone(text, sentences, {make_key(gold) for gold in golds}, is_class=is_class):
+        return "alone"
+    if is_class:
+        return ""
+    question = _question_of(sentences)
+    others = [sentence for sentence in sentences if sentence is not question]
+    for gold in golds:
+        words = split_words(gold)
+        letters = sum(character.isalpha() for character in gold)
+        if letters >= _LEAST_LETTERS and any(_holds(sentence, words) for sentence in others):
+            return "elsewhere"
+        if len(words) >= _LONG_WORDS and letters >= 2 * _LEAST_LETTERS and _holds(text, words):
+            return "elsewhere"
+    return ""
+
+
+def _follows_cue(folded: str, gold: str) -> bool:
+    starts = (max(0, at - _LONGEST_CUE) for at in _find_all(folded, gold))
+    if not any(_CUE.search(folded, start, start + 2 * _LONGEST_CUE) for start in starts):
+        return False  # told quickly
+    cues = list(_CUE.finditer(folded))
+    if not cues:
+        return False
+    cue = cues[-1]
+    end = cue.end() + len(gold)
+    rest = folded[end:]
+    if not folded.startswith(gold, cue.end()) or _ENUMERATION.match(rest) or not _AFTER.match(rest):
+        return False
+    return len(cues) == 1 or not rest.strip(" \n.!\"'”)]*")
+
+
+def _find_all(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _stands_alone(text: str, sentences: Sequence[str], keys: set[str], *, is_class: bool) -> bool:
+    """Whether the answer stands alone; a number or a class only where it ends the prompt, after the question."""
+    last = make_key(sentences[-1].strip("()[]"))
+    if last in keys and sentences[-2].rstrip().endswith(("?", "？")):
+        return True
+    wordy = {key for key in keys if sum(character.isalpha() for character in key) >= _LEAST_LETTERS and not is_class}
+    parts = [sentences[0], sentences[-1], *_PARENTHESIS.findall(text)]
+    return any(make_key(part.strip("()[]")) in wordy for part in parts)
+
+
+def _question_of(sentences: Sequence[str]) -> str:
+    """Return the last sentence that asks, or the last."""
+    asking = [sentence for sentence in sentences if sentence.rstrip("\"'”) ").endswith(("?", "？"))]
+    return (asking or sentences or [""])[-1]
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    """Whether the words stand in the text, one after the other."""
+    return f" {' '.join(words)} " in f" {' '.join(split_words(text))} "
+
+
+def report_positions(rows: Iterable[Row], problems: Problems, path: str) -> None:
+    """Report, once, that the right options do not stand everywhere. Train rows are not scored, and not counted.
+
+    Where all golds of a dataset are letters, the options stand in the questions: the letters are the positions.
+    """
+    positions: Counter[tuple[int, int]] = Counter()
+    """Rows by (position of the right option, number of options)."""
+    letters: Counter[str] = Counter()
+    """Rows by gold; "" for one that is no letter."""
+    for row in rows:
+        if row.is_train:
+            continue
+        if len(row.right) == 1 and len(row.options) > 1:
+            positions[row.right[0], len(row.options)] += 1
+        gold = row.golds[0].strip(" ().:").upper() if len(row.golds) == 1 else ""
+        letters[gold if len(gold) == 1 and gold in _LETTERS else ""] += 1
+    if not positions and "" not in letters:
+        places = {_LETTERS.index(gold): number for gold, number in letters.items()}
+        widest = max(places, default=0) + 1
+        positions = Counter({(place, widest): number for place, number in places.items() if widest > 1})
+    if not positions:
+        return
+    total = positions.total()
+    right: Counter[int] = Counter()
+    for (position, _), number in positions.items():
+        right[position] += number
+    most, seen = min(right.items(), key=lambda item: (-item[1], item[0]))
+    widest = max(options for _, options in positions)
+    expected = sum(number / options for (_, options), number in positions.items() if options > most)
+    if (seen - expected) / total < _LEAST_GAIN or widest * _bound(seen, expected, total) > _CHANCE:
+        return
+    shares = ", ".join(f"{_name(at)} {right[at] / total:.1%}" for at in range(widest))
+    guessing = sum(number / options for (_, options), number in positions.items()) / total
+    best = f"always {_name(most)}, the most frequent, {seen / total:.1%}" if most else "which is the most frequent"
+    problems.warn(
+        Location(path),
+        f"the right option of {count(total, 'row')} stands at {shares}: always answering {_name(0)} scores "
+        f"{right[0] / total:.1%}, {best}; guessing scores {guessing:.1%}",
+        "shuffle the options, or compare models with the score of the most frequent position",
+        code="gold-position",
+    )
+
+
+def _name(position: int) -> str:
+    return _LETTERS[position] if position < len(_LETTERS) else f"option {position + 1}"
+
+
+def _bound(number: int, expected: float, total: int) -> float:
+    """Return an upper bound of the chance of `number` or more hits in `total` draws of which `expected` hit.
+
+    Chernoff's bound, which holds for draws of different chances too (Hoeffding 1963, theorem 1).
+    """
+    seen, drawn = number / total, expected / total
+    if seen <= drawn:
+        return 1.0
+    exponent = seen * math.log(seen / drawn)
+    if seen < 1:
+        exponent += (1 - seen) * math.log((1 - seen) / (1 - drawn))
+    return math.exp(-total * exponent)
+
+
+_MOST = 0.2
+"""Of the rows."""
+_FEW = 3
+"""Rows of a small dataset that are reported whatever their share is."""
+_MOST_OPEN = 0.05
+"""Of the questions. Where more end without a mark, a question without one is not truncated."""
+_LEAST_WORDS = 4
+"""A question of fewer words needs no mark at its end."""
+
+_HIGH = re.compile("[\u0080-\u00ff\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2022\u2026\u2030"
+                   "\u2039\u203a\u20ac\u2122]{2,}")  # fmt: skip
+"""Runs of characters that windows-1252 has beyond ASCII."""
+_PLACEHOLDER = re.compile(
+    r"\b(?:TODO|TBD|FIXME)\b|(?i:\blorem ipsum\b|[\[<{](?:insert|your|placeholder|todo|fill in)\b[^\]>}\n]{0,60}[\]>}])"
+    r"|\{\{\s*\w+\s*\}\}"
+)
+_WHOLE_PLACEHOLDER = re.compile(
+    r"N/A|n/a|(?i:none given|placeholder|todo|tbd|xxx+|asdf\w*|test test|\.{3,}|\?{2,}|-{2,})"
+)
+_MARKUP = re.compile(
+    r"(?i:</?(?:p|br|div|span|b|i|u|a|li|ul|ol|td|th|tr|table|strong|em|su[bp]|img|font|h[1-6]|script|style)"
+    r"(?:\s[^<>]{0,200})?/?>)"
+    r"|&(?:amp|lt|gt|quot|apos|nbsp|ndash|mdash|rsquo|lsquo|#\d{2,5}|#x[0-9a-fA-F]{2,5});"
+)
+_ENDS = ".?!:;)]}\"'”’»>_=…*`。？！：；）」』|؟।"
+_DANGLING = re.compile(r"(?:(?<!\.)\.\.\.|…|[,\-–—(/&])\s*\Z")
+
+_HINTS = {
+    "mojibake": "UTF-8 was read as windows-1252: read the source again as UTF-8",
+    "truncated": "give the whole text; the end of a question is what it asks",
+    "padded-gold": "take the white space off, or have all golds with it",
+    "placeholder": "write what belongs there, or take the row out",
+    "markup": "give the text without tags and entities, or all rows with them",
+}
+
+_WHAT = {
+    "mojibake": "was decoded wrongly",
+    "placeholder": "holds a placeholder",
+    "markup": "holds HTML",
+}
+
+
+def report_marred(rows: Sequence[Row], problems: Problems) -> None:
+    """Report the rows whose texts are marred: what is empty, and what few rows have."""
+    found: dict[str, list[Row]] = {code: [] for code in ("empty-question", "empty-option", *_HINTS)}
+    asking, open_ended = 0, []
+    """Questions of some length; and those of them that end without a mark."""
+    for row in rows:
+        if row.is_empty:
+            found["empty-question"].append(row)
+            continue
+        if any(not option.strip() for option in row.options):
+            found["empty-option"].append(row)
+        for code in _HINTS:
+            if _find_fault(code, row):
+                found[code].append(row)
+        asked = row.texts[-1].rstrip()
+        if asked.count(" ") >= _LEAST_WORDS - 1:
+            asking += 1
+            if asked[-1] not in _ENDS and asked.isascii():
+                open_ended.append(row)
+    if len(open_ended) <= _MOST_OPEN * asking:
+        found["truncated"] = list(dict.fromkeys([*found["truncated"], *open_ended]))
+    for code, some in found.items():
+        if code not in _HINTS or len(some) <= max(_FEW, _MOST * len(rows)):
+            for row in some:
+                _report(code, row, problems)
+
+
+def _report(code: str, row: Row, problems: Problems) -> None:
+    named = f"id {show(row.id)}: "
+    if code == "empty-question":
+        hint = "write the question; without one, the answer is a guess"
+        problems.add(row.place, f"{named}the question is empty", hint, code=code)
+    elif code == "empty-option":
+        at = next(at for at, option in enumerate(row.options) if not option.strip())
+        problems.add(row.place, f"{named}option {at + 1} is empty", "write it, or take it out", code=code)
+    else:
+        problems.warn(row.place, f"{named}{_find_fault(code, row) or _end(row)}", _HINTS[code], code=code)
+
+
+def _find_fault(code: str, row: Row) -> str:
+    """Return in words where a row has a fault; "" where it has it not."""
+    if code == "truncated":
+        return _end(row) if _DANGLING.search(row.texts[-1]) else ""
+    if code == "padded-gold":
+        padded = next((gold for gold in row.golds if gold != gold.strip()), None)
+        return "" if padded is None else f"the gold begins or ends with white space, {show(padded)}"
+    for name, texts in (("question", row.texts), ("option", row.options), ("gold", () if row.options else row.golds)):
+        found = _search(code, texts, whole=name != "question")
+        if found:
+            return f"{'an' if name == 'option' else 'the'} {name} {_WHAT[code]}, {show(found)}"
+    return ""
+
+
+def _search(code: str, texts: Iterable[str], *, whole: bool) -> str:
+    for text in texts:
+        if code == "mojibake":
+            found = "" if text.isascii() else find_mojibake(text)
+        elif code == "placeholder":
+            match = _PLACEHOLDER.search(text) or (_WHOLE_PLACEHOLDER.fullmatch(text.strip()) if whole else None)
+            found = match[0] if match else ""
+        else:
+            match = _MARKUP.search(text) if "<" in text or "&" in text else None
+            found = match[0] if match else ""
+        if found:
+            return found
+    return ""
+
+
+def find_mojibake(text: str) -> str:
+    """Return the first characters that are UTF-8 read as windows-1252 or Latin-1, or the sign of lost ones; else ""."""
+    if "\ufffd" in text:
+        return "\ufffd"
+    for run in _HIGH.findall(text):
+        for encoding in ("cp1252", "latin-1"):
+            try:
+                run.encode(encoding).decode("utf-8")
+            except UnicodeError:
+                continue
+            return str(run)
+    return ""
+
+
+def _end(row: Row) -> str:
+    return f"the question looks truncated: it ends in {show(row.texts[-1].rstrip()[-20:])}"
