@@ -116,7 +116,8 @@ def test_what_every_format_says(name):
     assert issubclass(scenario, EvalSetScenario)
     assert scenario.format is format_
     assert bool(format_.writes) == bool(format_.written_as)
-    assert format_.json_schema()["$schema"].startswith("https://json-schema.org/")
+    if name != "innodata":  # a ZIP
+        assert format_.json_schema()["$schema"].startswith("https://json-schema.org/")
 
 
 def test_an_unknown_format():

@@ -96,12 +96,6 @@ class _Innodata(Format):
         """Show the run under the dataset's attributes too."""
         return Plan(arguments, arguments, groups=evalset.tags)
 
-    def json_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of records and of meta.json."""
-        from helm_ext.formats.innodata.hub.records import json_schema
-
-        return json_schema()
-
     def load_demonstrations(self, **arguments: Any) -> EvalSet | None:
         """Return the train split of a bundle whose test split is converted; None when it is empty."""
         from helm_ext.formats.innodata import loading

@@ -163,7 +163,7 @@ def _from_config(
     path: Path, task: str | None, method: Method | None, root: Path | None
 ) -> tuple[TaskConfig, Path, list[Problem]]:
     configs, warnings = read_config(path)
-    chosen = [c for c in configs if task is None or any(is_called(task, name) for name in task_names(c))]
+    chosen = [c for c in configs if task is None or task in task_names(c)]
     if method is not None and len(chosen) > 1:
         chosen = [config for config in chosen if config.kind == method]
     if len(chosen) != 1:
@@ -190,7 +190,7 @@ def _folder_config(folder: Path, task: str | None, method: Method | None) -> tup
     paths = sorted((folder / "config").glob("*.json"))
     found = [(config, path) for path in paths for config in read_config(path)[0] if method in (None, config.kind)]
     asked = (task or folder.name).lower()
-    wanted = [each for each in found if any(is_called(asked, name.lower()) for name in task_names(each[0]))]
+    wanted = [each for each in found if asked in map(str.lower, task_names(each[0]))]
     if task is None and len(found) == 1:
         wanted = found
     return wanted[0] if len(wanted) == 1 else (None, None)
@@ -253,14 +253,6 @@ def script_name(script: Path) -> tuple[Method | None, str]:
     return (None, "") if match is None else ("gen" if match[1] == "gen" else "ppl", match[2])
 
 
-def is_called(asked: str, name: str) -> bool:
-    """Whether `name` is the one asked for. HELM makes 7 of `007` and 100000.0 of `1e5`: such names agree by value."""
-    try:
-        return asked == name or float(asked) == float(name)
-    except ValueError:
-        return False
-
-
 def require_file(path: Path, what: str) -> Path:
     """Return the path of a file that is there. Raises DatasetNotFoundError."""
     if not path.is_file():
@@ -285,7 +277,7 @@ def find_dataset_folder(dataset: str, root: Path | None) -> Path:
 def find_data_file(folder: Path, task: str | None) -> Path:
     """Return the data file of a dataset's folder, of its only task or the one asked for. Raises HelmExtError."""
     files = sorted((folder / "data").glob("*.jsonl"))
-    wanted = [path for path in files if is_called(task or folder.name, path.stem)]
+    wanted = [path for path in files if path.stem == (task or folder.name)]
     if task is None and len(files) == 1:
         wanted = files
     if wanted:

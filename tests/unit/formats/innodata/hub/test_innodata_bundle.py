@@ -24,7 +24,6 @@ from helm_ext.errors import (
     HelmExtError,
 )
 from helm_ext.formats.innodata.hub import open_bundle, pack
-from helm_ext.formats.innodata.hub.records import json_schema
 from helm_ext.formats.innodata.loading import check
 
 
@@ -467,11 +466,3 @@ def test_a_failed_write_leaves_the_old_bundle(tmp_path, monkeypatch):
         pack(**options, attributes={"a": "b"}, replace=True)
     assert (tmp_path / "demo.zip").read_bytes() == old
     assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_json_schema_describes_records_and_meta():
-    schema = json_schema()
-    assert schema["$defs"]["record"]["required"] == ["id", "messages", "expected"]
-    assert schema["$defs"]["meta"]["required"] == ["name", "test_size", "train_size", "test_digest", "train_digest"]
-    pattern = schema["$defs"]["meta"]["properties"]["name"]["pattern"]
-    assert pattern == "^[a-z0-9]+([._-][a-z0-9]+)*$"
