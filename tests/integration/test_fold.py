@@ -39,7 +39,7 @@ def write_ultraeval(folder, method, draw):
             file.write(json.dumps(row) + "\n")
 
 
-def write_innodata(folder, name, draw, *, compress):
+def write_innodata(folder, name, draw):
     """A bundle, and replies to its records in an order of their own; some have none."""
     records, replies = folder / f"{name}.records", [*range(ROWS)]
     lines = [
@@ -48,7 +48,7 @@ def write_innodata(folder, name, draw, *, compress):
         for n in range(ROWS)
     ]  # fmt: skip
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    pack(name=name, test=records, target=folder, compress=compress)
+    pack(name=name, test=records, target=folder)
     draw.shuffle(replies)
     said = [{"id": f"q{n}", "reply": None if n % 50 == 3 else f"It is {draw.choice(WORDS[:3] + [WORDS[n % 12]])}.",
              "request_time": draw.random()} for n in replies if n % 50 != 9]  # fmt: skip
@@ -94,8 +94,7 @@ def folder(tmp_path_factory):
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
     for method in ("gen", "ppl"):
         write_ultraeval(folder / f"sums_sums_{method}", method, draw)
-    for name in ("stored", "deflated"):
-        write_innodata(folder, name, draw, compress=name == "deflated")
+    write_innodata(folder, "chats", draw)
     return folder
 
 
@@ -113,8 +112,8 @@ ENTRIES = (
     "table:path=table.csv,output=said,model=recorded/m",
     "ultraeval:data=sums_sums_gen/instance.jsonl,missing=skip,model=recorded/m",
     "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
-    "innodata:path=stored.zip,replies=stored.replies.jsonl,missing=skip,model=recorded/m",
-    "innodata:path=deflated.zip,replies=deflated.replies.jsonl,missing=skip,render=text,model=recorded/m",
+    "innodata:path=chats.zip,replies=chats.replies.jsonl,missing=skip,model=recorded/m",
+    "innodata:path=chats.zip,replies=chats.replies.jsonl,missing=skip,render=text,model=recorded/m",
 )
 
 

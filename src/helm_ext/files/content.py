@@ -157,10 +157,10 @@ class Reader:
         """Decompressed bytes so far."""
         start = self._file.read(4)
         self._file.seek(0)
-        self._compression = "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else ""
+        self.compression = "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else ""
         self._next: Callable[[], bytes] = self._raw.read_chunk
-        if self._compression:
-            self._next = {"gzip": _gzip_chunks, "zstd": _zstd_chunks}[self._compression](self._raw)
+        if self.compression:
+            self._next = {"gzip": _gzip_chunks, "zstd": _zstd_chunks}[self.compression](self._raw)
 
     def read_chunk(self) -> bytes:
         """Return the next bytes, b"" at the end. Raises DatasetSyntaxError."""
@@ -172,7 +172,7 @@ class Reader:
             ) from error
         except OSError as error:
             if isinstance(error, gzip.BadGzipFile):
-                raise self._broken(f"this is no valid {self._compression} file") from error
+                raise self._broken(f"this is no valid {self.compression} file") from error
             raise DatasetSyntaxError.at(
                 self.path, f"the file cannot be read: {error.strerror}", code="unreadable"
             ) from error
@@ -180,12 +180,12 @@ class Reader:
             if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
                 is_window = "memory" in str(error)
                 hint = "compress it with a window of 128 MiB or less" if is_window else ""
-                raise self._broken(f"this is no valid {self._compression} file", hint) from error
+                raise self._broken(f"this is no valid {self.compression} file", hint) from error
             raise
         self.size += len(data)
-        if self._compression and self.size > max(RATIO_FREE_BYTES, MAX_RATIO * self._raw.count):
+        if self.compression and self.size > max(RATIO_FREE_BYTES, MAX_RATIO * self._raw.count):
             raise self._broken(
-                f"{self._compression} data of {self._raw.count} bytes expands to more than {self.size - 1} bytes",
+                f"{self.compression} data of {self._raw.count} bytes expands to more than {self.size - 1} bytes",
                 "if this is meant to be so, decompress the file first",
                 code="too-large",
             )
@@ -397,6 +397,17 @@ class LineSource:
                 raise DatasetSyntaxError([too_long(self.path, number, self.max_line_bytes)])
             yield number, line
         self._digest = self._reader.finish()
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it is not to be read as it lies on the disk."""
+        return bool(self._reader.compression)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file's bytes, decompressed, in place of its lines; the caller counts `lines_read`."""
+        LineSource.latest = weakref.ref(self)
+        while chunk := self._reader.read_chunk():
+            yield chunk
 
 
 def show_reading(path: str | Path, workers: Sequence[WorkerState] = ()) -> Progress:

@@ -200,7 +200,7 @@ class FileReader(LineReader):
         unreadable: list[Problem] = []
         first = next(files.iter_json_lines(lines, self.path, unreadable, allow_nan=True), None)
         problems.extend(unreadable)
-        self._header_line, value = first or (1, None)
+        self.header_line, value = first or (1, None)
         if first is None:
             return
         if isinstance(value, dict) and "instance" in value and "adapter_spec" not in value:
@@ -210,15 +210,15 @@ class FileReader(LineReader):
                     'there is no header: the first line must be {"adapter_spec": ...}, and is a row',
                     'put {"adapter_spec": {...}} on a line above it',
                     code="missing-key",
-                    line=self._header_line,
+                    line=self.header_line,
                 )
-            self._lines = itertools.chain([(self._header_line, files.canonical_json(value))], lines)
+            self._lines = itertools.chain([(self.header_line, files.canonical_json(value))], lines)
         elif not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'
             hint = 'write {"adapter_spec": {...}} on it, and {"instance": {...}} for a row on each further line'
             if isinstance(value, dict) and {"messages", "expected"} <= value.keys():
                 hint = "records with messages and expected are an Innodata dataset: helm-ext hub pack makes a bundle"
-            problems.add((), message, hint, code="wrong-type", line=self._header_line)
+            problems.add((), message, hint, code="wrong-type", line=self.header_line)
             if isinstance(value, dict):  # a file of another kind: there is nothing to say of its further lines
                 self._lines = ()
         else:
@@ -230,7 +230,7 @@ class FileReader(LineReader):
                     "the first line holds rows, and more lines follow",
                     'write {"adapter_spec": ...} on the first line and each row on a line of its own',
                     code="states-in-header",
-                    line=self._header_line,
+                    line=self.header_line,
                 )
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
@@ -242,13 +242,7 @@ class FileReader(LineReader):
             yield from super().states()
             self.digest = self._source.digest
         if not self.rows and not self.problems.errors:
-            self.problems.add((), "there are no rows after the first line", code="no-rows", line=self._header_line)
-
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines behind the header, for other readers: then this one has no states."""
-        with self._source:
-            yield from self._lines
-            self.digest = self._source.digest
+            self.problems.add((), "there are no rows after the first line", code="no-rows", line=self.header_line)
 
     def close(self) -> None:
         with self._source:
@@ -256,7 +250,7 @@ class FileReader(LineReader):
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         # Problems of rows know their line; what is left is about the header.
-        return dict.fromkeys(paths, self._header_line)
+        return dict.fromkeys(paths, self.header_line)
 
 
 def parse_state(data: bytes, place: Place, path: str, *, is_patient: bool = True) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import itertools
 import json
 import pickle
@@ -16,11 +17,12 @@ from request_states_files import answered, choice, reference, state
 from helm_ext.engines import processes
 from helm_ext.errors import DatasetError, HelmExtError, Problems
 from helm_ext.evalset.rows import Lacks
+from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
 from helm_ext.formats.request_states.header import Options, read_header
-from helm_ext.formats.request_states.loading import Lines, Part
+from helm_ext.formats.request_states.loading import Lines, Part, cut
 from helm_ext.formats.request_states.reading import open_file
 
 
@@ -231,7 +233,9 @@ class Here:
         for start, end in itertools.pairwise(edges):
             some = tasks[start:end]
             if some:
-                whole = Lines(itertools.chain(*some))
+                data = b"".join(one.read() for one in some)
+                joined = Lines(some[0].path, some[0].first, sum(one.number for one in some), data)
+                whole = joined if len(some) > 1 else some[0]
                 self.done.append(whole)
                 work, task = pickle.loads(pickle.dumps((make_worker, whole)))
                 yield pickle.loads(pickle.dumps(work()(task)))
@@ -278,10 +282,10 @@ def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
     draw = random.Random(name)
     # Every line by itself; all at once; three drawn parts: their sums are made in the same way.
     cuts = [None, [], [1], [number - 1], *(sorted(draw.sample(range(1, number), 2)) for _ in range(3) if number > 2)]
-    for cut in cuts:
-        engine = Here(cut)
-        assert in_parts(engine, path, **options) == whole, cut
-        assert len(engine.done) >= (number if cut is None else len(cut) + 1), "the file was read in one piece"
+    for places in cuts:
+        engine = Here(places)
+        assert in_parts(engine, path, **options) == whole, places
+        assert len(engine.done) >= (number if places is None else len(places) + 1), "the file was read in one piece"
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -334,8 +338,8 @@ def test_what_is_wrong_is_said_in_the_same_words(tmp_path, in_parts, name):
     options = WRONG_OPTIONS.get(name, {})
     whole = see(path, **options)
     assert isinstance(whole, tuple)
-    for cut in (None, [2], [1, 3]):
-        engine = Here(cut)
+    for places in (None, [2], [1, 3]):
+        engine = Here(places)
         assert in_parts(engine, path, **options) == whole
         assert engine.done
 
@@ -408,10 +412,36 @@ def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_
 
 
 def test_lines_can_be_split_down_to_one():
-    waiting, found = [Lines((number, b"x") for number in range(2, 80))], []
+    waiting, found = [Lines("f.jsonl", 2, 78, b"".join(b"%d\r\n" % number for number in range(2, 80)))], []
     assert str(waiting[0]) == "lines 2 to 79"
     while waiting:
         made = waiting.pop(0).split()
         waiting[:0] = made if len(made) > 1 else []
         found += made if len(made) == 1 else []
     assert [str(one) for one in found] == [f"lines {number} to {number}" for number in range(2, 80)]
+    assert [line for one in found for line in one] == [(number, b"%d" % number) for number in range(2, 80)]
+
+
+@pytest.mark.parametrize("size", [1, 5, 9, 1000])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("last", [b"", b"\n"])
+def test_pieces_of_a_file_are_its_lines(tmp_path, monkeypatch, size, end, suffix, last):
+    monkeypatch.setattr(Hashing.read_chunk, "__defaults__", (4,))
+    path, lines = tmp_path / f"f.jsonl{suffix}", [b"", header(), b"12345", b"", b"1", b"last one"]
+    path.write_bytes((gzip.compress if suffix else bytes)(end.join(lines) + last))
+    reader = open_file(path, Problems(path))
+    pieces = [pickle.loads(pickle.dumps(one)) for one in cut(reader, size)]
+    assert reader.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert [line for one in pieces for line in one] == list(enumerate(lines, 1))[2:]
+    assert [one.number for one in pieces] == [len(list(one)) for one in pieces]
+    assert all(len(one.read()) >= size for one in pieces[:-1])
+    assert [one.data is None for one in pieces] == [not suffix] * len(pieces)
+
+
+def test_a_piece_that_was_changed_since_is_refused(tmp_path):
+    path = write(tmp_path / "f.jsonl", [b"1", b"2"])
+    (piece,) = cut(open_file(path, Problems(path)), 100)
+    write(path, [b"1", b"3"])
+    with pytest.raises(DatasetError, match="the file was changed while it was read"):
+        list(piece)
