@@ -8,6 +8,7 @@ The module of a format's object is imported by every `helm-run`, so it imports w
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
 from abc import ABC, abstractmethod
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from helm_ext.evalset import EvalSet
 
+
+LINES = frozenset({".jsonl", ".ndjson", ".jsonlines"})
+"""Endings of files with an object a line."""
 
 LOOKED_AT = 65_536
 """Bytes at the start of a file, decompressed, that decide its format."""
@@ -66,6 +70,19 @@ class Seen:
     def keys(self) -> frozenset[str]:
         """The keys of the first JSON object, of those that stand in the first bytes. The rest may be no JSON."""
         return frozenset(_first_keys(self.start.decode("utf-8", "replace")))
+
+    def is_lines(self) -> bool:
+        """Whether JSON has one object a line: by the first line, and by the file's name where that does not say."""
+        first, _, rest = self.start.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+        is_called_lines = not LINES.isdisjoint(suffix.lower() for suffix in self.path.suffixes)
+        try:
+            is_object = isinstance(json.loads(first), dict)
+        except (
+            ValueError,
+            RecursionError,
+        ):  # wrong, or longer than what is looked at
+            return is_called_lines and first.startswith(b"{") and first.rstrip() != b"{"
+        return is_object and (is_called_lines or bool(rest.strip()))
 
     def is_like_json(self) -> bool:
         """Whether the first character begins a JSON object or array, or a comment before one."""

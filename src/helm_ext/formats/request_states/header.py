@@ -159,7 +159,6 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
         for found in findings:
             problems.add(found.path, found.message, found.hint, code=found.code)
         settings = read_settings(keys.get("adapter_spec") or {}, options, problems)
-        _check_scoring(keys.get("scoring") or {}, options.scoring, settings.output_format, problems)
         return Header({}, settings, overrides, is_right=False)
     scoring = {**(keys.get("scoring") or {}), **overrides}
     settings = read_settings(keys["adapter_spec"], options, problems)
@@ -297,19 +296,6 @@ def _check_method(method: str | None, path: Path, problems: Problems) -> str | N
 
 
 # What can be said of `scoring` before any row was seen
-
-
-def _check_scoring(
-    given: Mapping[str, Any], overrides: Mapping[str, Any], output_format: str, report: Problems
-) -> None:
-    """Report what is wrong with scoring whatever the rows are: for a file whose `adapter_spec` is wrong."""
-    for chosen, inside in ((overrides, ()), (given, ("scoring",))):
-        if chosen.get("metrics") is not None and (inside == () or overrides.get("metrics") is None):
-            named = (chosen["metrics"], output_format, (*inside, "metrics"), report, LIKELIHOOD_NAMES)
-            check_metrics(*named, bool(given.get("score_tokenizer") or overrides.get("score_tokenizer")))
-        for key in PATTERNS:
-            if chosen.get(key) is not None and (inside == () or overrides.get(key) is None):
-                check_regex(chosen[key], (*inside, key), report)
 
 
 def check_metrics(

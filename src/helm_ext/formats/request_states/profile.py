@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from helm_ext.errors import count, show
+from helm_ext.errors import count
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import find_label
-from helm_ext.formats.request_states.recorded import Status, tells_option
+from helm_ext.formats.request_states.recorded import Status
 from helm_ext.parsing import StopCensus
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Profile(Tally):
         stops = settings.given.get("stop_sequences") or ()
         self._stops = {is_train: StopCensus(stops) for is_train in (False, True)} if stops else {}
         self.missing_requests = ""
-        """Of the first incomplete row: how many of its requests can be used, and why others cannot."""
+        """Of the first incomplete row: how many of its requests can be used."""
         self.used_labels: set[str] = set()
         """Labels of the file's own mapping that name an option of a row."""
         self.lacking: list[tuple[Place, str]] = []
@@ -278,7 +278,7 @@ class Profile(Tally):
         if requests is not None:
             self.note("incomplete", row)
             there, needed = requests
-            self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded{_explain(row)}"
+            self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
 
     @property
     def stops(self) -> StopCensus:
@@ -347,21 +347,6 @@ def _without_facts(told: RunScoring) -> bytes:
     """Return how rows are scored, without what is of the rows of a run rather than of the way of scoring."""
     args = {key: value for key, value in told["args"].items() if key not in ("attributes", "judged", "source")}
     return canonical_json([told["class_name"], args, told["main_metric"]])
-
-
-def _explain(row: Row) -> str:
-    """Return which tokens of a row do not end with the option that was asked about, if such are the reason."""
-    options = row.options
-    for _, state in row.found:
-        index = state.get("reference_index") if state is not None else None
-        if state is None or index is None or tells_option(state, options):
-            continue
-        if not 0 <= index < len(options):
-            return f"; reference_index {index} is none of its {count(len(options), 'reference')}"
-        text = "".join(token["text"] for token in state["result"]["completions"][0].get("tokens") or ())
-        if text and not text.strip().endswith(options[index].strip()):
-            return f"; those of option {show(options[index])} end with {show(text[-40:])}"
-    return ""
 
 
 def _has_options(text: str, row: Row) -> bool:

@@ -22,13 +22,8 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Source
+from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import read_known
-
-_PEEK_BYTES = 1 << 20
-"""A first line longer than this is no JSON Lines header."""
-
-_PATIENCE = 100
-"""Lines in a row with keys of their own, after which a file is taken to be full of such rows."""
 
 
 @dataclass(slots=True)
@@ -172,19 +167,15 @@ class LineReader(Reader):
         self._lines = lines
 
     def states(self) -> Iterator[State]:
-        patience = _PATIENCE
         for line, data in self._lines:
             if not data.strip():
                 continue
             place = Place(self.problems, self.rows, line, ())
             self.rows += 1
             try:
-                state = parse_state(data, place, self.path, is_patient=patience > 0)
+                yield parse_state(data, place, self.path)
             except DatasetError as error:
                 self.problems.extend(error.problems)
-                continue
-            patience = _PATIENCE if state.is_known else max(0, patience - 1)
-            yield state
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002
         return {}  # problems of rows know their line
@@ -253,12 +244,9 @@ class FileReader(LineReader):
         return dict.fromkeys(paths, self.header_line)
 
 
-def parse_state(data: bytes, place: Place, path: str, *, is_patient: bool = True) -> State:
-    """Return the state of a line. `is_patient`: whether it is likely to have no keys but those of the format.
-
-    Raises DatasetError.
-    """
-    value = read_known(data) if is_patient else None
+def parse_state(data: bytes, place: Place, path: str) -> State:
+    """Return the state of a line. Raises DatasetError."""
+    value = read_known(data)
     if value is not None:
         return State(place, value, is_known=True, is_finite=True)
     value, is_finite = _parse(data, path, place.line or 1)
@@ -283,46 +271,9 @@ def _is_header(value: dict[str, Any]) -> bool:
 
 def open_file(path: str | FilePath, problems: Problems) -> Reader:
     """Open a file of either spelling. Raises DatasetError when nothing of it can be read."""
-    return FileReader(path, problems) if _is_json_lines(path) else _Document(path, problems)
-
-
-def _is_json_lines(path: str | FilePath) -> bool:
-    """Whether the first line is a header or a state by itself; where that cannot be told, the name decides."""
-    is_named_so = ".jsonl" in FilePath(path).name.lower()
-    lines: list[bytes] = []
-    try:
-        with files.LineSource(path, max_line_bytes=_PEEK_BYTES) as source:
-            for number, line in source:
-                text = line.removeprefix(files.BOM) if number == 1 else line
-                if text.strip():
-                    lines.append(text)
-                if len(lines) > 1:
-                    break
-    except DatasetError as error:
-        if error.problems[0].code != "too-large":
-            raise
-        if not lines:
-            return False
-        lines.append(b"...")
-    try:
-        value = files.parse_json(lines[0] if lines else b"", str(path), allow_nan=True)
-    except DatasetError:
-        return is_named_so and lines[:1] not in ([b"{"], [b"["]) and not _is_document(path)
-    if not isinstance(value, dict):
-        return is_named_so
-    if len(lines) == 1 and not is_named_so:  # all of the file is one object, and that is what the name says
-        return False
-    if "request_states" in value:
-        return len(lines) > 1
-    return is_named_so or bool({"adapter_spec", "instance"} & set(value))
-
-
-def _is_document(path: str | FilePath) -> bool:
-    """Whether a whole file is one JSON object, spread over lines."""
-    try:
-        return isinstance(files.parse_json(files.read_source(path).data, str(path), allow_nan=True), dict)
-    except DatasetError:
-        return False
+    seen = look(path)
+    is_whole = "request_states" in seen.keys and b"\n" not in seen.start.strip()
+    return FileReader(path, problems) if seen.is_lines() and not is_whole else _Document(path, problems)
 
 
 _RECORDED = "recorded/"

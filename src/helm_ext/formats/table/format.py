@@ -84,8 +84,6 @@ class _Table(ImportedFormat):
         return self._claims_json(seen) if seen.is_like_json() else Claim.NO
 
     def _claims_json(self, seen: Seen) -> Claim:
-        from helm_ext.formats.table.tables import is_lines
-
         keys = {key.casefold() for key in seen.keys}
         if seen.path.name.casefold().endswith(".table.json") and "path" in keys:
             return Claim.SURE
@@ -104,7 +102,7 @@ class _Table(ImportedFormat):
             return Claim.SURE
         text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
         is_list = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
-        is_table = is_list or is_lines(seen) or (is_held and holder == "data")
+        is_table = is_list or seen.is_lines() or (is_held and holder == "data")
         return Claim.LIKELY if keys and is_table and not keys >= _RECORD_KEYS else Claim.NO
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from helm_ext.files import BOM
 from helm_ext.files.content import open_raw
 from helm_ext.files.store import RowStore
 from helm_ext.formats.detection import find_way_out
-from helm_ext.formats.format import look
+from helm_ext.formats.format import LINES, look
 from helm_ext.formats.imported.row import CellError, Opened
 from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
 from helm_ext.formats.table.options import Options, list_said, read_options
 from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.records import Record, RecordReader
 from helm_ext.formats.table.roles import CANDIDATES, Roles, choose_roles
-from helm_ext.formats.table.tables import KEPT, LINES, DelimitedTable, JsonTable, Table, plain_suffix
+from helm_ext.formats.table.tables import KEPT, DelimitedTable, JsonTable, Table, plain_suffix
 
 _DELIMITED = (".csv", ".tsv", ".tab")
 

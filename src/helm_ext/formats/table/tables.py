@@ -11,7 +11,6 @@ keys: what a row lacks is absent. The columns are all keys of all rows, so they 
 from __future__ import annotations
 
 import csv
-import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,12 +22,9 @@ import msgspec
 from helm_ext.errors import DatasetSchemaError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for, show
 from helm_ext.files import BOM, MAX_LINE_BYTES, LineSource, decode, iter_json_lines, parse_json, read_source
 from helm_ext.files.store import RowStore
-from helm_ext.formats.format import Seen, look
+from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.imported.row import CellError, parse_list
-
-LINES = (".jsonl", ".ndjson", ".jsonlines")
-"""Endings of files with an object a line."""
 
 Cells = Mapping[str, Any]
 """Column to value. A column that a row lacks is absent."""
@@ -197,7 +193,7 @@ class JsonTable(Table):
         super().__init__(path)
         self._rows: RowStore[tuple[int, Cells]] = RowStore(list, tuple, KEPT)
         found: dict[str, None] = {}
-        for line, value in self._lines() if is_lines(look(path)) else self._items():
+        for line, value in self._lines() if look(path).is_lines() else self._items():
             if not isinstance(value, dict):
                 message, hint = f"expected an object, got {show(value)}", 'each row is an object: {"question": ...}'
                 raise DatasetSchemaError.at(path, message, hint, line, code="not-an-object")
@@ -246,17 +242,6 @@ class JsonTable(Table):
             yield line, parse_json(bytes(item), self.path, line)
             at = start + len(bytes(item))
             line += data.count(b"\n", start, at)
-
-
-def is_lines(seen: Seen) -> bool:
-    """Whether a file of JSON has one object a line: by its first lines, and by its name where those do not say."""
-    first, newline, rest = seen.start.removeprefix(BOM).lstrip().partition(b"\n")
-    is_called_lines = plain_suffix(str(seen.path)) in LINES
-    try:
-        is_object = isinstance(json.loads(first), dict)
-    except (ValueError, RecursionError):
-        return is_called_lines and not newline and first.startswith(b"{")  # longer than what is looked at
-    return is_object and (is_called_lines or bool(rest.strip()))
 
 
 def _find_rows(value: Any) -> list[Any] | None:

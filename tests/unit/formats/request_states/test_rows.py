@@ -141,24 +141,6 @@ class TestOneRequestPerOption:
         assert found["status"] == status
         assert found.get("requests") == (None if status == "ok" else (1, 2))
 
-    @pytest.mark.parametrize(
-        ("index", "tokens", "said"),
-        [
-            (1, ["a", " y", "\n", "b"], '; those of option "y" end with "a y\\nb"'),
-            (2, ["a", " y"], "; reference_index 2 is none of its 2 references"),
-            (1, [], ""),
-        ],
-    )
-    def test_the_reason_is_named(self, tmp_path, index, tokens, said):
-        rows = []
-        for place, texts in ((0, ["a", " x"]), (index, tokens)):
-            row = answered(choice("a?", ["x", "y"]), "a x")
-            row["request"]["result"]["completions"][0]["tokens"] = [{"text": text, "logprob": -1} for text in texts]
-            rows.append({**row, "reference_index": place, "train_trial_index": 0, "request_mode": "original"})
-        path = write(tmp_path / "x.jsonl", rows, self.SPEC)
-        (warning,) = [problem for problem in problems(path) if problem.code == "incomplete-recording"]
-        assert warning.message.endswith(f"here 1 of 2 are recorded{said}")
-
 
 class TestSplits:
     @pytest.mark.parametrize(
