@@ -14,14 +14,13 @@ import datetime as dt
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock
 
 from helm_ext.clients.estimate import parse_yaml
 from helm_ext.errors import HelmExtError, RunEntryError, show
@@ -295,60 +294,36 @@ class LocalModels:
                 f"{name}: is there already, in {self.folder}\n  hint: --replace, or helm-ext model remove {name}"
             )
 
-    def add(
-        self, entries: Mapping[str, Mapping[str, Any]], *, replace: bool = True
-    ) -> list[tuple[Path, dict[str, Any]]]:
-        """Add entries, by the key of their list, in place of those of the same name; return what was written where.
-
-        Raises RunEntryError for a deployment that is there, unless `replace`.
-        """
-        with self._changing():
-            if not replace:
-                self.require_absent(entries[DEPLOYMENTS]["name"])
-            written: list[tuple[Path, dict[str, Any]]] = []
-            changed: list[NamedList] = []
-            for key in FILES:
-                if key in entries:
-                    entry = dict(entries[key])
-                    self.lists[key] = self.lists[key].without(entry["name"]).with_entry(entry)
-                    changed.append(self.lists[key])
-                    written.append((self.lists[key].path, entry))
-            for made in changed:
-                made.write()
-            return written
+    def add(self, entries: Mapping[str, Mapping[str, Any]]) -> list[tuple[Path, dict[str, Any]]]:
+        """Add entries, by the key of their list, in place of those of the same name; return what was written where."""
+        changed = [
+            self.lists[key].without(entries[key]["name"]).with_entry(entries[key]) for key in FILES if key in entries
+        ]
+        self._write(changed)
+        return [(made.path, made.entries[-1]) for made in changed]
 
     def remove(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
         """Remove a deployment, and the metadata and the tokenizer of its name that no other one needs; return them.
 
         Raises RunEntryError for a deployment that is not there.
         """
-        self.get(name)  # nothing is made where nothing is
-        with self._changing():
-            found = self.get(name)
-            others = [entry for entry in self.deployments if entry["name"] != name]
-            needed = {
-                METADATA: {entry.get("model_name") or entry["name"] for entry in others},
-                TOKENIZERS: {entry.get("tokenizer_name") for entry in others},
-            }
-            removed = [(self.lists[DEPLOYMENTS].path, found)]
-            changed = [self.lists[DEPLOYMENTS].without(name)]  # first: HELM finds no deployment without its tokenizer
-            for key, names in needed.items():
-                entry = self.lists[key].get(name)
-                if entry is not None and name not in names:
-                    changed.append(self.lists[key].without(name))
-                    removed.append((self.lists[key].path, entry))
-            for made in changed:
-                made.write()
-                self.lists[made.key] = made
-            return removed
+        found = self.get(name)
+        others = [entry for entry in self.deployments if entry["name"] != name]
+        needed = {
+            METADATA: {entry.get("model_name") or entry["name"] for entry in others},
+            TOKENIZERS: {entry.get("tokenizer_name") for entry in others},
+        }
+        removed = [(self.lists[DEPLOYMENTS].path, found)]
+        changed = [self.lists[DEPLOYMENTS].without(name)]  # first: HELM finds no deployment without its tokenizer
+        for key, names in needed.items():
+            entry = self.lists[key].get(name)
+            if entry is not None and name not in names:
+                changed.append(self.lists[key].without(name))
+                removed.append((self.lists[key].path, entry))
+        self._write(changed)
+        return removed
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Keep others from changing the files, and read again what they have made of them."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.folder / ".helm-ext.lock", mode=0o666):
-                self.__post_init__()
-                yield
-        except (OSError, NotImplementedError) as error:  # a file system without locks
-            raise HelmExtError(f"{self.folder}: cannot be changed: {error}") from error
+    def _write(self, changed: list[NamedList]) -> None:
+        for made in changed:
+            made.write()
+            self.lists[made.key] = made

@@ -282,7 +282,7 @@ class RequestWriter:
             raise UnsendableError("\n".join("cannot be sent: " + part for part in parts))
 
     def write_manifest(self, plan: Plan) -> Manifest:
-        """Write what was planned and written as JSON, each request on a line of its own."""
+        """Write what was planned and written as JSON."""
         manifest = Manifest(
             format=FORMAT, helm_ext=version("helm-ext"), plan=plan, runs=self.runs, shards=self.shards,
             requests=self.requests,
@@ -299,12 +299,8 @@ def next_round(folder: Path) -> int:
 
 
 def write_manifest(file: IO[bytes], manifest: Manifest) -> None:
-    """Write a manifest as JSON, each request on a line of its own."""
-    head = {name: value for name, value in msgspec.to_builtins(manifest).items() if name != "requests"}
-    file.write(json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}").encode() + b',\n "requests": [')
-    for number, sent in enumerate(manifest.requests):
-        file.write((b",\n  " if number else b"\n  ") + msgspec.json.encode(sent))
-    file.write(b"\n ]\n}\n")
+    """Write a manifest as JSON that people can read."""
+    file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -231,7 +231,13 @@ def read_source(path: str | Path) -> Source:
         chunks = []
         while chunk := reader.read_chunk():
             if reader.size > MAX_DOCUMENT_BYTES:
-                raise too_large(reader.path)
+                raise DatasetSyntaxError.at(
+                    reader.path,
+                    f"the file is larger than {format_size(MAX_DOCUMENT_BYTES)}, the limit for a file that is one JSON "
+                    "document",
+                    "write it as JSON Lines: one record per line",
+                    code="too-large",
+                )
             chunks.append(chunk)
         return Source(reader.path, b"".join(chunks), reader.finish())
     finally:
@@ -242,16 +248,6 @@ def read_json(path: str | Path) -> Any:
     """Read a file that is one JSON value. Raises DatasetError."""
     source = read_source(path)
     return parse_json(source.data, source.path)
-
-
-def too_large(path: str) -> DatasetError:
-    """Return the error for a document beyond the limit."""
-    return DatasetSyntaxError.at(
-        path,
-        f"the file is larger than {format_size(MAX_DOCUMENT_BYTES)}, the limit for a file that is one JSON document",
-        "write it as JSON Lines: one record per line",
-        code="too-large",
-    )
 
 
 def split_lines(read_chunk: Callable[[], bytes], max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:

@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
@@ -289,33 +290,17 @@ def add_intervals(run: Run, main_metric: str) -> Run:
 
 def _measure(path: Path, main_metric: str) -> Iterable[Stat]:
     """Yield both ends for each split: of the rows' means over trials, perturbed copies aside."""
-    splits: dict[str | None, _RowMeans] = {}
+    splits: dict[str | None, dict[str, list[float]]] = {}
     for row in read_array(path):
         if row.get("perturbation"):
             continue
         for stat in row["stats"]:
             if stat["name"]["name"] == main_metric and stat.get("mean") is not None:
-                means = splits.setdefault(stat["name"].get("split"), _RowMeans())
-                means.add(row["instance_id"], stat["mean"])
-    for name, means in splits.items():
-        yield from to_interval_stats(MetricName(main_metric, split=name), means.values, None)
-
-
-class _RowMeans:
-    """The means of rows over their trials, in the order in which the rows came: arrays, for there may be a million."""
-
-    def __init__(self) -> None:
-        self.values = array("d")
-        self._trials = array("Q")
-        self._places: dict[str, int] = {}
-
-    def add(self, instance_id: str, value: float) -> None:
-        place = self._places.setdefault(instance_id, len(self.values))
-        if place == len(self.values):
-            self.values.append(0.0)
-            self._trials.append(0)
-        self._trials[place] += 1
-        self.values[place] += (value - self.values[place]) / self._trials[place]
+                rows = splits.setdefault(stat["name"].get("split"), {})
+                rows.setdefault(row["instance_id"], []).append(stat["mean"])
+    for name, rows in splits.items():
+        means = array("d", (fmean(trials) for trials in rows.values()))
+        yield from to_interval_stats(MetricName(main_metric, split=name), means, None)
 
 
 def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list[Run]]]) -> Runs:
