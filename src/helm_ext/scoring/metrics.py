@@ -391,14 +391,19 @@ class _Total:
 
     def __init__(self, metric: EvalSetMetric, helms: Sequence[Total]) -> None:
         self.metric, self.helms = metric, helms
-        self.source, self.breakdown, self.judges = SourceTotal(), BreakdownTotal(), JudgesTotal()
-        self.intervals, self.left_out = IntervalTotal(metric.with_interval), LeftOutTotal()
+        self.source = SourceTotal(metric.source_measure) if metric.source_measure is not None else None
+        self.judges = JudgesTotal() if metric.judges is not None else None
+        self.breakdown, self.intervals, self.left_out = (
+            BreakdownTotal(),
+            IntervalTotal(metric.with_interval),
+            LeftOutTotal(),
+        )
 
     def add(self, summaries: Sequence[Any]) -> None:
         """Add a batch: what each total adds, None for nothing."""
         totals = (*self.helms, self.source, self.breakdown, self.intervals, self.judges, self.left_out)
         for total, summary in zip(totals, summaries, strict=True):
-            if summary is not None:
+            if total is not None and summary is not None:
                 total.add(summary)
 
     def to_stats(self) -> list[Stat]:
@@ -407,15 +412,15 @@ class _Total:
         source, judges = metric.source_measure, metric.judges
         apart = {*(source.partners if source else ()), *(judges.stats if judges else ())}
         stats = [stat for total in self.helms for stat in total.to_stats() if stat.name.name not in apart]
-        if source is not None:
+        if self.source is not None:
             splits = dict.fromkeys(split for split, *_ in self.left_out.places if split != TRAIN_SPLIT)
-            stats += self.source.to_stats(source.reported, splits)
+            stats += self.source.to_stats(splits)
         return [
             *stats,
             *summarize([*metric.list_scores, *metric.other_scores], stats),
             *self.breakdown.to_stats(),
             *self.intervals.to_stats({"source": metric.source, "judged": judges and judges.judged}),
-            *self.judges.to_stats(),
+            *(self.judges.to_stats() if self.judges is not None else ()),
             *self.left_out.to_stats(),
         ]
 

@@ -109,7 +109,8 @@ class SourceTotal:
     by has no such stat. Where the source could not score some rows, a stat is their number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, measure: SourceMeasure) -> None:
+        self._reported = measure.reported
         self._totals = Totals()
         self._unscored = Counter[MetricName]()
 
@@ -118,14 +119,14 @@ class SourceTotal:
         self._totals.add(summary.columns)
         self._unscored.update(summary.unscored)
 
-    def to_stats(self, reported: Mapping[str, float] | None = None, splits: Iterable[str | None] = ()) -> list[Stat]:
+    def to_stats(self, splits: Iterable[str | None] = ()) -> list[Stat]:
         """Return the scores, the counts of rows that differ, and of those that have no score.
 
-        `reported`: what is no mean of rows, by stat; it is said of each of the `splits`.
+        What is reported and no mean of rows is said of each of the `splits`.
         """
         made = [*self._totals.to_stats(), *(Stat(name).add(count) for name, count in self._unscored.items())]
         for split in splits:
-            made += [Stat(MetricName(name, split=split)).add(value) for name, value in (reported or {}).items()]
+            made += [Stat(MetricName(name, split=split)).add(value) for name, value in self._reported.items()]
         return made
 
 

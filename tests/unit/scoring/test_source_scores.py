@@ -24,7 +24,8 @@ def row(split: str = TEST, **values: float) -> PerInstanceStats:
 
 
 def summed(*batches, **options) -> dict[str, tuple[float, int]]:
-    measure, total = SourceMeasure(SOURCE, "ours", **options), SourceTotal()
+    measure = SourceMeasure(SOURCE, "ours", **options)
+    total = SourceTotal(measure)
     for rows in batches:
         total.add(measure.measure(rows))
     return {f"{stat.name.name}@{stat.name.split}": (stat.mean, stat.count) for stat in total.to_stats()}
@@ -56,8 +57,9 @@ def test_beside_a_headline_scores_are_compared_with_our_metric_of_the_same_name_
     rows = [row(ours=1.0, acc=0.0, inspect_match=0.0, inspect_acc=0.0)]
     source = {**SOURCE, "main": "inspect_match"}
     for measured, expected in ((["acc", "ours"], 0.0), (["ours"], None)):
-        total = SourceTotal()
-        total.add(SourceMeasure(source, "ours", measured=measured).measure(rows))
+        measure = SourceMeasure(source, "ours", measured=measured)
+        total = SourceTotal(measure)
+        total.add(measure.measure(rows))
         found = {stat.name.name: stat.mean for stat in total.to_stats()}
         assert found["inspect_match_differs"] == 1.0
         assert found["inspect_acc"] == 0.0
@@ -81,7 +83,8 @@ def test_rows_that_the_source_could_not_score_are_counted() -> None:
     unread = Instance(
         Input("?"), [], split=TEST, id="7", extra_data={EXTRA_KEY: {"source_unscored": ["inspect_match"]}}
     )
-    measure, total = SourceMeasure(SOURCE, "ours"), SourceTotal()
+    measure = SourceMeasure(SOURCE, "ours")
+    total = SourceTotal(measure)
     for rows, instances in (([row(ours=1.0, inspect_match=1.0)], [unread]), ([], [unread])):
         total.add(measure.measure(rows, instances))
     found = {stat.name: (stat.sum, stat.count) for stat in total.to_stats()}
@@ -92,5 +95,5 @@ def test_rows_that_the_source_could_not_score_are_counted() -> None:
 def test_what_is_no_mean_of_rows_is_said_as_the_source_reports_it() -> None:
     scores = {"f1": SourceScore(0.625, no_mean="made of all rows"), "ter": SourceScore(None, no_mean="likewise")}
     measure = SourceMeasure(Source(tool="lm_eval", scores=scores).to_args(), "ours")
-    stats = SourceTotal().to_stats(measure.reported, [TEST])
+    stats = SourceTotal(measure).to_stats([TEST])
     assert [(stat.name, stat.mean) for stat in stats] == [(MetricName("lm_eval_f1", split=TEST), 0.625)]

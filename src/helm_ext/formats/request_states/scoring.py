@@ -151,12 +151,14 @@ def _check_completions(
 ) -> None:
     """Report a reducer that is none, and one where all completions together are one list."""
     name = chosen.get("completions", FIRST)
+    if name == FIRST:
+        return
     if find_reducer(name) is None:
         hint = did_you_mean(name, REDUCER_NAMES) or f"one of {', '.join(REDUCER_NAMES)}; K is a number"
         report.add(
             path("completions"), f"{show(name)} is no way to score several completions", hint, code="completions"
         )
-    elif name != FIRST and output_format == "list":
+    elif output_format == "list":
         report.add(path("completions"), "the completions of a row together are its list", code="completions")
 
 

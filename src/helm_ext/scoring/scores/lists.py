@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from helm_ext.scoring.score import Score, StatInfo, describe_count
 
@@ -133,6 +134,8 @@ def _total_credit(gold: Counter[_Bag], pred: Counter[_Bag], n_gold: int, n_pred:
     return float(matrix[matched].sum())
 
 
+_count = partial(describe_count, lower_is_better=False, can_be_main=False)
+
 SCORES: tuple[Score, ...] = (
     Score(
         name="exact_match",
@@ -171,17 +174,15 @@ SCORES: tuple[Score, ...] = (
     Score(
         name="list_micro_f1",
         list_function=count_segments,
-        several=tuple(
-            describe_count(f"list_{what}", f"# segments {what}", text, lower_is_better=False, can_be_main=False)
-            for what, text in (
-                ("found", "Segments found, mean over rows."),
-                ("predicted", "Segments predicted, mean over rows."),
-                ("expected", "Segments of the reference, mean over rows."),
-            )
+        several=(
+            _count("list_found", "# segments found", "Segments found, mean over rows."),
+            _count("list_predicted", "# segments predicted", "Segments predicted, mean over rows."),
+            _count("list_expected", "# segments expected", "Segments of the reference, mean over rows."),
         ),
-        over_all=tuple(
-            StatInfo(f"list_micro_{part}", f"List {title} (micro)", f"{title} of segments, all rows together.")
-            for part, title in (("f1", "F1"), ("precision", "precision"), ("recall", "recall"))
+        over_all=(
+            StatInfo("list_micro_f1", "List F1 (micro)", "F1 of segments, all rows together."),
+            StatInfo("list_micro_precision", "List precision (micro)", "Precision of segments, all rows together."),
+            StatInfo("list_micro_recall", "List recall (micro)", "Recall of segments, all rows together."),
         ),
         summarize=_summarize,
     ),
