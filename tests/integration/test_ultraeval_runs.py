@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import ultraeval_checkout as made
 from processes import command, helm_run, load, only_run, run_folders, stat_means
@@ -13,17 +11,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/ultrae
 CODE = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
 
 
-def deep_folder(tmp_path, length=3000):
-    folder = tmp_path / "far"
-    while len(str(folder)) < length - 250:
-        folder = folder / ("deep" * 50)
-    folder = folder / ("d" * (length - 1 - len(str(folder))))
-    os.makedirs(folder)  # noqa: PTH103 - Path.mkdir calls itself once a folder
-    return folder
-
-
-def test_many_tasks_in_a_deep_folder_of_which_one_cannot_be_run(tmp_path):
-    root = made.make_checkout(deep_folder(tmp_path) / "UltraEval")
+def test_many_tasks_with_long_names_of_which_one_cannot_be_run(tmp_path):
+    """As configs in deep folders have them: a run's name may be 255 bytes long."""
+    deep = tmp_path.joinpath(*["deep" * 50] * 4)
+    deep.mkdir(parents=True)
+    root = made.make_checkout(deep / "UltraEval")
     data = "datasets/sums/data/sums.jsonl"
     names = ["a" * 150, "甲" * 60, "sums"]
     configs = [made.config("gen", task=name, path=data) for name in names]

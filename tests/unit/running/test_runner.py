@@ -326,9 +326,6 @@ def test_failed_runs_are_named_and_others_go_on(tmp_path):
     assert str(caught.value).splitlines()[1:] == ["run: RuntimeError: metric crashed (the traceback is above)"]
     assert (tmp_path / "out/runs/suite/other/stats.json").exists()
     assert read(tmp_path) == {}
-
-
-def test_exit_on_error(tmp_path):
     with pytest.raises(RuntimeError, match="metric crashed"):
         make_runner(StreamingRunner, tmp_path, exit_on_error=True).run_all([CRASHING])
 
@@ -348,24 +345,6 @@ def test_a_write_that_fails_leaves_the_old_run(tmp_path, monkeypatch):
     assert read(tmp_path) == before
     assert sorted(path.name for path in folder.glob("[!.]*")) == sorted(FILES)
     assert list(folder.glob(".staged-*")) == []
-
-
-def test_killed_between_two_files_is_no_complete_run(tmp_path, monkeypatch):
-    runner = make_runner(StreamingRunner, tmp_path)
-    runner.run_all([RUNS["generation"]])
-    run_path = runner._get_run_path(RUNS["generation"])
-    assert runner._is_run_completed(run_path)
-    replaced = []
-
-    def replace_two(path, target):
-        if len(replaced) == 2:
-            raise KeyboardInterrupt
-        replaced.append(target)
-
-    monkeypatch.setattr(Path, "replace", replace_two)
-    with pytest.raises(KeyboardInterrupt):
-        runner.run_all([RUNS["generation"]])
-    assert not runner._is_run_completed(run_path)
 
 
 def test_garbage_collector_is_left_as_it_was(monkeypatch):
