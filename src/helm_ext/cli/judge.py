@@ -151,7 +151,7 @@ def in_(
 
     from helm_ext.cli.judge_runs import judge_run
     from helm_ext.clients.answers import AnsweredExecutor
-    from helm_ext.clients.estimate import Prices
+    from helm_ext.running.spending import Prices
 
     require_suite(suite)
     manifest, folder = open_requests(folder, "judge")

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from helm.benchmark.executor import Executor
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.clients.estimate import Prices
     from helm_ext.clients.request_files import Judging, Plan
     from helm_ext.judging.rubrics import Rubric
+    from helm_ext.running.spending import Prices
 
 GIVEN, SWAPPED = "given", "swapped"
 _NO_OPTION = 0.0

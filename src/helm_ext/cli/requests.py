@@ -39,11 +39,11 @@ from helm_ext.cli.session import (
     stand_in,
     started,
 )
-from helm_ext.clients.estimate import Estimate, Prices, format_cost
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import MANIFEST, read_manifest
 from helm_ext.errors import DatasetChangedError, DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 from helm_ext.formats import format_names
+from helm_ext.running.spending import Estimate, Prices, format_cost
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

@@ -4,7 +4,6 @@ openai_requests, openai_replies   HELM's Request to the body of an HTTP request,
 openai_compatible                 HELM's Client on these two
 server                            one address over HTTP: many requests at once, attempts that end, what errors mean
 client                            what clients share: what they can do and say beyond HELM's, and HELM's cache files
-estimate                          how many tokens requests are, and what they cost
 request_files                     requests written as files of OpenAI's Batch API, and what each is the request of
 answers                           files of results joined with the requests, and HELM's Executor that hands them back
 huggingface, shared_prefix        HELM's Client for a model of transformers, the options of a row asked together

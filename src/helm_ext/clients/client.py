@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
 
 
+MAX_COST_ENV, MAX_TOKENS_ENV = "HELM_EXT_MAX_COST", "HELM_EXT_MAX_TOKENS"
+
 NOTES_KEY = "helm_ext"
 """Where a result's notes stand in `RequestState.annotations`."""
 
@@ -108,6 +110,24 @@ def fail(message: str) -> NotedResult:
     """Return a failure that does not pass: HELM need not ask again, for the client has made its attempts."""
     flags = ErrorFlags(is_retriable=False, is_fatal=True)
     return NotedResult(success=False, cached=False, error=message, completions=[], embedding=[], error_flags=flags)
+
+
+def find_unenforced_limit(*, is_local: bool = False) -> str:
+    """Return why a request that HELM's own code sends may not be sent; "" where the user set no limit.
+
+    The streaming runner counts what is spent. HELM's runner counts nothing, nor do its annotators, which ask a judge:
+    they would spend beyond the limit without a word. `is_local`: a model of this machine's costs no money.
+    """
+    names = (MAX_TOKENS_ENV,) if is_local else (MAX_COST_ENV, MAX_TOKENS_ENV)
+    name = next((name for name in names if os.environ.get(name)), None)
+    if name is None:
+        return ""
+    return (
+        f"{name}={os.environ[name]}: the limit cannot be kept: this request is one of HELM's own runner, or of an "
+        "annotator, which count nothing\n"
+        "  hint: --runner-class-name helm_ext.running.StreamingRunner keeps limits of the model that is evaluated; "
+        f"without {name} nothing is limited"
+    )
 
 
 CHUNK = 100

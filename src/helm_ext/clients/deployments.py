@@ -22,7 +22,6 @@ from typing import Any
 
 import yaml
 
-from helm_ext.clients.estimate import parse_yaml
 from helm_ext.errors import HelmExtError, RunEntryError, show
 from helm_ext.files.writing import open_part
 
@@ -254,6 +253,17 @@ def _last_line(lines: list[str], item: Any) -> int:
     while not lines[last].strip() or lines[last].lstrip().startswith("#"):
         last -= 1
     return last
+
+
+def parse_yaml(text: str, path: Path) -> Any:
+    """Return what the text of a YAML file says. Raises RunEntryError with the line."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
+        said = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise RunEntryError(f"{place}: not YAML: {said}") from error
 
 
 def write_entry(entry: Mapping[str, Any], column: int) -> str:

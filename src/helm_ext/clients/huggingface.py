@@ -31,8 +31,7 @@ from helm.common.key_value_store import request_to_key
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm.tokenizers.tokenizer import Tokenizer
 
-from helm_ext.clients.client import NotedResult, RequestCache, fail
-from helm_ext.clients.estimate import find_unenforced_limit
+from helm_ext.clients.client import NotedResult, RequestCache, fail, find_unenforced_limit
 from helm_ext.clients.shared_prefix import PrefixModel, group_by_prefix
 from helm_ext.errors import DeploymentError
 

@@ -33,8 +33,7 @@ from helm.common.hierarchical_logger import hwarn
 from helm.common.key_value_store import request_to_key
 from helm.common.request import Request, RequestResult
 
-from helm_ext.clients.client import NotedResult, RequestCache, fail
-from helm_ext.clients.estimate import find_unenforced_limit
+from helm_ext.clients.client import NotedResult, RequestCache, fail, find_unenforced_limit
 from helm_ext.clients.openai_replies import ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import (
     PATHS,

@@ -117,7 +117,7 @@ def check_settings() -> None:
     """Raise HelmExtError for settings that make no sense (workers, limits, progress), before a file is read.
 
     Warns, once, of workers where `helm-run` uses HELM's own runner, which knows none. Limits of what is spent are
-    enforced or refused by the clients (`clients.estimate.find_unenforced_limit`).
+    enforced or refused by the clients (`clients.client.find_unenforced_limit`).
     """
     if not any(name.startswith("HELM_EXT_") for name in os.environ):
         return  # nothing is set, and what reads settings takes 3 % of a preview to import

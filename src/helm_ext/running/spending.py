@@ -14,19 +14,21 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from helm.benchmark.model_deployment_registry import ModelDeploymentNotFoundError, get_model_deployment
 from helm.common.hierarchical_logger import hlog, hwarn
 from helm.common.object_spec import get_class_by_name
 from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 
 from helm_ext.adaptation.recorded import is_recorded
-from helm_ext.clients.client import AsyncClient
-from helm_ext.clients.estimate import MAX_COST_ENV, MAX_TOKENS_ENV, Estimate, Prices, format_cost, read_prices
+from helm_ext.clients.client import MAX_COST_ENV, MAX_TOKENS_ENV, AsyncClient
+from helm_ext.clients.openai_requests import is_scored
 from helm_ext.engines.progress import Counts, Progress, describe
 from helm_ext.errors import HelmExtError, RunEntryError, count, show
 
@@ -35,6 +37,113 @@ if TYPE_CHECKING:
 
     from helm.benchmark.run_spec import RunSpec
     from helm.common.request import Request
+
+
+BYTES_PER_TOKEN = 4
+"""Where no tokenizer is known: about what English has, and Chinese (three bytes a character) has not much less."""
+
+
+Amount = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+
+
+class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"prompt": "in", "completion": "out"}):
+    """What a million tokens cost, in any currency."""
+
+    prompt: Amount
+    completion: Amount
+    cached: Amount | None = None
+    """Prompt tokens that the provider had cached from an earlier request; None: they cost as much as the others."""
+
+    @classmethod
+    def parse(cls, text: str) -> Prices:
+        """Read `IN,OUT`. Raises RunEntryError."""
+        try:
+            prompt, completion = map(float, text.split(","))
+            return msgspec.convert({"in": prompt, "out": completion}, cls)
+        except (ValueError, msgspec.ValidationError) as error:
+            raise RunEntryError(
+                f"--prices {text}: expected IN,OUT, what a million tokens cost\n  hint: --prices 0.15,0.60"
+            ) from error
+
+    def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """Return what these tokens cost. `prompt_tokens` includes the cached ones, as in OpenAI's `usage`."""
+        cached = self.prompt if self.cached is None else self.cached
+        fresh = prompt_tokens - cached_tokens
+        return (fresh * self.prompt + cached_tokens * cached + completion_tokens * self.completion) / 1_000_000
+
+
+@dataclass
+class Estimate:
+    """Tokens of requests: those of the prompts, and the most that the answers can have."""
+
+    count_tokens: Callable[[str], int] | None
+    """The tokenizer's count; None where none is known."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    most_counted: int | None = None
+    """Texts that are counted; the tokens of later ones are foreseen from these. None: all are counted."""
+    _counted: tuple[int, int, int] = (0, 0, 0)
+    """Texts, bytes, tokens."""
+
+    def add(self, request: Request) -> None:
+        """Count a request."""
+        texts = [request.prompt, *(str(message.get("content", "")) for message in request.messages or ())]
+        self.prompt_tokens += sum(self._count(text) for text in texts if text)
+        if not is_scored(request):
+            self.completion_tokens += request.num_completions * request.max_tokens
+
+    def _count(self, text: str) -> int:
+        if self.count_tokens is None:
+            return -(-_bytes(text) // BYTES_PER_TOKEN)
+        if self.most_counted is None:
+            return self.count_tokens(text)
+        texts, size, tokens = self._counted
+        if texts >= self.most_counted:
+            return round(_bytes(text) * tokens / max(1, size))
+        number = self.count_tokens(text)
+        self._counted = (texts + 1, size + _bytes(text), tokens + number)
+        return number
+
+    def __str__(self) -> str:
+        how = ""
+        if self.count_tokens is None:
+            how = f" (estimated: {BYTES_PER_TOKEN} bytes a token, for no tokenizer is named)"
+        elif self.most_counted is not None and self._counted[0] >= self.most_counted:
+            how = f" (estimated from {self.most_counted} prompts)"
+        return f"tokens: {self.prompt_tokens:,} in{how}, at most {self.completion_tokens:,} out"
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def read_prices(path: Path) -> dict[str, Prices]:
+    """Read a YAML file of prices, by deployment: `local/my-model: {in: 0.15, out: 0.60, cached: 0.075}`.
+
+    `cached`, for prompt tokens that the provider had cached, may be absent. Raises RunEntryError.
+    """
+    from helm_ext.clients.deployments import parse_yaml
+
+    hint = "\n  hint: local/my-model: {in: 0.15, out: 0.60, cached: 0.075}"
+    try:
+        found = parse_yaml(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunEntryError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise RunEntryError(f"{path}: expected prices by deployment, got {show(found)}{hint}")
+    prices = {}
+    for name, value in found.items():
+        try:
+            prices[str(name)] = msgspec.convert(value, Prices)
+        except msgspec.ValidationError as error:
+            message = f"{path}: {name}: expected what a million tokens cost, got {show(value)}{hint}"
+            raise RunEntryError(message) from error
+    return prices
+
+
+def format_cost(cost: float) -> str:
+    """Write an amount of money: two places from 1 on, else two digits."""
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
 
 
 class LimitReached(HelmExtError):  # noqa: N818 - no fault: what the user asked for

@@ -8,9 +8,8 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import GeneratedOutput, Request
 
 from helm_ext.clients.client import NotedResult
-from helm_ext.clients.estimate import Prices
 from helm_ext.running.asking import Asking
-from helm_ext.running.spending import Budget, LimitReached, LiveProgress
+from helm_ext.running.spending import Budget, LimitReached, LiveProgress, Prices
 
 
 def ask(usage, **budget):

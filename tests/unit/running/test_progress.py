@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from helm_ext.clients.estimate import Prices
-from helm_ext.running.spending import Budget, LimitReached, LiveCounts, LiveProgress, describe_live
+from helm_ext.running.spending import Budget, LimitReached, LiveCounts, LiveProgress, Prices, describe_live
 
 PRICES = Prices(prompt=2.0, completion=10.0, cached=0.5)
 

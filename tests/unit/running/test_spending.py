@@ -8,9 +8,8 @@ import pytest
 from helm.common.request import Request
 
 from helm_ext.clients import OpenAICompatibleClient
-from helm_ext.clients.estimate import Estimate, Prices, read_prices
 from helm_ext.errors import RunEntryError
-from helm_ext.running.spending import Budget, LimitReached, Spending
+from helm_ext.running.spending import Budget, Estimate, LimitReached, Prices, Spending, read_prices
 
 CLIENT = OpenAICompatibleClient.__new__(OpenAICompatibleClient)
 
