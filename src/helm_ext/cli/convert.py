@@ -21,18 +21,15 @@ from helm_ext.formats.conversion import Converted, WriteOptions
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A dataset file, or a dataset's name.")],
-    target: Annotated[Path, typer.Argument(metavar="DST", help="FILE.jsonl (adapter_spec) or NAME.zip (a bundle).")],
+    target: Annotated[Path, typer.Argument(metavar="DST", help="FILE.jsonl (adapter_spec).")],
     arg: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry of SRC, missing aside; repeatable.")
     ] = None,
     kind: AsFormat = None,
-    replies: Annotated[
-        Path | None, typer.Option(help="To a bundle: write recorded completions to this JSON Lines file.")
-    ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Convert even if something is lost.")] = False,
     replace: Replace = False,
 ) -> None:
-    """Convert a dataset to adapter_spec JSON Lines or to a bundle, if that loses nothing; else say what it would lose.
+    """Convert a dataset to adapter_spec JSON Lines, if that loses nothing; else say what it would lose.
 
     Exit code 1: something would be lost, and nothing was written.
     """
@@ -41,15 +38,13 @@ def convert(
         raise DatasetIntegrityError(f"{target}: exists\n  hint: --replace overwrites it")
     source = find_file(source)
     format_ = choose_format(kind, source)
-    options = WriteOptions(source, replies=replies, lossy=lossy)
+    options = WriteOptions(source, lossy=lossy)
     with status(f"converting {source}"):
         converted = _convert(format_, writer, target, parse_arguments(arg), options)
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():
             echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)
     echo(f"{converted.path}: {count(converted.rows, 'row')}")
-    if converted.replies is not None:
-        echo(f"{converted.replies}: recorded completions")
 
 
 def _find_writer(target: Path) -> Format:

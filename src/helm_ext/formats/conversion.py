@@ -55,7 +55,6 @@ class Converted:
     path: Path
     rows: int
     findings: Findings
-    replies: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,6 @@ class WriteOptions:
     """What no other format holds of it (`Format.losses`)."""
     demonstrations: EvalSet | None = None
     """Rows that stand beside those of the dataset in its file (`Format.load_demonstrations`)."""
-    replies: Path | None = None
-    """Where recorded completions go, for a format whose files hold none."""
     lossy: bool = False
 
 

@@ -16,7 +16,6 @@ from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.formats import request_states
 from helm_ext.formats.innodata import loading
-from helm_ext.formats.innodata.writing import to_bundle
 from helm_ext.formats.request_states.writing import to_json_lines
 from helm_ext.formats.ultraeval.format import FORMAT as ULTRAEVAL
 from helm_ext.formats.ultraeval.scoring import MetricChoice, TaskFacts
@@ -123,85 +122,6 @@ def test_adapter_spec_files_come_back_equal(tmp_path, name):
     assert after.scoring == before.scoring
 
 
-def test_a_file_to_a_bundle_and_its_replies(tmp_path, run):
-    states = [state("a", reply="It is 4."), state("b", gold="5"), state(7, reply="x", topic="sums")]
-    path = write_file(tmp_path, states, stop_sequences=["\n"], max_tokens=9, instructions="Add.")
-    done = run(path, "sums.zip", "--replies", "replies.jsonl")
-    assert done.stdout == "sums.zip: 3 rows\nreplies.jsonl: recorded completions\n"
-    assert 'this one had max_tokens=9, temperature=0, stop=["\\n"], metrics=' in done.stderr
-    assert "note: a text prompt becomes one user message" in done.stderr
-    found = loading.load(path="sums.zip", replies="replies.jsonl")
-    assert [instance.id for instance in found.instances] == ["a", "b", "7"]
-    assert found.instances[0].input.messages == [{"role": "user", "content": "Add.\nQ: 2+2?\nA:"}]
-    statuses = [row_extra(instance)["recorded"]["status"] for instance in found.instances]
-    assert statuses == ["ok", "not_run", "ok"]
-    assert [instance.references[0].output.text for instance in found.instances] == ["4", "5", "4"]
-
-
-def test_the_prompt_of_a_bundle_is_the_one_that_helm_makes(tmp_path):
-    from helm.benchmark.adaptation.adapters.generation_adapter import GenerationAdapter
-    from helm.benchmark.adaptation.prompt import Prompt
-
-    path = write_file(
-        tmp_path, [state("a")], instructions="Add.", global_prefix="<", global_suffix=">", instance_prefix="\n\n"
-    )
-    evalset = request_states.load(path)
-    to_bundle(evalset, tmp_path / "sums.zip")
-    spec = evalset.adapter_spec
-    adapter = GenerationAdapter.__new__(GenerationAdapter)
-    adapter.adapter_spec = spec
-    block = adapter.construct_example_prompt(evalset.instances[0], include_output=False, reference_index=None)
-    wanted = Prompt(spec.global_prefix, spec.global_suffix, spec.instance_prefix, [], spec.instructions, [], block).text
-    (instance,) = loading.load(path=tmp_path / "sums.zip").instances
-    assert instance.input.messages == [{"role": "user", "content": wanted}]
-
-
-@pytest.mark.parametrize(
-    ("states", "spec", "loss"),
-    [
-        ([state("a", reply="4")], {}, "recorded completions; --replies FILE keeps them"),
-        ([state(str(i)) for i in range(4)], {"max_train_instances": 2}, "2 demonstrations before each question"),
-        ([state("a")], {"ouput_format": "list"}, "output_format list: replies are scored as one text"),
-        ([state("a")], {"decoding_parameters": {"num_outputs": 3}}, "3 outputs for each question"),
-        ([state("a")], {"substitutions": [{"source": "a", "target": "b"}]}, "substitutions in the prompt"),
-        (
-            [state("a", references=[{"output": {"text": t}, "tags": ["correct"]} for t in ("4", "four")])],
-            {},
-            "further accepted answers: a record has one `expected`",
-        ),
-        (
-            [state("a", references=[{"output": {"text": "4"}, "tags": ["correct"]}, {"output": {"text": "5"}, "tags": []}])],
-            {"method": "multiple_choice_joint", "reference_prefix": "A. "},
-            "the options of multiple-choice rows",
-        ),
-    ],
-)  # fmt: skip
-def test_what_a_bundle_cannot_hold(tmp_path, run, states, spec, loss):
-    path = write_file(tmp_path, states, **spec)
-    with pytest.raises(DatasetIntegrityError) as caught:
-        run(path, "sums.zip")
-    assert f"  - {loss}" in str(caught.value)
-    assert not (tmp_path / "sums.zip").exists()
-    assert f"lost: {loss}" in run(path, "sums.zip", "--lossy").stderr
-    assert loading.check("sums.zip")[0] == []
-
-
-def test_train_rows_become_the_train_split(tmp_path):
-    path = write_file(tmp_path, [state("a"), state("b", split="train")])
-    to_bundle(request_states.load(path), tmp_path / "sums.zip")
-    with hub.open_bundle(tmp_path / "sums.zip") as bundle:
-        assert bundle.meta.sizes == {"test": 1, "train": 1}
-
-
-def test_a_conversation_that_breaks_the_rules(tmp_path):
-    messages = [{"role": "assistant", "content": "Hi"}]
-    path = write_file(tmp_path, [state("a", input={"messages": messages})], method="chat")
-    with pytest.raises(
-        DatasetIntegrityError, match=r'record "a": messages\[0\].role: user and assistant must alternate'
-    ):
-        to_bundle(request_states.load(path), tmp_path / "sums.zip", lossy=True)
-
-
 def test_ultraeval(tmp_path, run):
     config = sorted((REPOSITORY / "examples" / "ultraeval").rglob("*.json"))
     configs = [path for path in config if '"transform"' in path.read_text()]
@@ -265,24 +185,15 @@ def test_what_an_ultraeval_task_loses(tmp_path):
         "worth a number",
     ):
         assert loss in str(caught.value)
-    with pytest.raises(DatasetIntegrityError) as caught:
-        to_bundle(task, tmp_path / "x.zip", losses=ULTRAEVAL.losses(task))
-    for loss in ("the postprocess strip", "the perplexity rule", "worth a number"):
-        assert loss in str(caught.value)
-    found = to_bundle(task, tmp_path / "x.zip", losses=ULTRAEVAL.losses(task), lossy=True).path
-    assert loading.load(path=found).instances[0].input.messages[0]["content"] == "head demo question"
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (["x.json", "x.txt"], RunEntryError, "expected FILE.jsonl or NAME.zip"),
-        (["qa.json", "x.jsonl", "--replies", "r.jsonl"], RunEntryError, "adapter_spec files hold completions themselves"),
-        (["sums.zip", "x.zip"], RunEntryError, "sums.zip: is a bundle already"),
+        (["x.json", "x.txt"], RunEntryError, "expected FILE.jsonl"),
         (["qa.json", "x.jsonl", "--arg", "sed=1"], RunEntryError, "adapter_spec: unknown argument 'sed'\n  hint: did you mean 'seed'"),
         (["none.json", "x.jsonl"], HelmExtError, "none.json"),
         (["qa.json", "none/x.jsonl"], HelmExtError, "no such folder"),
-        (["qa.json", "No Name.zip"], HelmExtError, "not a dataset name"),
     ],
 )  # fmt: skip
 def test_usage(tmp_path, run, arguments, error, message):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import Problem, RunEntryError
+from helm_ext.errors import Problem
 from helm_ext.formats.arguments import (
     AS_GIVEN,
     FLAG,
@@ -20,7 +19,6 @@ from helm_ext.formats.arguments import (
     Argument,
     one_of,
 )
-from helm_ext.formats.conversion import Converted, WriteOptions
 from helm_ext.formats.format import Claim, Format, Plan, Seen
 
 if TYPE_CHECKING:
@@ -35,8 +33,6 @@ class _Innodata(Format):
     sources = ("dataset", "path")
     usage = "innodata:dataset=NAME,model=... or innodata:path=FILE,model=..."
     scenario_class = "helm_ext.formats.innodata.scenario.InnodataScenario"
-    writes = (".zip",)
-    written_as = "NAME.zip"
     arguments = (
         Argument("dataset", TEXT, "a dataset of the hub", "one of `dataset` and `path` is needed", names_data=True),
         Argument("path", PATH, "a bundle", names_data=True),
@@ -108,14 +104,6 @@ class _Innodata(Format):
                 return None
         options = {key: value for key, value in arguments.items() if key not in {"split", "replies", "limit"}}
         return loading.load(split="train", **options)
-
-    def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
-        """Write a bundle, and recorded completions to a file of their own."""
-        from helm_ext.formats.innodata.writing import to_bundle
-
-        if evalset.format == self.name:
-            raise RunEntryError(f"{options.source}: is a bundle already")
-        return to_bundle(evalset, target, replies=options.replies, losses=options.losses, lossy=options.lossy)
 
 
 FORMAT = _Innodata()

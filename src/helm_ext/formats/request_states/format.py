@@ -262,11 +262,9 @@ class _AdapterSpec(Format):
         return json_schema()
 
     def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
-        """Write JSON Lines. Raises RunEntryError for a file of replies."""
+        """Write JSON Lines."""
         from helm_ext.formats.request_states.writing import to_json_lines
 
-        if options.replies is not None:
-            raise RunEntryError("--replies: adapter_spec files hold completions themselves")
         return to_json_lines(evalset, target, train=options.demonstrations, losses=options.losses, lossy=options.lossy)
 
 
