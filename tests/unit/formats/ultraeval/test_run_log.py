@@ -9,6 +9,7 @@ import pytest
 import ultraeval_checkout as made
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import create_metric
+from refusals import refused
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.adaptation import wrap as adaptation
@@ -73,12 +74,10 @@ def test_logs_of_two_models_are_one_column(write):
 
 
 def test_gen(write):
-    config = {
-        **config_of("gen"),
-        "task_postprocess": "first_line",
-        "few-shot": 0,
-    }
-    evalset = ultraeval.load(data=write([line(1, ["2\nand so on"]), line(2, ["4"]), line(3, ["4", "5"])], config))
+    config = {**config_of("gen"), "task_postprocess": "first_line", "few-shot": 0}
+    path = write([line(1, ["2\nand so on"]), line(2, ["4"]), line(3, ["4", "5"])], config)
+    assert ultraeval.check(data=path)[0] == []
+    evalset = ultraeval.load(data=path)
     assert evalset.name == "sums_sums_gen"
     assert evalset.counts["recorded"] == 3
     facts = evalset.details
@@ -139,22 +138,20 @@ def test_the_rule_of_a_ppl_log(write, key):
     assert ultraeval.load(data=write(lines, norm)).scoring.main_metric == "ppl_accuracy"
 
 
+SAY = "  hint: metric=NAME says how to score"
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            False,
-            "config.json: no such file: how the run was scored is not known\n  hint: metric=NAME says how to score",
-        ),
-        ({}, "config.json: metric: names no metric\n  hint: metric=NAME says how to score"),
+        (False, f"config.json: no such file: how the run was scored is not known\n{SAY}"),
+        ({}, f"config.json: metric: names no metric\n{SAY}"),
         ({"metric": {}}, "config.json: metric: names no metric"),
     ],
 )
 def test_a_log_whose_metric_is_not_known_is_refused(write, config, message):
     path = write([line(1, ["2"])], config)
-    with pytest.raises(DatasetError) as caught:
-        ultraeval.load(data=path)
-    assert message in str(caught.value)
+    assert message in refused(DatasetError, ultraeval.load, data=path)
     (problem,) = ultraeval.check(data=path)[0]
     assert (problem.severity, problem.code) == ("error", "no-metric")
     assert ultraeval.load(data=path, metric="exact_match").scoring.main_metric == "ultraeval_exact_match"
@@ -162,8 +159,8 @@ def test_a_log_whose_metric_is_not_known_is_refused(write, config, message):
 
 def test_a_log_with_a_metric_of_nobodys_is_refused(write):
     path = write([line(1, ["2"])], {"metric": {"accuracy": {"evaluation": {"type": "exact_macth"}}}})
-    with pytest.raises(RunEntryError, match="metric=exact_macth: unknown metric\n  hint: did you mean 'exact_match'"):
-        ultraeval.load(data=path)
+    said = refused(RunEntryError, ultraeval.load, data=path)
+    assert "metric=exact_macth: unknown metric\n  hint: did you mean 'exact_match'" in said
 
 
 def test_rows_that_were_not_run(write):
@@ -195,39 +192,28 @@ def test_rows_that_were_not_run(write):
 )
 def test_lines_of_another_shape(write, lines, message):
     path = write(lines)
-    with pytest.raises(DatasetError) as caught:
-        ultraeval.load(data=path)
-    assert message in str(caught.value)
+    assert message in refused(DatasetError, ultraeval.load, data=path)
     problems, counts = ultraeval.check(data=path)
     assert {problem.severity for problem in problems} == {"error"}
     assert counts == {"rows": len(lines)}
 
 
-def test_check_of_a_good_log(write):
-    assert ultraeval.check(data=write([line(1, ["2"])]))[0] == []
-
-
 def test_a_log_without_outputs_is_of_the_method_that_is_named(write):
     path = write([line(1, []), line(2, [])], config_of("ppl"))
-    with pytest.raises(RunEntryError, match="hint: method=ppl"):
-        ultraeval.load(data=path)
+    assert "hint: method=ppl" in refused(RunEntryError, ultraeval.load, data=path)
     loaded = ultraeval.load(data=path, method="ppl")
-    assert loaded.counts["recorded"] == 0
-    assert loaded.counts["eval"] == 2
+    assert (loaded.counts["recorded"], loaded.counts["eval"]) == (0, 2)
     assert loaded.adapter_spec.method == "multiple_choice_separate_original"
 
 
 def test_what_is_beside_a_log(write):
     path = write([line(1, ["2"])], {"metrics": {"accuracy": 3}})
-    with pytest.raises(DatasetError, match="not the metrics of an UltraEval run"):
-        ultraeval.load(data=path)
-    with pytest.raises(DatasetError, match=r"config.json: expected an object, got \[\]"):
-        ultraeval.load(data=write([line(1, ["2"])], []))
-    with pytest.raises(RunEntryError, match="holds the outputs of a gen run"):
-        ultraeval.load(data=path, method="ppl")
-    execution = {"metrics": {"pass_k": {"evaluation": {"type": "function_execution"}}}}
-    with pytest.raises(RunEntryError, match="allow_code=true"):
-        ultraeval.load(data=write([line(1, ["2"])], execution))
+    assert "not the metrics of an UltraEval run" in refused(DatasetError, ultraeval.load, data=path)
+    assert "holds the outputs of a gen run" in refused(RunEntryError, ultraeval.load, data=path, method="ppl")
+    write([line(1, ["2"])], [])
+    assert "config.json: expected an object, got []" in refused(DatasetError, ultraeval.load, data=path)
+    write([line(1, ["2"])], {"metrics": {"pass_k": {"evaluation": {"type": "function_execution"}}}})
+    assert "allow_code=true" in refused(RunEntryError, ultraeval.load, data=path)
 
 
 def test_check_without_running_anything(write, tmp_path):
