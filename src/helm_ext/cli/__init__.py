@@ -24,7 +24,7 @@ _COMMANDS = {
     "validate": ("validate", "Check dataset files: all problems at once"),
     "preview": ("validate", "Show exactly what HELM will send for the first rows"),
     "score": ("score", "Re-score recorded completions, print the table"),
-    "convert": ("convert", "Convert a dataset to adapter_spec JSON Lines or to a bundle"),
+    "convert": ("convert", "Convert a dataset to adapter_spec JSON Lines"),
     "export": ("export", "Write the predictions or the scores of finished runs"),
     "compare": ("compare", "Compare finished runs row by row, of any HELM scenario"),
     "plan": ("compare", "Say how many rows it takes to tell a difference"),
