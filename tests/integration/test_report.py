@@ -94,7 +94,7 @@ def test_a_folder_is_no_file(page, tmp_path):
     assert "is a folder" in run("report", page.parent / "out", "-o", tmp_path, code=2).stderr
 
 
-@pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/cli/export")
+@pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/cli/convert")
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_shows_the_rows_and_runs_nothing_of_theirs(page, tmp_path):
     done = subprocess.run(
@@ -153,7 +153,7 @@ def test_options_that_are_requests_of_their_own_have_no_calibration(tmp_path):
     assert "Calibration" not in text
 
 
-@pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/cli/export")
+@pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/cli/convert")
 @pytest.mark.skipif(bool(axe.WHY_NOT), reason=axe.WHY_NOT)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [400, 768, 1280])

@@ -162,16 +162,8 @@ def test_a_changed_train_row_is_a_leak(tmp_path):
         (moons(MOON, MOON.replace("moon", "2 moons").replace("is", "are")), {}),
         (moons(MOON, "Who first saw the largest moon of the planet Jupiter?"), {}),
         ([row("What is the currency of the old kingdom?", "crown"), row("What is the capital of the old kingdom?", "Ulm")], {}),
-        # A place where many words stand is a slot of a template.
+        # A third question, with another answer, that differs there shows that it matters.
         ([row(f"Who is the author of the novel {title}?", author) for title, author in BOOKS.items()], {}),
-        # A swap that matters elsewhere matters.
-        (
-            [
-                row("What is the capital of Freedonia?", "Ulm"), row("What is the largest city of Freedonia?", "Ulm"),
-                row("What is the capital of Sylvania?", "Bree"), row("What is the largest city of Sylvania?", "Rohan"),
-            ],
-            {},
-        ),
         (about("Who built the old bridge?", "Whose work carried carts and later trams?", "Where were the lamps from?"), {}),
         (
             [row("", "x", messages=MOONS), row("", "x", messages=[*MOONS, GO_ON[1], {"role": "user", "content": "All."}])],

@@ -4,10 +4,7 @@ What both share word for word (a passage, worked examples, instructions) says no
 are two questions. So whole sentences that stand in both are left out, and what remains is compared.
 
 Two that differ in a word may be two of a template: "the capital of France", "... of Spain". A place is a slot of one
-
-- where a third question, with another answer, differs from the two only there (and in numbers); or two more with any;
-- where many words stand between the same two words before and after;
-- where the same swap ("capital" for "largest city") makes of some other question one with another answer.
+where a third question, with another answer, differs from the two only there (and in numbers); or two more with any.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 from helm_ext.analysis.lint.rows import Row, words_of
@@ -61,8 +57,6 @@ _MOST_PATTERNS = 500
 """How many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
 _ENOUGH_OTHERS = 2
 """Further questions that differ in the same place, whatever their answers."""
-_ENOUGH_FILLERS = 5
-"""Words between the same words, those of the two questions included."""
 _FILLER_WORDS = 4
 """Words that a slot holds at most."""
 
@@ -261,22 +255,11 @@ def drop_templates(pairs: Sequence[Pair], rows: Collection[Row]) -> list[Pair]:
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
-    slots, contexts = _Slots(swapped), _Contexts(swapped)
+    slots = _Slots(swapped)
     for row in rows:
         for words in row.sentences():
-            numbered = tuple(map(_as_number, words))
-            slots.see(row, numbered)
-            contexts.see(numbered)
-    contexts.finish()
-    left = [use for use in swapped if not use.is_template]
-    if left:
-        _find_exchanges(left, rows)
+            slots.see(row, tuple(map(_as_number, words)))
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
-
-
-def _is_evidence(third: Row, row: Row) -> bool:
-    """Whether the two ask a question of one kind, and have other answers."""
-    return third.contradicts(row) and frozenset(third.options) == frozenset(row.options)
 
 
 class _Slots:
@@ -317,77 +300,3 @@ class _Slots:
 def _to_regex(pattern: Words) -> re.Pattern[str]:
     slot = rf"(\S+(?: \S+){{0,{_FILLER_WORDS - 1}}}?)"
     return re.compile(" ".join(slot if word == _SLOT else re.escape(word) for word in pattern))
-
-
-class _Contexts:
-    """Looks for places where many words stand between the same words."""
-
-    def __init__(self, uses: Iterable[_Use]) -> None:
-        self._uses = list(uses)
-        self._fillers: dict[Words, set[str]] = {}
-        for use in self._uses:
-            for context in _contexts(use.swap):
-                self._fillers[context] = set()
-
-    def see(self, words: Words) -> None:
-        padded = _pad(words)
-        for at in range(2, len(padded) - 2):
-            fillers = self._fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))
-            if fillers is not None and len(fillers) < _ENOUGH_FILLERS:
-                fillers.add(padded[at])
-
-    def finish(self) -> None:
-        for use in self._uses:
-            contexts = _contexts(use.swap)
-            if contexts and all(len(self._fillers[context]) >= _ENOUGH_FILLERS for context in contexts):
-                use.is_template = True
-
-
-def _contexts(swap: Swap) -> list[Words]:
-    """Return the two words before and after each slot, as the earlier row has them."""
-    words: list[str] = []
-    slots: list[tuple[int, int]] = []
-    fillers = iter(swap.fillers[1])
-    for word in swap.patterns[1]:
-        filler = [_as_number(each) for each in next(fillers).split(" ")] if word == _SLOT else [word]
-        if word == _SLOT:
-            slots.append((len(words), len(words) + len(filler)))
-        words += filler
-    padded = _pad(tuple(words))
-    return [(*padded[start : start + 2], *padded[end + 2 : end + 4]) for start, end in slots]
-
-
-def _pad(words: Words) -> Words:
-    return ("", "", *words, "", "")
-
-
-def _find_exchanges(uses: Iterable[_Use], rows: Collection[Row]) -> None:
-    """Look for questions of which the same swap makes other questions."""
-    by_swap: dict[tuple[str, str], list[_Use]] = defaultdict(list)
-    for use in uses:
-        ours, theirs = use.swap.fillers
-        if len(ours) == 1:
-            old, new = sorted((ours[0], theirs[0]))
-            by_swap[old, new].append(use)
-    by_first: dict[str, list[tuple[Words, Words, list[_Use]]]] = defaultdict(list)
-    for swap in sorted(by_swap, key=lambda swap: (-len(by_swap[swap]), swap))[:_MOST_PATTERNS]:
-        first, second = (tuple(text.split(" ")) for text in swap)
-        by_first[first[0]].append((first, second, by_swap[swap]))
-    known: dict[int, Row] = {}
-    """The first row of each question, by the hash of its words."""
-    for row in rows:
-        known.setdefault(hash(_join(row)), row)
-    for row in rows:
-        words = _join(row)
-        for at, word in enumerate(words) if not by_first.keys().isdisjoint(words) else ():
-            for old_words, new_words, of_swap in by_first.get(word, ()):
-                end = at + len(old_words)
-                if words[at:end] == old_words:
-                    other = known.get(hash((*words[:at], *new_words, *words[end:])))
-                    if other is not None and len(row.texts) == len(other.texts) and _is_evidence(row, other):
-                        for use in of_swap:
-                            use.is_template = True
-
-
-def _join(row: Row) -> Words:
-    return tuple(chain.from_iterable(row.sentences()))
