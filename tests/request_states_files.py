@@ -8,8 +8,8 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, Problem, Problems
 from helm_ext.formats import request_states
-from helm_ext.formats.request_states.columns import Columns
 from helm_ext.formats.request_states.header import Options, read_settings
+from helm_ext.formats.request_states.instances import Columns
 
 CORRECT = ["correct"]
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.formats.arguments import Argument, Kind
-from helm_ext.formats.detection import detect, files_in
 from helm_ext.formats.format import Claim, Format, Plan, Seen
-from helm_ext.formats.registry import all_formats, format_names, get_format
+from helm_ext.formats.registry import all_formats, detect, files_in, format_names, get_format
 
 if TYPE_CHECKING:
     from helm_ext.errors import Problem

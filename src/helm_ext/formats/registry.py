@@ -1,4 +1,6 @@
-"""The table of formats: ours, and those that other distributions bring by the entry point group `helm_ext.formats`.
+"""The table of formats, and which of them a file is of.
+
+Formats are ours, and those that other distributions bring by the entry point group `helm_ext.formats`.
 
 An entry point's name is the format's, its value is where the `Format` object stands:
 
@@ -6,23 +8,25 @@ An entry point's name is the format's, its value is where the `Format` object st
     csv_qa = "my_package.format:FORMAT"
 
 A format of somebody else's that cannot be used is one warning in the log. It never keeps other runs from starting, and
-a run entry that names it gets the reason. A name belongs to one distribution: ours first, and none where two others
-claim it.
+a run entry that names it gets the reason. A name belongs to one distribution: ours first, then by the alphabet.
+
+Which format a file is of, the formats are asked. Files that are known and not read: what they are, and the one step
+that makes of them a file that is read.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import RunEntryError, did_you_mean
-
-if TYPE_CHECKING:
-    from helm_ext.formats.format import Format
+from helm_ext.errors import DatasetError, DatasetNotFoundError, RunEntryError, did_you_mean
+from helm_ext.formats.format import Claim, Format, Seen, look
 
 GROUP = "helm_ext.formats"
 
@@ -47,8 +51,6 @@ class _Entry:
     target: str
     """`module:attribute`."""
     distribution: str
-    refused: str = ""
-    """Why it cannot be used, where the table itself says so."""
 
 
 def format_names() -> list[str]:
@@ -97,25 +99,16 @@ def _entries() -> dict[str, _Entry]:
         known = entries.setdefault(found.name, found)
         if (known.target, known.distribution) == (found.target, found.distribution):
             continue
-        if is_ours(found.name):
-            _warn(
-                f"the format {found.name!r} of the distribution {found.distribution!r} is refused: "
-                f"{known.distribution!r} has a format of that name already"
-            )
-        else:
-            both = f"{known.distribution!r} and {found.distribution!r}"
-            refused = f"two distributions have a format {found.name!r}: {both}; neither is used"
-            entries[found.name] = replace(known, refused=refused)
+        _warn(
+            f"the format {found.name!r} of the distribution {found.distribution!r} is refused: "
+            f"{known.distribution!r} has a format of that name already"
+        )
     return entries
 
 
 @cache
 def _load(entry: _Entry) -> Format | str:
     """Return the format, or why there is none."""
-    from helm_ext.formats.format import Format
-
-    if entry.refused:
-        return entry.refused
     module, _, attribute = entry.target.partition(":")
     said = f"the format {entry.name!r} of the distribution {entry.distribution!r} cannot be loaded"
     try:
@@ -135,3 +128,136 @@ def _load(entry: _Entry) -> Format | str:
 @cache
 def _warn(message: str) -> None:
     hwarn(message)
+
+
+# Files
+
+
+def detect(path: str | Path) -> Format:
+    """Return the format that says that a file is its own. What is wrong with the file is for the format to report.
+
+    Raises DatasetError for a file that two formats claim, with both names, and for one that none does: with the way out
+    where it is a known kind of file.
+    """
+    seen, formats = look(path), all_formats()
+    claims = {format_: format_.claims(seen) for format_ in formats}
+    best = max(claims.values(), default=Claim.NO)
+    found = [format_ for format_, claim in claims.items() if claim == best]
+    if best is not Claim.SURE and (known := find_way_out(seen)) is not None:
+        raise DatasetError.at(path, known.message, known.hint, code="foreign-file")
+    if best is Claim.NO:
+        if not seen.exists:
+            from helm_ext.files.content import near_files
+
+            raise DatasetNotFoundError.at(path, "no such file", near_files(Path(path)), code="not-found")
+        expected = "".join(f"\n    {format_.name}: {format_.expects}" for format_ in formats)
+        hint = f"--as FORMAT says which it is; each expects{expected}"
+        raise DatasetError.at(path, "no format that is known reads this file", hint, code="unknown-format")
+    if len(found) > 1:
+        names = " and ".join(format_.name for format_ in found)
+        hint = "--as FORMAT says which it is"
+        raise DatasetError.at(path, f"could be of {names}", hint, code="several-formats")
+    return found[0]
+
+
+def files_in(path: str | Path) -> list[Path]:
+    """Return the dataset files of a folder that is no dataset itself; else the path alone.
+
+    A file that is read with another one (results with their requests) is not read by itself once more.
+    """
+    path, formats = Path(path), all_formats()
+    if not path.is_dir() or any(format_.claims(look(path)) for format_ in formats):
+        return [path]
+    files = [file for file in sorted(path.iterdir()) if file.is_file()]
+    parts: set[Path] = set()
+    claimed: set[Path] = set()
+    for format_ in formats:
+        its = [file for file in files if format_.claims(look(file))]
+        claimed.update(its)
+        parts.update(set(its).difference(format_.datasets_among(its)) if len(its) > 1 else ())
+    return [file for file in files if file in claimed and file not in parts] or [path]
+
+
+@dataclass(frozen=True)
+class WayOut:
+    """What a file is, and what to do with it."""
+
+    message: str
+    hint: str
+
+
+def find_way_out(seen: Seen) -> WayOut | None:
+    """Return what a file is that no format reads; None for one that is not known. Raises nothing."""
+    if seen.is_folder or not seen.exists:
+        return None
+    return next((known for is_one, known in _KNOWN if is_one(seen)), None)
+
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How old Excel files, and other documents of that time, begin."""
+
+
+def _is_workbook(seen: Seen) -> bool:
+    if seen.start.startswith(_OLE):
+        return seen.suffix in (".xls", ".xlt", ".xlsx")
+    if not seen.is_zip:
+        return False
+    try:
+        with zipfile.ZipFile(seen.path) as file:
+            names = {*file.namelist()}
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return bool(names & {"xl/workbook.xml", "xl/workbook.bin"}) or (seen.suffix == ".ods" and "content.xml" in names)
+
+
+def _is_events(seen: Seen) -> bool:
+    """Events of OpenAI evals: the first line is `{"spec": ...}`, each further one an event (evals/record.py)."""
+    return (seen.keys == {"spec"} and b'"completion_fns"' in seen.start) or seen.keys >= {
+        "run_id", "event_id", "sample_id", "type", "data",
+    }  # fmt: skip
+
+
+def _is_predictions_of_evalscope(seen: Seen) -> bool:
+    return seen.keys >= {"index", "model_output"} and bool(seen.keys & {"model", "messages"})
+
+
+def _is_results_of_opencompass(seen: Seen) -> bool:
+    """Metrics, and details as its evaluators write them (openicl_eval.py)."""
+    pairs = (("pred", "answer"), ("predictions", "references"))
+    return "details" in seen.keys and any(all(f'"{key}"'.encode() in seen.start for key in pair) for pair in pairs)
+
+
+_KNOWN: Sequence[tuple[Callable[[Seen], bool], WayOut]] = (
+    (
+        _is_workbook,
+        WayOut(
+            "an Excel workbook (or one of LibreOffice), which is not read",
+            "save the sheet as CSV UTF-8 there; or in Python, with pandas and openpyxl: "
+            'pandas.read_excel("FILE", dtype=str, keep_default_na=False).to_csv("FILE.csv", index=False)',
+        ),
+    ),
+    (
+        _is_events,
+        WayOut(
+            "a log of OpenAI evals: events, of which several make a row",
+            "make rows of it: jq -cs 'map(select(.sample_id)) | group_by(.sample_id)[] | "
+            'map(select(.type == "sampling" or .type == "match").data) | add | '
+            "select(.expected != null and .sampled != null) | {prompt, sampled, expected, correct}' FILE > ROWS.jsonl; "
+            "then --arg output=sampled --arg gold=expected --arg scores=correct",
+        ),
+    ),
+    (
+        _is_predictions_of_evalscope,
+        WayOut(
+            "predictions of evalscope, which hold no right answers",
+            "score its file of the same name in reviews/ in place of that in predictions/",
+        ),
+    ),
+    (
+        _is_results_of_opencompass,
+        WayOut(
+            "results of OpenCompass, of which most do not say what was asked",
+            "score its file of the same name in predictions/ in place of that in results/",
+        ),
+    ),
+)  # fmt: skip

@@ -124,15 +124,14 @@ def test_a_name_of_ours_stays_ours(fresh, monkeypatch, tmp_path, caplog):
     ]
 
 
-def test_a_name_that_two_others_claim_is_neithers(fresh, monkeypatch, tmp_path, caplog):
-    register(tmp_path, "another-csv", qa_csv="another:FORMAT")
+def test_of_two_others_with_one_name_the_first_by_the_alphabet_has_it(fresh, monkeypatch, tmp_path, caplog):
+    register(tmp_path, "late-csv", qa_csv="another:FORMAT")
     monkeypatch.syspath_prepend(FOURTH)
     monkeypatch.syspath_prepend(tmp_path)
-    assert "qa_csv" not in [format_.name for format_ in registry.all_formats()]
-    message = "two distributions have a format 'qa_csv': 'another-csv' and 'helm-qa-csv'; neither is used"
-    assert [record.getMessage() for record in caplog.records] == [message]
-    with pytest.raises(RunEntryError, match=message):
-        registry.get_format("qa_csv")
+    assert registry.get_format("qa_csv").title == "CSV of questions and answers"
+    assert [record.getMessage() for record in caplog.records] == [
+        "the format 'qa_csv' of the distribution 'late-csv' is refused: 'helm-qa-csv' has a format of that name already"
+    ]
 
 
 def test_one_distribution_that_is_found_twice_is_one(fresh, monkeypatch, tmp_path, caplog):

@@ -22,12 +22,10 @@ import xxhash
 
 from helm_ext.errors import DatasetError, DatasetSyntaxError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
-from helm_ext.evalset.rows import RECORDED
 from helm_ext.files import LineSource, canonical_json, show_reading, split_lines
 from helm_ext.files.content import open_raw, too_long
-from helm_ext.formats.request_states.columns import TRAIN, Columns
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.instances import Maker, make_instances
+from helm_ext.formats.request_states.instances import Columns
 from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.profile import Profile, Tally
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Reader, open_file
@@ -386,17 +384,14 @@ def _build(file: File) -> EvalSet:
     plan, profile, columns, header, options = file.plan, file.profile, file.columns, file.header.keys, file.options
     store, file.store = file.store, None
     assert store is not None
-    chosen = columns.choose(plan, profile, store.read)
-    maker = Maker(plan, profile, chosen)
-    instances = make_instances(maker, chosen, store)
-    live = int(((chosen.split != TRAIN) & (chosen.only != RECORDED)).sum())
+    chosen = columns.choose(plan, profile, store)
     return EvalSet(
         name=options.name or header.get("name") or _stem(file.reader.path),
         format="adapter_spec",
         digest=file.reader.digest,
         question_digest=_digest_questions(header, columns.questions),
-        instances=instances,
-        adapter_spec=maker.spec,
+        instances=chosen.instances,
+        adapter_spec=chosen.spec,
         scoring=plan.scoring,
         display_name=header.get("display_name") or "",
         description=header.get("description") or "",
@@ -406,7 +401,7 @@ def _build(file: File) -> EvalSet:
         attributes=chosen.find_attributes(options.by or _earlier_attributes(plan)),
         details=plan.earlier,
         recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
-        scored_rows=ScoredRows(live, profile.selected) if 0 < live < profile.selected else None,
+        scored_rows=ScoredRows(chosen.live, profile.selected) if 0 < chosen.live < profile.selected else None,
         source=plan.settings.source,
         judged=profile.judged,
     )

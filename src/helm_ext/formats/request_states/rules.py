@@ -13,8 +13,8 @@ import msgspec
 from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, did_you_mean, show
 from helm_ext.formats.request_states import shapes
 from helm_ext.formats.request_states.checking import known_keys
-from helm_ext.formats.request_states.columns import Columns
 from helm_ext.formats.request_states.header import Header, Options
+from helm_ext.formats.request_states.instances import Columns
 from helm_ext.formats.request_states.plan import Plan
 from helm_ext.formats.request_states.profile import MOST_KEPT, MOST_VALUES, First, Profile, Tally
 from helm_ext.formats.request_states.reading import Reader, State

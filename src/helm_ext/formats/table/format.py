@@ -9,15 +9,58 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError
+from helm_ext.errors import DatasetError, RunEntryError
+from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
 from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
-from helm_ext.formats.table.options import READ, SUFFIX, json_schema, list_said, read_mapping
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
 
+
+def _path(name: str, value: Any) -> str:
+    return str(value) if str(value).startswith("hub:") else read_path(name, value)
+
+
+def _base(name: str, value: Any) -> int:
+    if value not in (0, 1):
+        raise RunEntryError(f"{name}={value}: expected 0 or 1")
+    return int(value)
+
+
+_READ = (
+    Argument("path", replace(PATH, parse=_path), "the table, a folder of `save_to_disk`, a mapping file "
+             "`NAME.table.json`, or `hub:OWNER/NAME@REVISION`", names_data=True),
+    Argument("question", TEXT, "the column of questions; like every column, also a path with dots into it: "
+             "`doc.query`", "the only one called so", names_data=True),
+    Argument("options", SEVERAL, "the column of options, or a column for each: `A+B+C+D`", "found by name",
+             names_data=True),
+    Argument("gold", TEXT, "the column of right answers", "the only one called so", names_data=True),
+    Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
+             "run of each", "the only one called so; without one, a model is asked", names_data=True),
+    Argument("scores", SEVERAL, "columns of scores that the output was given: numbers, true/false, yes/no, or C, "
+             "P, I, N; `main_metric=` may name one", "none", names_data=True),
+    Argument("judgements", SEVERAL, "columns of what was judged of the output: lists of judgements as in format "
+             "1, or one judge's verdict, 1 or 0, true/false, yes/no, C or I, empty where there is none", "none",
+             names_data=True),
+    Argument("id", TEXT, "the column of the rows' names", "found by name", names_data=True),
+    Argument("context", TEXT, "the column whose text stands before the question", "found by name",
+             names_data=True),
+    Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name",
+             names_data=True),
+    Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
+    Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what a gold is",
+             "decided over the whole column", names_data=True),
+    Argument("index_base", Kind("`0` or `1`", _base), "the position of the first option", "decided over the whole "
+             "column", names_data=True),
+    Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),
+    Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of",
+             names_data=True),
+    Argument("header", one_of("yes", "no"), "`no`: the first line is a row, columns are called `1`, `2`, `3`",
+             "`yes`", names_data=True),
+)  # fmt: skip
+"""Arguments that say how a table is read."""
 
 _DRAWING = tuple(
     replace(argument, default=default)
@@ -62,7 +105,7 @@ class _Table(ImportedFormat):
     expects = "CSV, JSON Lines, a list of objects, Parquet or a saved dataset, with columns of questions and answers"
     usage = "table:path=FILE,model=... or table:path=FILE,question=COLUMN,gold=COLUMN,output=COLUMN,model=..."
     scenario_class = "helm_ext.formats.table.scenario.TableScenario"
-    arguments = (*READ, *_DRAWING, *SHARED_ARGUMENTS)
+    arguments = (*_READ, *_DRAWING, *SHARED_ARGUMENTS)
 
     def claims(self, seen: Seen) -> Claim:
         """A saved dataset, Parquet, CSV by its ending; JSON by the keys of its rows."""
@@ -114,6 +157,8 @@ class _Table(ImportedFormat):
 
     def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
         """A table is read as the mapping file beside it says."""
+        from helm_ext.formats.table.options import SUFFIX, read_mapping
+
         mapped = set()
         for each in files:
             if each.name.casefold().endswith(SUFFIX):
@@ -152,10 +197,14 @@ class _Table(ImportedFormat):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a mapping file."""
-        return json_schema()
+        from helm_ext.formats.table.options import json_schema
+
+        return json_schema(self.arguments)
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Add the `by` of a mapping file to the arguments of the pipeline."""
+        from helm_ext.formats.table.options import list_said
+
         if by := list_said(arguments, "by"):
             arguments = {**arguments, "by": by}
         return super()._open(arguments)

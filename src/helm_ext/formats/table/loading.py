@@ -12,9 +12,9 @@ from helm_ext.evalset import Source
 from helm_ext.files import BOM
 from helm_ext.files.content import open_raw
 from helm_ext.files.store import RowStore
-from helm_ext.formats.detection import find_way_out
 from helm_ext.formats.format import LINES, look
 from helm_ext.formats.imported.row import CellError, Opened
+from helm_ext.formats.registry import find_way_out
 from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
 from helm_ext.formats.table.options import Options, list_said, read_options
 from helm_ext.formats.table.profile import Profile

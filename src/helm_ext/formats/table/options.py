@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from helm_ext.errors import Problems, RunEntryError, did_you_mean, raise_for
-from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
-from helm_ext.formats.imported.format import SHARED_ARGUMENTS
+from helm_ext.formats.arguments import Argument
 from helm_ext.formats.imported.gold import Kind as GoldKind
+
+SUFFIX = ".table.json"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,52 +45,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     scoring: dict[str, Any] = {}
 
 
-def _path(name: str, value: Any) -> str:
-    return str(value) if str(value).startswith("hub:") else read_path(name, value)
-
-
-def _base(name: str, value: Any) -> int:
-    if value not in (0, 1):
-        raise RunEntryError(f"{name}={value}: expected 0 or 1")
-    return int(value)
-
-
-READ = (
-    Argument("path", replace(PATH, parse=_path), "the table, a folder of `save_to_disk`, a mapping file "
-             "`NAME.table.json`, or `hub:OWNER/NAME@REVISION`", names_data=True),
-    Argument("question", TEXT, "the column of questions; like every column, also a path with dots into it: "
-             "`doc.query`", "the only one called so", names_data=True),
-    Argument("options", SEVERAL, "the column of options, or a column for each: `A+B+C+D`", "found by name",
-             names_data=True),
-    Argument("gold", TEXT, "the column of right answers", "the only one called so", names_data=True),
-    Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
-             "run of each", "the only one called so; without one, a model is asked", names_data=True),
-    Argument("scores", SEVERAL, "columns of scores that the output was given: numbers, true/false, yes/no, or C, "
-             "P, I, N; `main_metric=` may name one", "none", names_data=True),
-    Argument("judgements", SEVERAL, "columns of what was judged of the output: lists of judgements as in format "
-             "1, or one judge's verdict, 1 or 0, true/false, yes/no, C or I, empty where there is none", "none",
-             names_data=True),
-    Argument("id", TEXT, "the column of the rows' names", "found by name", names_data=True),
-    Argument("context", TEXT, "the column whose text stands before the question", "found by name",
-             names_data=True),
-    Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name",
-             names_data=True),
-    Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
-    Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what a gold is",
-             "decided over the whole column", names_data=True),
-    Argument("index_base", Kind("`0` or `1`", _base), "the position of the first option", "decided over the whole "
-             "column", names_data=True),
-    Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),
-    Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of",
-             names_data=True),
-    Argument("header", one_of("yes", "no"), "`no`: the first line is a row, columns are called `1`, `2`, `3`",
-             "`yes`", names_data=True),
-)  # fmt: skip
-"""Arguments that say how a table is read."""
-
-_SEVERAL_NAMES = frozenset({"by", *(argument.name for argument in READ if argument.kind is SEVERAL)})
-
-SUFFIX = ".table.json"
+_SEVERAL_NAMES = frozenset({"by", "judgements", "options", "output", "scores", "splits"})
+"""Keys that may hold one text in place of a list."""
 
 _DESCRIBED = {
     "path": "the table, relative to this file; or `hub:OWNER/NAME@REVISION`",
@@ -153,12 +109,12 @@ def read_mapping(path: str) -> tuple[Options, str]:
     return Options(**{**named, "path": table}), source.digest
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a mapping file."""
+def json_schema(arguments: Iterable[Argument]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a mapping file, whose keys are those of the arguments and some more."""
     schema = msgspec.json.schema(Options)["$defs"]["Options"]
     keys = {"$schema": {"type": "string"}, **schema["properties"]}
     keys |= {key: {"anyOf": [{"type": "string"}, keys[key]]} for key in _SEVERAL_NAMES}
-    described = {argument.name: argument.description for argument in (*READ, *SHARED_ARGUMENTS)}
+    described = {argument.name: argument.description for argument in arguments}
     described |= {**_DESCRIBED, "$schema": "the JSON Schema that an editor checks the file against"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "table mapping", "type": "object",

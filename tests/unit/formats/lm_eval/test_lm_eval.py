@@ -9,8 +9,8 @@ from lm_eval_logs import LOGS, MODEL, TIME, changed, downgrade, lines, results, 
 
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
-from helm_ext.formats.detection import detect
 from helm_ext.formats.lm_eval.format import FORMAT
+from helm_ext.formats.registry import detect
 from helm_ext.scoring.registry import get_scores
 
 REPORT = json.loads(results().read_text(encoding="utf-8"))["results"]
