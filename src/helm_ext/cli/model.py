@@ -126,7 +126,7 @@ def add(
         tokenizer_name=name if own is not None else tokenizer,
         max_length=length,
     )
-    _show(models.add(made))
+    _show(models.add(made, replace=replace))
     if url is not None:
         _say_what_follows(name, args, has_tokenizer=tokenizer is not None, listed=listed)
     echo(f"next: helm-ext model test {name}{'' if local_path == PROD_ENV else f' --local-path {local_path}'}")

@@ -14,13 +14,14 @@ import datetime as dt
 import json
 import re
 import textwrap
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from filelock import FileLock
 
 from helm_ext.errors import HelmExtError, RunEntryError, show
 from helm_ext.files.writing import open_part
@@ -304,12 +305,22 @@ class LocalModels:
                 f"{name}: is there already, in {self.folder}\n  hint: --replace, or helm-ext model remove {name}"
             )
 
-    def add(self, entries: Mapping[str, Mapping[str, Any]]) -> list[tuple[Path, dict[str, Any]]]:
-        """Add entries, by the key of their list, in place of those of the same name; return what was written where."""
-        changed = [
-            self.lists[key].without(entries[key]["name"]).with_entry(entries[key]) for key in FILES if key in entries
-        ]
-        self._write(changed)
+    def add(
+        self, entries: Mapping[str, Mapping[str, Any]], *, replace: bool = True
+    ) -> list[tuple[Path, dict[str, Any]]]:
+        """Add entries, by the key of their list, in place of those of the same name; return what was written where.
+
+        Raises RunEntryError for a deployment that is there, unless `replace`.
+        """
+        with self._locked():
+            if not replace:
+                self.require_absent(entries[DEPLOYMENTS]["name"])
+            changed = [
+                self.lists[key].without(entries[key]["name"]).with_entry(entries[key])
+                for key in FILES
+                if key in entries
+            ]
+            self._write(changed)
         return [(made.path, made.entries[-1]) for made in changed]
 
     def remove(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
@@ -317,23 +328,36 @@ class LocalModels:
 
         Raises RunEntryError for a deployment that is not there.
         """
-        found = self.get(name)
-        others = [entry for entry in self.deployments if entry["name"] != name]
-        needed = {
-            METADATA: {entry.get("model_name") or entry["name"] for entry in others},
-            TOKENIZERS: {entry.get("tokenizer_name") for entry in others},
-        }
-        removed = [(self.lists[DEPLOYMENTS].path, found)]
-        changed = [self.lists[DEPLOYMENTS].without(name)]  # first: HELM finds no deployment without its tokenizer
-        for key, names in needed.items():
-            entry = self.lists[key].get(name)
-            if entry is not None and name not in names:
-                changed.append(self.lists[key].without(name))
-                removed.append((self.lists[key].path, entry))
-        self._write(changed)
+        self.get(name)  # no folder is made where there is none
+        with self._locked():
+            found = self.get(name)
+            others = [entry for entry in self.deployments if entry["name"] != name]
+            needed = {
+                METADATA: {entry.get("model_name") or entry["name"] for entry in others},
+                TOKENIZERS: {entry.get("tokenizer_name") for entry in others},
+            }
+            removed = [(self.lists[DEPLOYMENTS].path, found)]
+            changed = [self.lists[DEPLOYMENTS].without(name)]  # first: HELM finds no deployment without its tokenizer
+            for key, names in needed.items():
+                entry = self.lists[key].get(name)
+                if entry is not None and name not in names:
+                    changed.append(self.lists[key].without(name))
+                    removed.append((self.lists[key].path, entry))
+            self._write(changed)
         return removed
 
     def _write(self, changed: list[NamedList]) -> None:
         for made in changed:
             made.write()
             self.lists[made.key] = made
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Let others wait that change the files, and read what they have made of them. Raises HelmExtError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.folder / ".helm-ext.lock", mode=0o666):
+                self.__post_init__()
+                yield
+        except (OSError, NotImplementedError) as error:  # a file system without locks
+            raise HelmExtError(f"{self.folder}: cannot be changed: {error}") from error

@@ -10,7 +10,6 @@ from typing import Any
 
 import finished_runs
 import inspect_files
-import pandas as pd
 import pytest
 import request_states_files as files
 from helm.benchmark.executor import ExecutionSpec
@@ -179,13 +178,6 @@ def test_one_judged_run_in_four_formats_says_the_same(tmp_path: Path, monkeypatc
         done = CliRunner().invoke(app, ["export", str(log.folder), "--to", to, "--out", str(out)])
         assert done.exit_code == 0, (done.output, str(done.exception))
         columns = {"question": "input", "gold": "gold", "output": "completion", "judgements": "judgements"}
-        if out.is_file():  # without `options`, of which an empty cell is no list
-            cells = ("instance_id", *columns.values())
-            if to == "csv":
-                pd.read_csv(out, dtype=str)[[*cells]].to_csv(out, index=False)
-            else:
-                lines = [json.loads(line) for line in out.read_text().splitlines()]
-                out.write_text("".join(json.dumps({name: line[name] for name in cells}) + "\n" for line in lines))
         again = finished_runs.score(
             tmp_path / f"{name}.again", out if out.is_file() else next(out.rglob("*-*.json")),
             **(columns if out.is_file() else {}),

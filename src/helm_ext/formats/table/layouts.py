@@ -400,6 +400,37 @@ def _ragas(named: _Named, _: Cells) -> Layout:
     )  # fmt: skip
 
 
+def _own_export(_: _Named, sample: Cells) -> Layout:
+    """`helm-ext export` of predictions (`analysis.export.columns`), in each of its kinds of file."""
+    run = sample.get("run")
+
+    def adapt(cells: Cells) -> dict[str, Any]:
+        if cells.get("run") != run:
+            hint = "export each run to a file of its own: helm-ext export FOLDER"
+            raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+        options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
+        answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
+        return {
+            "question": cells.get("input") or _parsed(cells, "messages"),
+            "options": read_options(options) if options else None,
+            "gold": _parsed(cells, "gold"),
+            "output": None if cells.get("left_out") else answers or None,
+        }
+
+    return Layout(
+        name="helm-ext export", why="the columns run, instance_id, completions and left_out", adapt=adapt,
+        roles={"id": "instance_id"},
+        made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
+        gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
+    )  # fmt: skip
+
+
+def _parsed(cells: Cells, column: str) -> Any:
+    """Return what a cell holds, also where it is written as text: in CSV every cell is."""
+    value = cells.get(column)
+    return parse_list(value) if isinstance(value, str) and value else value or None
+
+
 _LAYOUTS: Sequence[tuple[Sequence[str], Callable[[_Named, Cells], Layout | None]]] = (
     ((), _lighteval),
     (("origin_prompt", "prediction"), _opencompass),
@@ -407,6 +438,7 @@ _LAYOUTS: Sequence[tuple[Sequence[str], Callable[[_Named, Cells], Layout | None]
     (("promptidx", "testcase", "prompt"), _promptfoo),
     (("index", "target", "sample_score"), _evalscope),
     (("user_input", "response", "reference"), _ragas),
+    (("run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"), _own_export),
     (("ctx", "endings", "label"), _hellaswag),
     ((), _truthfulqa_choice),
     (("question", "best_answer", "correct_answers"), _truthfulqa_text),

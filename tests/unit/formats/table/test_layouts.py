@@ -7,7 +7,9 @@ import json
 import datasets
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+from typer.testing import CliRunner
 
+from helm_ext.cli import app
 from helm_ext.evalset import row_extra
 from helm_ext.formats import detect
 from helm_ext.formats.table.format import FORMAT
@@ -255,3 +257,32 @@ def test_deepeval_keeps_its_own_scores_and_leaves_out_what_has_no_gold(tmp_path)
     evalset = load(str(path))
     assert (evalset.counts["recorded"], evalset.counts["unscored"], evalset.counts["read"]) == (1, 1, 2)
     assert row_extra(evalset.instances[0])["source_scores"] == {"deepeval_Relevancy": 0.75}
+
+
+class TestOwnExport:
+    """What `helm-ext export` writes of a run of free text and of one of multiple choice scores as the run did."""
+
+    FREE = [
+        {"question": f"{n}?", "answer": "iron", "output": given} for n, given in enumerate(["iron", "", None, "tin"])
+    ]
+    CHOICE = [
+        {"question": f"{n}?", "choices": ["tin", "iron"], "answer": "B", "output": f"({x})"} for n, x in enumerate("AB")
+    ]
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
+    @pytest.mark.parametrize("rows", [FREE, CHOICE], ids=["free", "choice"])
+    def test_is_read_in_each_of_its_kinds(self, tmp_path, rows, to):
+        table = write_lines(tmp_path, *rows)
+        invoke("score", table, "-o", tmp_path / "o", "--model", "zormun")
+        exported = tmp_path / f"predictions.{to}"
+        invoke("export", tmp_path / "o", "--to", to, "--out", exported)
+        before, after = load(table), load(str(exported))
+        assert (golds(after), labels(after), answers(after)) == (golds(before), labels(before), answers(before))
+        assert detect(exported) is FORMAT
+        assert FORMAT.name_model({"path": str(exported)}) == "recorded/zormun"
+
+
+def invoke(*arguments):
+    done = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
