@@ -86,12 +86,10 @@ TESTS = {
     "parsing/mentions": PARSING,
     "parsing/options": PARSING,
     "parsing/phrases": PARSING,
-    "parsing/quantities": ["unit/parsing/test_quantities.py"],
     "parsing/reader": PARSING,
     "parsing/segments": PARSING,
     "parsing/statements": PARSING,
     "parsing/texts": [*PARSING, "unit/scoring/test_stops.py"],
-    "scoring/annotators": ["unit/scoring/test_answers.py", "unit/scoring/test_metrics.py"],
     "scoring/answers": [
         "unit/scoring/test_answers.py",
         "unit/scoring/test_metrics.py",

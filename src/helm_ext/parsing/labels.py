@@ -12,7 +12,7 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
     spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. "- 3" is
     none where `3` and `-3` are options. Superscripts stay, and numbers with units are compared as
-    values (`quantities`).
+    values (`options.spell_as_options`).
 5.  *Statements* (`statements`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
     "答案是"), what declares one ("B is correct"), the first and the last line where they are nothing but an answer. One
     that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that

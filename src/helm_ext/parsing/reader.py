@@ -11,8 +11,7 @@ from itertools import islice
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
-from helm_ext.parsing.options import CLOSERS, PUNCTUATION, Options, find_lines, fold, peel
-from helm_ext.parsing.quantities import spell_as_options
+from helm_ext.parsing.options import CLOSERS, PUNCTUATION, Options, find_lines, fold, peel, spell_as_options
 from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections, read_sentence
 
 _MAX_LETTERS = 32

@@ -98,7 +98,7 @@ def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
         args["output_mapping_pattern"] = evalset.adapter_spec.output_mapping_pattern
     if evalset.adapter_spec.multi_label:
         args["multi_label"] = True
-    return [AnnotatorSpec(class_name="helm_ext.scoring.annotators.AnswerAnnotator", args=args)]
+    return [AnnotatorSpec(class_name="helm_ext.scoring.answers.AnswerAnnotator", args=args)]
 
 
 def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:

@@ -27,10 +27,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.annotation.annotator import Annotator
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Instance
 from helm.common.request import Thinking
 
@@ -358,3 +359,46 @@ def _to_form(text: str) -> str:
 
 _DELIMITER = ", "
 """Between several correct references; HELM's, in_context_learning_adapter.construct_output."""
+
+
+class AnswerAnnotator(Annotator):
+    """Shows which option a completion was read as. The score is made from the same reading (`AnswerReader`).
+
+    HELM's own "mapped output" on the predictions page knows only completions that are exactly a label.
+    """
+
+    name = "answer"
+
+    def __init__(
+        self,
+        metrics: list[str],
+        output_mapping_pattern: str | None = None,
+        multi_label: bool = False,
+        **scoring: Any,
+    ) -> None:
+        self.reader = AnswerReader(
+            Scoring(metrics=tuple(metrics), **scoring), output_mapping_pattern, multi_label=multi_label
+        )
+
+    def annotate(self, request_state: RequestState) -> dict[str, str]:
+        """Return the label and the option's text (all of them, where several are asked for), or that none was read."""
+        if request_state.result is None or request_state.reference_index is not None:
+            return {}
+        if self.reader.scoring.thinking == "move":
+            move_thinking(request_state)
+        options = get_options(request_state)
+        completions = request_state.result.completions
+        if not self.reader.is_list:
+            completions = completions[:1]
+        texts_read = [(completion.text, parsing.is_cut_off(completion.finish_reason)) for completion in completions]
+        answers = [self.reader.read(text, options, is_cut_off=cut) for text, cut in texts_read]
+        keep_answers(request_state, self.reader, options, dict(zip(texts_read, answers, strict=True)))
+        if len(answers) == 1:
+            [answer] = answers
+            labels, texts = answer.labels, answer.options
+        else:
+            labels = tuple(label for answer in answers for label in answer.labels)
+            texts = tuple(option for answer in answers for option in answer.options)
+        if not labels:
+            return {"read_as": "unmapped"}
+        return {"read_as": ", ".join(labels), "option": ", ".join(filter(None, texts))}

@@ -13,7 +13,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.adapter_spec import (
+    ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS,
+    ADAPT_RANKING_BINARY,
+    AdapterSpec,
+)
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
@@ -119,9 +123,7 @@ class EvalSetMetric(FoldingMetric):
     ) -> Callable[[ScenarioState], Measured]:
         """Return what scores the request states of a batch, but those of rows that are left out, which are counted."""
         count = InstanceCountMetric().begin(adapter_spec, service, facts)
-        generation, reference = (
-            _begin_late(metric, adapter_spec, service, facts) for metric in self._find_helms(adapter_spec, facts)
-        )
+        helms = self._find_helms(adapter_spec, facts).begin(adapter_spec, service, facts)
         main, source = self.scoring.main_metric, self.source_measure
 
         def measure(state: ScenarioState) -> Measured:
@@ -130,9 +132,8 @@ class EvalSetMetric(FoldingMetric):
                     move_thinking(request_state)
             plain = without_sub_splits(state)
             scored = take_scored(plain)
-            asked = [request_state.reference_index is not None for request_state in scored.request_states]
-            helms = generation(scored, not all(asked)), reference(scored, any(asked))
-            segments = [segment for one in helms for segment in one.segments]
+            measured = helms(scored)
+            segments = [*measured.segments]
             if source is not None:
                 segments.append(find_left_out(plain.instances))
             if self.judges is not None:
@@ -141,7 +142,7 @@ class EvalSetMetric(FoldingMetric):
             judged = None if self.judges is None else self.judges.measure(rows, plain.request_states)
             summaries = (  # for the totals of `_Total`
                 count(scored).summary,
-                *(one.summary for one in helms),
+                measured.summary,
                 None if source is None else source.measure(rows, plain.instances),
                 measure_breakdown(main, rows, state.instances) if self.attributes else None,
                 measure_intervals(self.with_interval, rows, state.instances, is_repeated=self.reducer is not None),
@@ -154,15 +155,14 @@ class EvalSetMetric(FoldingMetric):
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Total:
         """Return what adds up the batches."""
-        metrics = (InstanceCountMetric(), *self._find_helms(adapter_spec, facts))
+        metrics = (InstanceCountMetric(), self._find_helms(adapter_spec, facts))
         return _Total(self, [metric.make_total(adapter_spec, facts) for metric in metrics])
 
-    def _find_helms(self, adapter_spec: AdapterSpec, facts: RunFacts) -> tuple[FoldingMetric, FoldingMetric]:
-        """Return HELM's metrics of texts and of options, on what we read and compare."""
-        return (
-            FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec)),
-            FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec)),
-        )
+    def _find_helms(self, adapter_spec: AdapterSpec, facts: RunFacts) -> FoldingMetric:
+        """Return HELM's metric of texts, or of options that were asked for one by one, on what we read and compare."""
+        if adapter_spec.method in (*ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS, ADAPT_RANKING_BINARY):
+            return FastReferenceMetric(facts.unmeasured, lambda state: collapse_reference(state, adapter_spec))
+        return FastGenerationMetric(self.helm_metrics, facts.unmeasured, self._get_reader(adapter_spec))
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
@@ -368,22 +368,6 @@ def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:
 
 
 # ---- Batches of rows
-
-
-def _begin_late(
-    metric: FoldingMetric, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
-) -> Callable[[ScenarioState, bool], Measured]:
-    """Return what measures rows by a metric that is begun when there is one for it: it may need a tokenizer then."""
-    begun: list[Callable[[ScenarioState], Measured]] = []
-
-    def measure(state: ScenarioState, is_needed: bool) -> Measured:
-        if not is_needed:
-            return Measured([[]] * adapter_spec.num_train_trials, None)
-        if not begun:
-            begun.append(metric.begin(adapter_spec, service, facts))
-        return begun[0](state)
-
-    return measure
 
 
 class _Total:

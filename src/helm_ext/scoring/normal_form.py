@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 
-from helm_ext.parsing.quantities import OTHER_NAMES, PREFIXES, UNIT_NAMES
+from helm_ext.parsing.options import OTHER_NAMES, PREFIXES, UNIT_NAMES
 from helm_ext.scoring.texts import remember_short
 
 UNSPACED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helm_ext.parsing import read_label
-from helm_ext.parsing.quantities import spell_as_options
+from helm_ext.parsing.options import spell_as_options
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
-from helm_ext.scoring.annotators import AnswerAnnotator
-from helm_ext.scoring.answers import Answer, AnswerReader, keep_answers, take_answers
+from helm_ext.scoring.answers import Answer, AnswerAnnotator, AnswerReader, keep_answers, take_answers
 from helm_ext.scoring.metrics import EvalSetMetric
 
 MATCHES = (

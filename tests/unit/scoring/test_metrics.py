@@ -9,8 +9,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
-from helm_ext.scoring.annotators import AnswerAnnotator
-from helm_ext.scoring.answers import AnswerReader, get_options
+from helm_ext.scoring.answers import AnswerAnnotator, AnswerReader, get_options
 from helm_ext.scoring.metrics import EvalSetMetric, best_stats
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo
