@@ -77,10 +77,7 @@ class Seen:
         is_called_lines = not LINES.isdisjoint(suffix.lower() for suffix in self.path.suffixes)
         try:
             is_object = isinstance(json.loads(first), dict)
-        except (
-            ValueError,
-            RecursionError,
-        ):  # wrong, or longer than what is looked at
+        except (ValueError, RecursionError):  # wrong, or longer than what is looked at
             return is_called_lines and first.startswith(b"{") and first.rstrip() != b"{"
         return is_object and (is_called_lines or bool(rest.strip()))
 

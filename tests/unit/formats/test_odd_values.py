@@ -58,10 +58,7 @@ CASES = {
         [every_eval_ever_records.sample()],
         lambda folder, rows: (every_eval_ever_records.write(folder, rows), {}),
     ),
-    "openai_batch": (
-        [openai_batches.request("a", "2+2?"), openai_batches.result("a", "4")],
-        write_batch,
-    ),
+    "openai_batch": ([openai_batches.request("a", "2+2?"), openai_batches.result("a", "4")], write_batch),
     "adapter_spec": (
         [
             {"adapter_spec": {"max_train_instances": 0, "stop_sequences": ["\n"]}, "scoring": {"strip": True}},

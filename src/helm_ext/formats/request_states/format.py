@@ -14,17 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetNotFoundError, Problem, RunEntryError, did_you_mean
-from helm_ext.formats.arguments import (
-    FLAG,
-    MISSING,
-    SEVERAL,
-    TEXT,
-    THINKING,
-    WHOLE_NUMBER,
-    Argument,
-    Kind,
-    one_of,
-)
+from helm_ext.formats.arguments import FLAG, MISSING, SEVERAL, TEXT, THINKING, WHOLE_NUMBER, Argument, Kind, one_of
 from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.conversion import Converted, WriteOptions
 from helm_ext.formats.format import Claim, Format, Plan, Seen

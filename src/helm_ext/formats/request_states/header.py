@@ -42,13 +42,7 @@ HELM_DEFAULTS = {
 """HELM's AdapterSpec (0.5.16); a contract test compares them."""
 
 
-SPLITS = {
-    "train": "train",
-    "test": "test",
-    "valid": "valid",
-    "validation": "valid",
-    "dev": "valid",
-}
+SPLITS = {"train": "train", "test": "test", "valid": "valid", "validation": "valid", "dev": "valid"}
 """Names of splits as files write them, and HELM's."""
 
 

@@ -21,12 +21,7 @@ _DECODING_NAMES = {"top_k_per_token": "top_k"}
 
 
 def to_json_lines(
-    evalset: EvalSet,
-    target: Path,
-    *,
-    train: EvalSet | None = None,
-    losses: Sequence[str] = (),
-    lossy: bool = False,
+    evalset: EvalSet, target: Path, *, train: EvalSet | None = None, losses: Sequence[str] = (), lossy: bool = False
 ) -> Converted:
     """Write an EvalSet as `adapter_spec` JSON Lines, atomically.
 

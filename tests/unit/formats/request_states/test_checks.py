@@ -3,17 +3,7 @@
 import json
 
 import pytest
-from request_states_files import (
-    answered,
-    choice,
-    codes,
-    errors,
-    problems,
-    reference,
-    split_rows,
-    state,
-    write,
-)
+from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
 
 from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.checking import conform, read_known, read_state

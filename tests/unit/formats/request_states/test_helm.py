@@ -232,6 +232,4 @@ def test_annotations_and_other_keys_of_states_are_kept(tmp_path):
     evalset = load(
         write(tmp_path, [helm_state(instance(0), annotations={"judge": [{"score": 1}]}, num_conditioning_tokens=4)])
     )
-    assert row_extra(evalset.instances[0])["data"]["state"] == {
-        "annotations": {"judge": [{"score": 1}]},
-    }
+    assert row_extra(evalset.instances[0])["data"]["state"] == {"annotations": {"judge": [{"score": 1}]}}

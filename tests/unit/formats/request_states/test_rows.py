@@ -278,6 +278,25 @@ class TestIds:
         assert first.perturbation is None
 
 
+class TestWhatIsRecorded:
+    @pytest.mark.parametrize(
+        ("splits", "eval_splits", "expected"),
+        [  # rows: answered, not run, failed, answered
+            (["train", None, "valid", "test"], [], (1, 1, 1)),
+            (["train", "train"], [], (1, 1, 0)),  # train rows alone are test rows
+            (["test", None, "valid", None], ["test"], (2, 1, 0)),
+        ],
+    )
+    def test_rows_that_are_evaluated_are_counted(self, tmp_path, splits, eval_splits, expected):
+        made = [
+            answered(state("1?"), "x"), state("2?"), {**state("3?"), "request": {"result": {"success": False}}},
+            answered(state("4?"), "x"),
+        ]  # fmt: skip
+        rows = [{**row, "instance": {**row["instance"], "split": split}} for row, split in zip(made, splits)]
+        counts = check(write(tmp_path / "x.json", rows, {"max_train_instances": 0, "eval_splits": eval_splits}))[1]
+        assert tuple(counts[name] for name in ("recorded", "not_run", "failed")) == expected
+
+
 class TestReferences:
     def test_each_row_without_a_correct_reference_is_named(self, tmp_path):
         rows = [{"instance": {"input": {"text": "x"}, **more}} for more in ({}, {"references": None})]

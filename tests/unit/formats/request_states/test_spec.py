@@ -9,7 +9,7 @@ from request_states_files import answered, choice, codes, errors, problems, refe
 
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats.request_states import load
-from helm_ext.formats.request_states.labels import _SERIES
+from helm_ext.formats.request_states.labels import _SERIES, shared_sequence
 
 RIVERS = ["Nile", "Volga", "Rhine"]
 
@@ -142,7 +142,28 @@ class TestMethod:
 
     def test_options_in_some_texts_only(self, tmp_path):
         rows = [*rivers(), choice("A. Nile\nB. Volga\nC. Rhine", RIVERS, id="x")]
-        assert load(write(tmp_path / "x.json", rows)).adapter_spec.method == "multiple_choice_joint"
+        assert self.method(tmp_path, rows) == "multiple_choice_joint"
+
+    @pytest.mark.parametrize(
+        ("text", "is_there"),
+        [
+            ("Which? A. Nile B. Volga", True),
+            ("Which? (A) Nile (B) Volga", True),
+            ("Which? A) - Nile\nB) - Volga", True),  # four characters between a label and its option
+            ("Which? A. --- Nile\nB. --- Volga", False),  # too far from it, and the line holds more
+            ("Which?\n- Nile\n* Volga", True),
+            ("Which?\nNile\nVolga", True),
+            ("Which? Nile\nVolga", False),
+            ("Which? A. Nile", False),
+            ("Which? A. Nile B. the Volga", False),
+            ("Which? A. Nile or Volga", False),
+            ("Which? B. Nile A. Volga", False),
+            ("Is Nile more than Volga? A. Nile B. Volga", True),  # the second time it stands behind its label
+        ],
+    )
+    def test_options_in_the_text_are_not_shown_again(self, tmp_path, text, is_there):
+        method = self.method(tmp_path, [choice(text, ["Nile", "Volga"])], {"max_train_instances": 0})
+        assert method == ("generation" if is_there else "multiple_choice_joint")
 
     def test_labels_that_differ_choose_generation_and_say_that_options_are_hidden(self, tmp_path):
         rows = [
@@ -349,6 +370,14 @@ class TestRendering:
             ("①", None, ["①Nile", "②Volga", "③Rhine"]),
             ("Ａ：", None, ["Ａ：Nile", "Ｂ：Volga", "Ｃ：Rhine"]),
             ("क. ", None, ["क. Nile", "ख. Volga", "ग. Rhine"]),
+            ("9. ", None, ["9. Nile", "10. Volga", "11. Rhine"]),
+            ("Y. ", None, ["Y. Nile", "Z. Volga", "AA. Rhine"]),
+            ("ア. ", None, ["ア. Nile", "イ. Volga", "ウ. Rhine"]),
+            ("- (A) ", None, ["- (A) Nile", "- (B) Volga", "- (C) Rhine"]),
+            ("A. an Apple ", None, ["A. an Apple Nile", "B. an Apple Volga", "C. an Apple Rhine"]),  # HELM: both A
+            ("10) ", {"10": 0, "2": 1, "1": 2}, ["10) Nile", "2) Volga", "1) Rhine"]),
+            ("[x] ", {"[x]": 0, "[y]": 1, "[z]": 2}, ["[x] Nile", "[y] Volga", "[z] Rhine"]),
+            ("B. ", {"A": 0, "B": 1, "C": 2}, ["A. Nile", "B. Volga", "C. Rhine"]),
             ("A. Answer: ", None, ["A. Answer: Nile", "B. Answer: Volga", "C. Answer: Rhine"]),
             ("A. ", {"甲": 0, "乙": 1, "丙": 2}, ["甲. Nile", "乙. Volga", "丙. Rhine"]),
             ("yes: ", {"yes": 0, "no": 1, "both": 2}, ["yes: Nile", "no: Volga", "both: Rhine"]),
@@ -358,10 +387,18 @@ class TestRendering:
     def test_labels(self, tmp_path, prefix, mapping, lines):
         row = choice("a?", RIVERS, 1, **({"answer_mapping": mapping} if mapping else {}))
         evalset = load(write(tmp_path / "x.json", [row], {"reference_prefix": prefix, "max_train_instances": 0}))
-        wanted = list(row_extra(evalset.instances[0])["labels"])
+        wanted = {text: label for label, text in row_extra(evalset.instances[0])["labels"].items()}["Volga"]
         assert evalset.adapter_spec.method == "multiple_choice_joint"
         assert render(evalset.adapter_spec, evalset.instances[0]) == (
-            "Input: a?\n" + "".join(f"{line}\n" for line in lines) + f"Output: {wanted[1]}\n"
+            "Input: a?\n" + "".join(f"{line}\n" for line in lines) + f"Output: {wanted}\n"
+        )
+
+    @pytest.mark.parametrize("prefix", ["Ֆ. ", "ⅿ. "])  # no character of their kind follows
+    def test_no_series_of_labels(self, tmp_path, prefix):
+        (error,) = errors(write(tmp_path / "x.jsonl", rivers(), {"reference_prefix": prefix, "max_train_instances": 0}))
+        assert error == (
+            f'1: adapter_spec.reference_prefix: there is no series of 3 labels that begins with "{prefix[0]}"\n'
+            "  hint: set adapter_spec.reference_prefix_characters to the labels, or give an answer_mapping"
         )
 
     def test_more_than_26_options(self, tmp_path):
@@ -525,12 +562,7 @@ class TestScoring:
         assert error.startswith(f"1: {expected}")
 
     def test_the_keys_of_lists(self, tmp_path):
-        keys = {
-            "separator": "\n",
-            "extract_all": "<(.*?)>",
-            "extract_references": True,
-            "drop_duplicates": True,
-        }
+        keys = {"separator": "\n", "extract_all": "<(.*?)>", "extract_references": True, "drop_duplicates": True}
         made = self.scoring(tmp_path, spec={"output_format": "list", "max_train_instances": 0}, scoring=keys)
         assert {key: getattr(made, key) for key in keys} == keys
         spec = {"max_train_instances": 0}
@@ -572,6 +604,13 @@ class TestScoring:
         path = write(tmp_path / "x.jsonl", [state()])
         assert errors(path, metrics=["pass"]) == ['1: metrics: "pass" cannot be measured here: it needs test cases']
         assert errors(path, output_format="lists") == ['1: output_format: expected "string" or "list", got "lists"']
+
+
+def test_one_sequence_of_labels_for_all_rows():
+    assert shared_sequence([("A", "B"), ("A", "B", "C")]) == ("A", "B", "C")
+    assert shared_sequence([("C", "A", "B"), ("A", "B")]) == ("A", "B", "C")  # in the order of the labels
+    assert shared_sequence([("2", "10", "1"), ("1",)]) == ("1", "2", "10")
+    assert shared_sequence([("b", "a"), ("b",)]) == ("b", "a")
 
 
 def test_no_series_of_labels_repeats_itself():

@@ -37,13 +37,7 @@ def find(path, code):
         (("instance", "input"), "Text", "x", "instance.input.Text", "did you mean 'text'?"),
         (("instance", "references", 0), "tag", [], "instance.references.tag", "did you mean 'tags'?"),
         (("request",), "completions", [], "request.completions", "completions is read in request.result"),
-        (
-            ("request", "result"),
-            "completion",
-            "x",
-            "request.result.completion",
-            "did you mean 'completions'?",
-        ),
+        (("request", "result"), "completion", "x", "request.result.completion", "did you mean 'completions'?"),
         (("request",), "completion", "x", "", ""),
         (
             ("request", "result", "completions", 0),
@@ -96,11 +90,7 @@ def test_helms_own_states_are_not_looked_at(tmp_path):
             'write [{"output": {"text": "Paris"}}]',
         ),
         (changed(ROW, ("instance",), "split", 1), "instance.split", 'write "1" in quotes'),
-        (
-            changed(ROW, ("instance",), "split", "eval"),
-            "instance.split",
-            "did you mean 'valid'?",
-        ),
+        (changed(ROW, ("instance",), "split", "eval"), "instance.split", "did you mean 'valid'?"),
         (
             changed(ROW, ("instance",), "input", {"question": "?"}),
             "instance.input.text",
