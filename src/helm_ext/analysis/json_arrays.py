@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +31,7 @@ class BytesRead:
     number: int = 0
 
 
-CHUNK = 4 << 20
+CHUNK = 1 << 18
 _DIGITS = bytes(ord("0") if ord("0") <= byte <= ord("9") else ord(" ") for byte in range(256))
 _BEYOND_64_BITS = b"0" * 19
 """That many digits in a row may be an integer that orjson would turn into a float."""
@@ -42,14 +42,17 @@ def read_array(path: Path, key: str | None = None, read: BytesRead | None = None
 
     `read` is added to. Raises ValueError where the file is not JSON, and KeyError where the object has no such key.
     """
-    for _, element in read_elements(path, key, read):
-        yield element
+    for place, element in read_elements(path, key, read):
+        yield element if place is None else parse_element(element)
 
 
 def read_elements(
     path: Path, key: str | None = None, read: BytesRead | None = None
-) -> Iterator[tuple[Place | None, Any]]:
-    """Yield what `read_array` yields, and where it stands, for `read_element`; None in files of another layout."""
+) -> Generator[tuple[Place | None, Any]]:
+    """Yield the bytes of what `read_array` yields, and where they stand.
+
+    None and what was parsed in files of another layout.
+    """
     indent = b"  " if key is None else b"    "
     opening = b"[\n  {" if key is None else b'\n  "' + key.encode() + b'": [\n    {'
     read = BytesRead() if read is None else read
@@ -78,19 +81,13 @@ def read_elements(
                 start += position
                 buffer, position = buffer[position:] + more, 0
                 continue
-            yield (start + position, last - position), _parse(buffer[position:last])
+            yield (start + position, last - position), buffer[position:last]
             if buffer[last : last + 1] != b",":
                 return
             position = last + 1
 
 
-def read_element(file: BinaryIO, place: Place) -> Any:
-    """Return the element at a place that `read_elements` gave."""
-    file.seek(place[0])
-    return _parse(file.read(place[1]))
-
-
-def _parse(data: bytes) -> Any:
+def parse_element(data: bytes) -> Any:
     """Parse as Python's json does, NaN, infinities and long integers included, mostly at orjson's speed."""
     if _BEYOND_64_BITS not in data.translate(_DIGITS):
         try:
@@ -98,6 +95,19 @@ def _parse(data: bytes) -> Any:
         except orjson.JSONDecodeError:
             pass
     return json.loads(data)
+
+
+_STATS = b',\n    "stats": [\n'
+_STATS_END = b"\n      }\n    ]\n  }"
+
+
+def split_stats(element: bytes) -> list[bytes]:
+    """Return the stats of an element of `per_instance_stats.json`, each as JSON: equal ones need be parsed once."""
+    start = element.find(_STATS)
+    if start < 0 or not element.endswith(_STATS_END):
+        return [json.dumps(stat).encode() for stat in parse_element(element)["stats"]]
+    stats = element[start + len(_STATS) : -len(_STATS_END)].split(b"\n      },\n")
+    return [stat + b"}" for stat in stats]
 
 
 RowKey = tuple[str, str, int]
@@ -112,6 +122,12 @@ def row_key(instance_id: Any, perturbation: JSONObject | None, trial: Any) -> Ro
     return str(instance_id), written, int(trial)
 
 
+def read_key(element: bytes) -> RowKey:
+    """Return the key of an element of `per_instance_stats.json`, in HELM's layout without parsing its stats."""
+    start = element.find(_STATS)
+    return _key_of(parse_element(element if start < 0 else element[:start] + b"}"))
+
+
 class RowStats:
     """An index of one `per_instance_stats.json`. Raises ValueError, KeyError or OSError for what is no such file.
 
@@ -120,21 +136,24 @@ class RowStats:
     is read again when its row is asked for.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, names_stats: bool = True) -> None:
+        """`names_stats`: whether names and kinds are wanted, for which all stats are parsed."""
         self.names: dict[str, None] = {}
         """Names of the stats that a row has a number for, in the order in which they come."""
         self.kinds: dict[str, JSONObject] = {}
         """HELM's full names (split, sub-split, perturbation), by their canonical JSON, of those stats."""
         self._path = path
         self._file: BinaryIO | None = None
-        self._in_memory: dict[RowKey, list[JSONObject]] = {}
+        self._in_memory: dict[RowKey, list[bytes]] = {}
         """Rows of a file that is not laid out as HELM lays it out."""
         hashes, starts, sizes = array("Q"), array("Q"), array("Q")
-        for place, element in read_elements(path):
-            key = _key_of(element)
-            self._note(element)
+        for place, found in read_elements(path):
+            written = json.dumps(found).encode() if place is None else found
+            key = read_key(written)
+            if names_stats:
+                self._note(parse_element(written))
             if place is None:
-                self._in_memory.setdefault(key, []).append(element)
+                self._in_memory.setdefault(key, []).append(written)
             else:
                 hashes.append(_hash(key))
                 starts.append(place[0])
@@ -157,6 +176,10 @@ class RowStats:
 
     def find(self, key: RowKey) -> list[JSONObject]:
         """Return the elements of a row, as HELM wrote them: one a metric."""
+        return [parse_element(element) for element in self.find_written(key)]
+
+    def find_written(self, key: RowKey) -> list[bytes]:
+        """Return the elements of a row as JSON."""
         if self._in_memory:
             return self._in_memory.get(key, [])
         if self._file is None:
@@ -165,8 +188,9 @@ class RowStats:
         first = int(np.searchsorted(self._hashes, wanted, "left"))
         found = []
         while first < len(self._hashes) and self._hashes[first] == wanted:
-            element = read_element(self._file, (int(self._starts[first]), int(self._sizes[first])))
-            if _key_of(element) == key:  # two keys may have one hash
+            self._file.seek(int(self._starts[first]))
+            element = self._file.read(int(self._sizes[first]))
+            if read_key(element) == key:  # two keys may have one hash
                 found.append(element)
             first += 1
         return found

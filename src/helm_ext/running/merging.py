@@ -34,7 +34,15 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext.adaptation.recorded import name_unmeasured
 from helm_ext.adaptation.rows import make_run_scoring, with_unmeasured
-from helm_ext.analysis.json_arrays import RowStats, read_array, row_key
+from helm_ext.analysis.json_arrays import (
+    RowStats,
+    parse_element,
+    read_array,
+    read_elements,
+    read_key,
+    row_key,
+    split_stats,
+)
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
 from helm_ext.evalset.rows import Lacks
@@ -42,7 +50,6 @@ from helm_ext.files.writing import staged
 from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals
 from helm_ext.running.recorded_rows import make_metrics
 from helm_ext.running.serialise import StatRenderer, dumps, to_plain
-from helm_ext.scoring.basic.one_pass import REMEMBERED
 from helm_ext.scoring.completeness import LOGPROB_STATS
 from helm_ext.scoring.folding import FoldingMetric, MeasuredRows, RunFacts
 
@@ -60,6 +67,9 @@ JSONObject = dict[str, Any]
 
 BATCH_ROWS = 1_000
 """Little of a row is kept here, so a batch has more of them than in a run."""
+
+MOST_STATS = 20_000
+"""Stats of a shard that are remembered. Those that come again and again come early."""
 
 _BY_NAME = name_unmeasured(Lacks.TOKENS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED)
 """Stats that every row has, unless a run says that nobody measured them."""
@@ -332,43 +342,48 @@ class MeasuredStats(MeasuredRows):
     """What the rows of a run were measured as, from its `per_instance_stats.json`. Equal names are one object."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ValueError, KeyError or OSError for what is no such file."""
         super().__init__()
+        self._path = path
+        self._next = read_elements(path)
+        """Most files have the rows in their order, once; then nothing needs be looked up."""
+        self._index: RowStats | None = None
         self.shard_ids: dict[str, str] = {}
         """Of rows by the ids that they have now: those of their run."""
-        self._rows = RowStats(path)
-        self._names: dict[tuple[str | None, ...], tuple[MetricName, dict[Any, Stat]]] = {}
+        self._names: dict[tuple[str | None, ...], MetricName] = {}
+        self._stats: dict[bytes, Stat] = {}
+        """By how they are written: those that are equal are parsed once, and written once (`serialise`)."""
 
     def close(self) -> None:
         """Close the file."""
-        self._rows.close()
+        self._next.close()
+        if self._index is not None:
+            self._index.close()
 
     def find(self, states: Sequence[RequestState], left_out: frozenset[str]) -> list[Stat]:
-        """Return the Stats of a row: see `MeasuredRows`."""
+        """Return the Stats of a row: see `MeasuredRows`. Raises ValueError, KeyError or OSError for broken files."""
         state = states[0]
         instance_id = str(state.instance.id)
         key = row_key(self.shard_ids.get(instance_id, instance_id), None, state.train_trial_index)
-        elements = self._rows.find(key)
-        if not elements:
-            return []
-        # Of several, that of the metric of texts comes first.
-        stats = elements[0 if state.reference_index is None else -1]["stats"]
-        return [self._to_stat(**stat) for stat in stats if stat["name"]["name"] not in left_out]
+        # Of several elements, that of the metric of texts comes first.
+        is_of_texts = state.reference_index is None
+        place, element = next(self._next, (None, b"")) if is_of_texts and self._index is None else (None, b"")
+        if place is None or read_key(element) != key:
+            self._index = self._index or RowStats(self._path, names_stats=False)
+            elements = self._index.find_written(key)
+            if not elements:
+                return []
+            element = elements[0 if is_of_texts else -1]
+        written = split_stats(element)
+        stats = [self._stats.get(one) or self._to_stat(one) for one in written]
+        return [stat for stat in stats if stat.name.name not in left_out]
 
-    def _to_stat(self, name: JSONObject, **values: Any) -> Stat:
-        """Return a Stat; equal ones are one object while there are few, so that they are written once (`serialise`)."""
+    def _to_stat(self, written: bytes) -> Stat:
+        values = parse_element(written)
+        name = values.pop("name")
         key = (name["name"], name.get("split"), name.get("sub_split"))
-        known = self._names.get(key)
-        if known is None:
-            known = self._names[key] = MetricName(*key), {}
-        metric_name, stats = known
-        first = values.get("sum")
-        told = (*values.values(), first.__class__, first or repr(values))  # 1 is not 1.0, nor 0.0 -0.0
-        stat = stats.get(told)
-        if stat is None:
-            stat = Stat(metric_name, **values)
-            if len(stats) < REMEMBERED:
-                stats[told] = stat
+        stat = Stat(self._names.setdefault(key, MetricName(*key)), **values)
+        if len(self._stats) < MOST_STATS:
+            self._stats[written] = stat
         return stat
 
 
