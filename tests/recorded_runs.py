@@ -23,7 +23,7 @@ import importlib.abc, importlib.util, sys
 SIZES = {'helm_ext.formats.request_states.loading': dict(KEPT_ROWS=20, LEAST_BYTES=1, PART_BYTES=9000),
          'helm_ext.formats.ultraeval.run_log': dict(KEPT_ROWS=20),
          'helm_ext.formats.innodata.loading': dict(UNREAD=20),
-         'helm_ext.running.recorded_rows': dict(TASK_ROWS=60)}
+         'helm_ext.running.fold': dict(TASK_ROWS=60)}
 SHOWN = dict(DELAY_SECONDS=0, SECONDS_BETWEEN_LINES=0.02)
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):

@@ -19,8 +19,7 @@ import engine_workers
 import pytest
 
 from helm_ext.engines import ray_engine
-from helm_ext.engines.engine import FAILED_STARTS, LONE_TRIES, BatchLostError
-from helm_ext.engines.processes import ProcessEngine
+from helm_ext.engines.engine import FAILED_STARTS, LONE_TRIES, BatchLostError, ProcessEngine
 from helm_ext.engines.ray_engine import RayEngine, RaySettings
 from helm_ext.errors import DatasetError, HelmExtError
 

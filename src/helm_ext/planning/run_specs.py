@@ -121,7 +121,7 @@ def check_settings() -> None:
     """
     if not any(name.startswith("HELM_EXT_") for name in os.environ):
         return  # nothing is set, and what reads settings takes 3 % of a preview to import
-    from helm_ext.engines.processes import WORKERS_ENV, find_engine
+    from helm_ext.engines.engine import WORKERS_ENV, find_engine
     from helm_ext.engines.progress import read_mode
     from helm_ext.running.spending import read_limits
 

@@ -47,8 +47,7 @@ from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
 from helm_ext.evalset.rows import Lacks
 from helm_ext.files.writing import staged
-from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals
-from helm_ext.running.recorded_rows import make_metrics
+from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals, make_metrics
 from helm_ext.running.serialise import StatRenderer, dumps, to_plain
 from helm_ext.scoring.completeness import LOGPROB_STATS
 from helm_ext.scoring.folding import FoldingMetric, MeasuredRows, RunFacts

@@ -53,8 +53,7 @@ from tqdm import tqdm
 
 from helm_ext.adaptation import recorded
 from helm_ext.clients.client import annotate_with_notes
-from helm_ext.engines.engine import Engine, ThisProcess
-from helm_ext.engines.processes import find_engine
+from helm_ext.engines.engine import Engine, ThisProcess, find_engine
 from helm_ext.engines.progress import Progress
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
@@ -65,26 +64,24 @@ from helm_ext.running.asking import skips_failed
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.fold import (
     BATCH_ROWS,
+    SENT_ROWS,
+    TASK_ROWS,
     BatchWork,
     PartResult,
+    RecordedWorker,
     RowParts,
+    RowsTask,
     RunFiles,
     RunTotals,
     WholeMetric,
-    fold,
-    split_states,
-)
-from helm_ext.running.recorded_rows import (
-    SENT_ROWS,
-    TASK_ROWS,
-    RecordedWorker,
-    RowsTask,
     annotate,
     can_wait,
     choose_places,
     find_facts,
+    fold,
     iter_tasks,
     make_metrics,
+    split_states,
 )
 from helm_ext.running.serialise import StatRenderer, write_array
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric

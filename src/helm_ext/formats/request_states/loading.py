@@ -324,8 +324,7 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
     """
     if not isinstance(reader, FileReader) or reader.problems.errors or Path(reader.path).stat().st_size < LEAST_BYTES:
         return False
-    from helm_ext.engines.engine import ThisProcess
-    from helm_ext.engines.processes import find_engine
+    from helm_ext.engines.engine import ThisProcess, find_engine
     from helm_ext.files.store import Folder
 
     engine = find_engine()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from request_states_files import answered, choice, reference, state
 
-from helm_ext.engines import processes
+from helm_ext.engines import engine as engines
 from helm_ext.errors import DatasetError, HelmExtError, Problems
 from helm_ext.evalset.rows import Lacks
 from helm_ext.files.content import Hashing
@@ -260,7 +260,7 @@ def in_parts(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(loading, "LEAST_BYTES", 0)
             patch.setattr(loading, "PART_BYTES", 1)
-            patch.setattr(processes, "find_engine", lambda: engine)
+            patch.setattr(engines, "find_engine", lambda: engine)
             return see(path, **options)
 
     return read
