@@ -16,8 +16,6 @@ by the row.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,16 +25,12 @@ from typing import Any
 from helm.clients.huggingface_client import HuggingFaceClient, HuggingFaceServerFactory
 from helm.common.cache import CacheConfig
 from helm.common.hierarchical_logger import hlog, hwarn
-from helm.common.key_value_store import request_to_key
 from helm.common.request import GeneratedOutput, Request, RequestResult, Token
 from helm.tokenizers.tokenizer import Tokenizer
 
 from helm_ext.clients.client import NotedResult, RequestCache, fail, find_unenforced_limit
 from helm_ext.clients.shared_prefix import PrefixModel, group_by_prefix
 from helm_ext.errors import DeploymentError
-
-TOGETHER = "together"
-"""Key of a cached reply: which requests it was computed with. Replies of other companies differ in their last bits."""
 
 NOTES = "notes"
 """Key of a cached reply: what the run's files say about it."""
@@ -47,7 +41,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
 
     Requests, results, the tokens in them and the cache's keys are those of HELM's HuggingFaceClient. Log-probabilities
     differ from HELM's in the last bits of the model's precision, and are the same in each run: the requests of a group
-    that begins alike come from the cache when all of them were computed together, and are all computed again when not.
+    that begins alike come from the cache when all of them are there, and are all computed again when not.
     """
 
     def __init__(self, cache_config: CacheConfig, tokenizer: Tokenizer, **kwargs: Any) -> None:
@@ -97,13 +91,12 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
     def _answer_group(self, members: Sequence[_Scored], shared: int) -> list[RequestResult]:
         """Return the results of requests that begin with the same `shared` tokens, from the cache or from the model."""
         keys = [member.key for member in members]
-        company = _name_company(keys)
         found = [reply for reply in self.cache.get_many(keys) if reply is not None and _is_whole(reply)]
-        if len(found) == len(keys) and {reply.get(TOGETHER) for reply in found} in ({company}, {None}):
+        if len(found) == len(keys):
             return _to_results(found, cached=True)
         model = self._load(members[0].request)
         try:
-            made = self._compute(model, members, shared, company)
+            made = self._compute(model, members, shared)
         except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
             if len(members) == 1:
                 return [fail(f"HuggingFace error: {error}")]
@@ -112,9 +105,7 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         self.cache.put_many(zip(keys, made, strict=True))
         return _to_results(made, cached=False)
 
-    def _compute(
-        self, model: PrefixModel, members: Sequence[_Scored], shared: int, company: str | None
-    ) -> list[dict[str, Any]]:
+    def _compute(self, model: PrefixModel, members: Sequence[_Scored], shared: int) -> list[dict[str, Any]]:
         """Return replies as HELM's HuggingFaceServer makes them. Each has its part of the time that all took."""
         started = time.time()
         sequences = [member.ids for member in members]
@@ -135,7 +126,6 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
                 "request_time": took,
                 "request_datetime": int(started),
                 NOTES: notes,
-                **({TOGETHER: company} if company else {}),
             }
             for member, (text, tokens), logprobs in zip(members, texts, values, strict=True)
         ]
@@ -201,14 +191,6 @@ def _is_scored(request: Request) -> bool:
     return bool(
         request.echo_prompt and request.max_tokens == 0 and request.num_completions == 1 and not request.embedding
     )
-
-
-def _name_company(keys: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a name of requests that are computed together; None for one alone, whose reply is as HELM's."""
-    if len(keys) == 1:
-        return None
-    text = json.dumps([request_to_key(key) for key in keys])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _is_whole(reply: Mapping[str, Any]) -> bool:

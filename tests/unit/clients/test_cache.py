@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -95,23 +94,6 @@ def test_more_keys_than_a_query_takes(config):
     assert [found and found["reply"] for found in cache.get_many(keys)] == [
         number if number % 2 == 0 else None for number in range(2500)
     ]
-
-
-def test_many_threads(config):
-    cache = RequestCache.of(config)
-
-    def work(name):
-        for number in range(300):
-            cache.put_many([({"t": name, "n": number}, {"reply": number})])
-            assert cache.get_many([{"t": name, "n": number}]) == [{"reply": number}]
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    cache.flush()
-    assert count(config) == 2400
 
 
 @pytest.mark.long

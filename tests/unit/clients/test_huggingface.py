@@ -229,15 +229,6 @@ def test_a_row_of_which_a_request_is_missing_is_computed_whole_and_to_the_same_b
     assert everything(first) == everything(again) == everything(resumed)
 
 
-def test_rows_that_have_a_request_in_common_keep_their_bits(folders, kind, tmp_path):
-    """The reply to it is kept once, and its last bits are those of the row that was computed last."""
-    cache = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
-    rows = [make_requests(kind, options) for options in (("nine", "three apples"), ("nine", "a", "今天下雨"))]
-    first = [everything(make_client(folders, kind, cache).make_requests(row)) for row in rows]
-    again = [everything(make_client(folders, kind, cache).make_requests(row)) for row in rows]
-    assert first == again
-
-
 def test_what_is_not_whole_in_the_cache_is_computed_again(folders, kind, tmp_path):
     cache = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
     requests = make_requests(kind, ("nine", "three"))

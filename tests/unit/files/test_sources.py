@@ -187,16 +187,6 @@ def test_line_limit(tmp_path, data, limit, said):
     )
 
 
-def test_a_line_of_terabytes_is_refused_after_the_limit(tmp_path):
-    # A sparse file: five gigabytes of one line, none of them on disk.
-    path = tmp_path / "huge.jsonl"
-    with path.open("wb") as file:
-        file.truncate(5 << 30)
-    with sources.LineSource(path, max_line_bytes=1 << 20) as source, pytest.raises(DatasetSyntaxError):
-        list(source)
-    assert source.bytes_read <= (1 << 20) + 2 * (1 << 16)
-
-
 TWICE = 'the key "a" is given twice in one object\n  hint: remove one of the two'
 HALF = (
     "a string holds half of a surrogate pair, which is no character\n  hint: write the character itself, or both halves"
