@@ -160,12 +160,10 @@ def _derive_perplexity(stats: Mapping[MetricName, Stat]) -> list[Stat]:
 
 def _make_more(values: Mapping[str, float], stats: Stats, context: Context) -> Stats:
     """Return Stats of further values. Raises ValueError for names that `stats` has already."""
-    more = context.stats(values.items())
-    known = {stat.name for stat in stats}
-    repeated = sorted(stat.name.name for stat in more if stat.name in known)
+    repeated = sorted([stat.name.name for stat in stats if stat.name.name in values])
     if repeated:
         raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
-    return more
+    return context.stats(values.items())
 
 
 def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
