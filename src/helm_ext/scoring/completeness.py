@@ -119,11 +119,12 @@ def count_left_out(instances: Iterable[Instance], thinking: Iterable[Instance] =
     seen: set[tuple[str | None, Place]] = set()
     for instance in instances:
         place = _place(instance)
-        counts = reasons.setdefault(place, Counter({"left_out": 0}))
+        if place not in reasons:
+            reasons[place] = Counter({"left_out": 0})
         reason = row_extra(instance).get("left_out")
         if reason and (instance.id, place) not in seen:  # a row counts once, however many of its states
             seen.add((instance.id, place))
-            counts.update(("left_out", reason))
+            reasons[place].update(("left_out", reason))
     for instance in thinking:
         reasons[_place(instance)]["thinking"] += 1
     return reasons

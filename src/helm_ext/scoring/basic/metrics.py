@@ -15,6 +15,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -313,6 +314,7 @@ def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Ca
 
 
 Counts = Counter[MetricContext]
+_place = attrgetter("split", "sub_split", "perturbation")
 
 
 class _CountTotal:
@@ -353,7 +355,8 @@ class InstanceCountMetric(FoldingMetric):
             for state in scenario_state.request_states:
                 if state.train_trial_index in trials:
                     found[state.train_trial_index][state.instance] = None
-            return Measured([], [Counts(map(MetricContext.from_instance, instances)) for instances in found])
+            places = [Counter(map(_place, instances)) for instances in found]
+            return Measured([], [Counts({MetricContext(*place): n for place, n in one.items()}) for one in places])
 
         return measure
 

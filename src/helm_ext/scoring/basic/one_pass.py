@@ -237,21 +237,25 @@ class OnePassMetric(FoldingMetric):
         """Return the Stats of the rows in one trial, and what they say together."""
         rows: list[PerInstanceStats] = []
         of_instances: dict[Instance, Stats] = {}
-        kept: Kept = {}
+        names = self.kept
+        kept: dict[Context, tuple[array[float], ...]] = {}
         for instance, context in zip(scenario_state.instances, contexts, strict=True):
             states = self.select(scenario_state, index, instance)
             stats = compute_row(states, context) if states else []
             if stats:
                 rows.append(PerInstanceStats(str(instance.id), instance.perturbation, index, stats))
-                if self.kept:
-                    values = {stat.name.name: stat.mean for stat in stats if stat.name.name in self.kept}
-                    if len(values) == len(self.kept) and None not in values.values():
-                        columns = kept.setdefault(context.metric_context, tuple(array("d") for _ in self.kept))
-                        for name, column in zip(self.kept, columns, strict=True):
-                            column.append(values[name])
+                if names:
+                    by_name = {stat.name.name: stat for stat in stats}
+                    means = [by_name[name].mean for name in names if name in by_name]
+                    if len(means) == len(names) and None not in means:
+                        if context not in kept:
+                            kept[context] = tuple(array("d") for _ in names)
+                        for column, mean in zip(kept[context], means, strict=True):
+                            column.append(mean)
             if facts.has_perturbations:
                 of_instances[instance] = stats
-        summary = _TrialSummary(to_columns(row.stats for row in rows), kept)
+        kept_by_name = {context.metric_context: columns for context, columns in kept.items()}
+        summary = _TrialSummary(to_columns(row.stats for row in rows), kept_by_name)
         if facts.has_perturbations:
             summary.worst = compute_worst_case_metrics(of_instances)
         return rows, summary
