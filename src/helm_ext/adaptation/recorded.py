@@ -91,7 +91,7 @@ def copy_with(template: T, **changes: Any) -> T:
     Plain equivalent: `dataclasses.replace`, which sets each field by itself. Saves 5 % of a recorded run.
     """
     made: T = object.__new__(type(template))
-    vars(made).update(vars(template), **changes)
+    object.__setattr__(made, "__dict__", vars(template) | changes)
     return made
 
 

@@ -222,8 +222,9 @@ class RecordedStates:
         states = [state for instance in rows for state in _rebuild_row(instance, self._template)]
         # Instances are this run's own, and copies of all of them would double the memory. Some may share their extras.
         for instance in rows:
+            extra = row_extra(instance)
             for key in OURS_ALONE:
-                row_extra(instance).pop(key, None)  # type: ignore[misc]
+                extra.pop(key, None)  # type: ignore[misc]
         return states
 
 

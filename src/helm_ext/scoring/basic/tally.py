@@ -13,6 +13,7 @@ tests/unit/scoring/test_tally.py, which adds the same Stats by HELM's function.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -46,14 +47,10 @@ class Column:
 
 def to_columns(rows: Iterable[Sequence[Stat]]) -> list[Column]:
     """Return the columns of rows' Stats, in the order in which names first came. Equal names are one object."""
-    found: dict[int, list[Stat]] = {}
+    found: defaultdict[int, list[Stat]] = defaultdict(list)
     for row in rows:
         for stat in row:
-            name = id(stat.name)
-            if name in found:
-                found[name].append(stat)
-            else:
-                found[name] = [stat]
+            found[id(stat.name)].append(stat)
     return [_to_column(stats[0].name, [stat for stat in stats if stat.count]) for stats in found.values()]
 
 
