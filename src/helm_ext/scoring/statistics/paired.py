@@ -10,11 +10,8 @@ nothing of a difference. What is compared is the rows' differences, `b - a`.
 | in clusters  | sign flips of the clusters' sums                      | cluster-robust, as `intervals` has it |
 
 Sign flips: were both models alike, each difference could as well have the other sign. Up to 2^14 ways are all looked
-at, beyond that 20,000 are drawn with a fixed seed, so that the same rows give the same p. Where none of the
-drawn is as uneven, p is at most 3.178 times that of a normal distribution, whatever the differences are (Bentkus and
-Dzindzalieta 2015, "A tight Gaussian bound for weighted sums of Rademacher random variables"): the smaller of this bound
-and 1 of 20,001 is given. Of more than 2,000 differences the sum is normally distributed, and
-none are drawn.
+at, beyond that 20,000 are drawn with a fixed seed, so that the same rows give the same p, which is 1 of 20,001 at
+least. Of more than 2,000 differences the sum is normally distributed, and none are drawn.
 
 Whether b is worse than a by more than a margin is another question, with a one-sided test of its own: the interval's
 (`judge_margin`). At its edge it may disagree with McNemar's exact test, which is two-sided and about no difference.
@@ -59,8 +56,6 @@ _DRAWS = 20_000
 _DRAWN_AT_ONCE = 500
 _MANY = 2_000
 """Differences whose sum under random signs is as good as normally distributed."""
-_GAUSSIAN_BOUND = 3.1787
-"""1 / (4 P(Z >= sqrt 2)), rounded up."""
 _SEED = 0
 _POWER = 0.8
 _TINY = 1e-12
@@ -273,17 +268,15 @@ def _flip_signs(differences: NDArray[np.float64]) -> float:
     if number <= _ALL_FLIPS:
         signs = 1 - 2.0 * ((np.arange(2**number)[:, None] >> np.arange(number)) & 1)
         return float((np.abs(signs @ nonzero) >= seen).mean())
-    normal = 2 * float(ndtr(-abs(nonzero.sum()) / math.sqrt((nonzero**2).sum())))
     if number > _MANY:
-        return normal
+        return 2 * float(ndtr(-abs(nonzero.sum()) / math.sqrt((nonzero**2).sum())))
     generator = np.random.default_rng(_SEED)
     # The rows' order and which model is `a` are no part of the draw; a part of it at a time keeps memory small.
     sizes, reached = np.sort(np.abs(nonzero)), 0
     for _ in range(_DRAWS // _DRAWN_AT_ONCE):
         drawn = generator.integers(0, 2, (_DRAWN_AT_ONCE, number), dtype=np.int8)
         reached += int((np.abs((1 - 2 * drawn) @ sizes) >= seen).sum())
-    drawn_p = (reached + 1) / (_DRAWS + 1)
-    return drawn_p if reached else min(drawn_p, _GAUSSIAN_BOUND * normal)
+    return (reached + 1) / (_DRAWS + 1)
 
 
 def _standard_error(differences: NDArray[np.float64]) -> float:
