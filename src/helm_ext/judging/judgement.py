@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -222,7 +222,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
-_TYPES = {field.name: field.type for field in msgspec.structs.fields(Judgement)}
 _EXPECTED = {
     "by": "a name",
     "criterion": "a name",
@@ -253,28 +252,35 @@ def read_judgements(given: Any, report: Report) -> list[Judgement]:
     return found
 
 
-def _find_flaws(given: Any) -> Iterable[tuple[Path, str, str]]:
+def find_flaws(
+    given: Mapping[str, Any], kind: type[msgspec.Struct], expected: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each key that is unknown, missing or not of its type: name, message, hint. `expected`: else a string."""
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name, value in given.items():
+        if name not in fields:
+            yield name, "unknown key", did_you_mean(name, fields) or f"known are {', '.join(fields)}"
+            continue
+        try:
+            msgspec.convert(value, fields[name].type)
+        except msgspec.ValidationError:
+            yield name, f"expected {expected.get(name, 'a string')}, got {show(value)}", ""
+    for name, field in fields.items():
+        if field.required and name not in given:
+            yield name, "missing", f"expected {expected.get(name, 'a string')}"
+
+
+def _find_flaws(given: Any) -> Iterator[tuple[Path, str, str]]:
     """Yield what is wrong with a judgement: place, message, hint."""
     if not isinstance(given, dict):
         yield (), f"expected an object, got {show(given)}", "with by, kind, criterion and value"
         return
-    is_right = True
-    for name, value in given.items():
-        if name not in _TYPES:
-            yield (name,), "unknown key", did_you_mean(name, _TYPES)
-            continue
-        try:
-            msgspec.convert(value, _TYPES[name])
-        except msgspec.ValidationError:
-            is_right = False
-            yield (name,), f"expected {_EXPECTED.get(name, 'a string')}, got {show(value)}", ""
-    for name in ("by", "kind", "criterion"):
-        if name not in given:
-            yield (name,), "missing", ""
-    if not is_right:
+    flaws = list(find_flaws(given, Judgement, _EXPECTED))
+    yield from (((name,), message, hint) for name, message, hint in flaws)
+    if any(message.startswith("expected") for _, message, _ in flaws):
         return
     value, status = given.get("value"), given.get("status", "ok")
-    scale = msgspec.convert(given.get("scale", [0, 1]), _TYPES["scale"])
+    scale: Any = msgspec.convert(given.get("scale", [0, 1]), tuple[float, ...] | Scale)
     if status not in _STATUSES:
         yield ("status",), f"unknown status {show(status)}", did_you_mean(status, _STATUSES)
     elif (value is None) == (status == "ok"):

@@ -23,12 +23,12 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -43,7 +43,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files import canonical_json, read_source
-from helm_ext.judging.judgement import Scale
+from helm_ext.judging.judgement import Scale, find_flaws
 from helm_ext.parsing import split_thinking
 
 OURS = ("correct", "helpful", "better")
@@ -52,7 +52,6 @@ _OF_UNCLEAR = ("unclear_choice", "unclear_refusal")
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _CONTENTS = ("question", "reference", "answer", "answer_a", "answer_b")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Full-width forms of ASCII, as East Asian keyboards write them."""
@@ -215,10 +214,10 @@ def _decide(mentions: Sequence[_Mention]) -> float | None:
 class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
     """A rubric that was checked. `load_rubric` makes one."""
 
-    criterion: str
+    criterion: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
     prompt: str
-    max_tokens: int = 1024
-    keys: list[str]
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] = 1024
+    keys: Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
     values: dict[str, float] | None = None
     range: tuple[float, float] | None = None
 
@@ -295,16 +294,13 @@ def _parse(data: bytes, path: str) -> Rubric:
         line = next((number for number, text in enumerate(lines, 1) if beginning.match(text)), None)
         problems.add(Location(path, line, name), message, hint, code="rubric")
 
-    reading = found.get("reading")
-    given = {**found, **{f"reading.{key}": value for key, value in (reading if type(reading) is dict else {}).items()}}
-    for name in given:
-        if name not in _EXPECTED and name not in _MAY_BE_LEFT_OUT:
-            known = {*_EXPECTED, *_MAY_BE_LEFT_OUT}
-            add(name, "unknown key", did_you_mean(name, known) or f"known are {', '.join(sorted(known))}")
-    for name, (is_right, expected) in {**_EXPECTED, **_MAY_BE_LEFT_OUT}.items():
-        value = given.get(name)
-        if not (is_right(value) if value is not None else name in _MAY_BE_LEFT_OUT):
-            add(name, f"expected {expected}: {'it is not there' if value is None else f'got {show(value)}'}")
+    reading = found.pop("reading", None)
+    if type(reading) is not dict:
+        add("reading", "expected a table with keys, and values or range", "[reading]")
+        reading = {}
+    given = {**found, **reading}
+    for name, message, hint in find_flaws(given, Rubric, _EXPECTED):
+        add(name, message, hint)
     names = _PLACEHOLDER.findall(str(found.get("prompt", "")))
     for name in dict.fromkeys(names):
         if name not in _CONTENTS:
@@ -312,47 +308,26 @@ def _parse(data: bytes, path: str) -> Rubric:
             add("prompt", f"{{{name}}} is nothing that a row has", hint)
     if {"answer", "answer_a", "answer_b"}.intersection(names) not in ({"answer"}, {"answer_a", "answer_b"}):
         add("prompt", "expected {answer}, or {answer_a} and {answer_b}", "that is what is judged")
-    if ("reading.values" in given) == ("reading.range" in given):
+    if ("values" in given) == ("range" in given):
         add("reading", "expected values or range, one of them", "values = { C = 1, I = 0 }; range = [1, 5]")
     raise_for(problems.finish())
-    return msgspec.convert({**{k: v for k, v in found.items() if k != "reading"}, **reading}, Rubric, strict=False)
+    made = msgspec.convert(given, Rubric)
+    tokens = [token.strip().casefold() for token in made.values or ()]
+    is_finite = all(map(math.isfinite, made.scale))
+    if made.values is not None and not (
+        is_finite and len(made.scale) > 1 and all(tokens) and len({*tokens}) == len(tokens)
+    ):
+        add("values", f"expected {_EXPECTED['values']}, got {show(given['values'])}")
+    if made.range is not None and not (is_finite and 0 <= made.range[0] < made.range[1]):
+        add("range", f"expected {_EXPECTED['range']}, got {show(given['range'])}")
+    raise_for(problems.finish())
+    return made
 
 
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number else None
-
-
-def _are_verdicts(values: Any) -> bool:
-    """Whether each token has a number, two numbers at least. Replies are read in any case."""
-    if not isinstance(values, dict) or not all(token.strip() for token in values):
-        return False
-    numbers = {_number(value) for value in values.values()}
-    return None not in numbers and len(numbers) > 1 and len({token.casefold() for token in values}) == len(values)
-
-
-def _are_ends(ends: Any) -> bool:
-    numbers = [_number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else [None]
-    return None not in numbers and 0 <= numbers[0] < numbers[1]  # type: ignore[operator]
-
-
-_Rule = tuple[Callable[[Any], bool], str]
-"""Whether a value is right, and what is expected."""
-
-_EXPECTED: dict[str, _Rule] = {
-    "criterion": (lambda name: isinstance(name, str) and _NAME.fullmatch(name) is not None,
-                  "a name of letters, digits, - and _"),
-    "prompt": (lambda prompt: isinstance(prompt, str), "a text"),
-    "reading": (lambda reading: isinstance(reading, dict), "a table with keys, and values or range"),
-    "reading.keys": (lambda keys: isinstance(keys, list) and bool(keys)
-                     and all(isinstance(key, str) and key.strip() for key in keys),
-                     'words that stand before the verdict, as ["grade"]'),
-}  # fmt: skip
-_MAY_BE_LEFT_OUT: dict[str, _Rule] = {
-    "max_tokens": (lambda most: type(most) is int and most > 0, "a whole number from 1 on"),
-    "reading.values": (
-        _are_verdicts,
-        "two verdicts or more, that differ in more than capitals, each with a number, as { C = 1, I = 0 }",
-    ),
-    "reading.range": (_are_ends, "the lowest and the highest number, from 0 on, as [1, 5]"),
+_EXPECTED = {
+    "criterion": "a name of letters, digits, - and _",
+    "max_tokens": "a whole number from 1 on",
+    "keys": 'words that stand before the verdict, as ["grade"]',
+    "values": "two verdicts or more, that differ in more than capitals, each with a number, as { C = 1, I = 0 }",
+    "range": "the lowest and the highest number, from 0 on, as [1, 5]",
 }

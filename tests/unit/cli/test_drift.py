@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import request_states_files as files
 from scipy.stats import binom
 from typer.testing import CliRunner
 
@@ -24,15 +25,9 @@ def run(*arguments):
 
 
 def write(path, wrong):
-    states = [
-        {
-            "instance": {"id": f"r{n}", "split": "test", "input": {"text": f"{n} + 1?"},
-                         "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}]},
-            "request": {"result": {"success": True, "completions": [{"text": "no" if n in wrong else str(n + 1)}]}},
-        }
-        for n in range(ROWS)
-    ]  # fmt: skip
-    path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}))
+    rows = [files.state(f"{n} + 1?", str(n + 1), id=f"r{n}", split="test") for n in range(ROWS)]
+    said = [files.answered(row, "no" if n in wrong else str(n + 1)) for n, row in enumerate(rows)]
+    files.write(path, said, name="sums")
 
 
 @pytest.fixture(scope="module")

@@ -75,6 +75,8 @@ def test_wrong_usage(run, out):
         run(out, "--to", "csv", "--organization", "Our lab")
     with pytest.raises(HelmExtError, match="nowhere: no such folder"):
         run("nowhere", "--to", "csv")
+    with pytest.raises(HelmExtError, match="nowhere: no such folder"):
+        run(out, "--to", "csv", "--out", "nowhere/rows.csv")
 
 
 def test_scores_are_a_table_of_their_own(run, out, tmp_path):

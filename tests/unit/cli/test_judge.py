@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import request_states_files as files
 from openai_server import answer_file, envelope, serve, write_lines
 from typer.testing import CliRunner
 
@@ -27,15 +28,9 @@ def run(*arguments, code=0):
 
 
 def write_answers(path: Path, wrong=WRONG) -> None:
-    states = [
-        {
-            "instance": {"id": f"r{n}", "split": "test", "input": {"text": f"{n} + 1?"},
-                         "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}]},
-            "request": {"result": {"success": True, "completions": [{"text": f"It is {n + 2 if n in wrong else n + 1}."}]}},
-        }
-        for n in range(ROWS)
-    ]  # fmt: skip
-    path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}))
+    rows = [files.state(f"{n} + 1?", str(n + 1), id=f"r{n}", split="test") for n in range(ROWS)]
+    said = [files.answered(row, f"It is {n + 2 if n in wrong else n + 1}.") for n, row in enumerate(rows)]
+    files.write(path, said, name="sums")
 
 
 def judge(path, body):

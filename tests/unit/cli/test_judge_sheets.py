@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import request_states_files as files
 from browser import CHROMIUM, page_text
 from scipy.stats import chisquare
 from typer.testing import CliRunner
@@ -42,15 +43,14 @@ def judged(n, **more):
 def write(path, judgements=lambda n: [judged(n)], mark=""):
     texts = {0: HOSTILE, 1: FORMULA}
     states = [
-        {
-            "instance": {"id": f"r{n}", "split": "test", "input": {"text": f"What is {n} + 1?"},
-                         "references": [{"output": {"text": str(n + 1)}, "tags": ["correct"]}],
-                         "extra_data": {"helm_ext": {"judgements": judgements(n)}}},
-            "request": {"result": {"success": True, "completions": [{"text": texts.get(n, f"It is {n + 1}{mark}.")}]}},
-        }
+        files.answered(
+            files.state(f"What is {n} + 1?", str(n + 1), id=f"r{n}", split="test",
+                        extra_data={"helm_ext": {"judgements": judgements(n)}}),
+            texts.get(n, f"It is {n + 1}{mark}."),
+        )
         for n in range(ROWS)
     ]  # fmt: skip
-    path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "name": "sums", "request_states": states}))
+    files.write(path, states, name="sums")
 
 
 @pytest.fixture(scope="module")

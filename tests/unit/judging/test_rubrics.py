@@ -123,12 +123,17 @@ def test_all_that_is_wrong_with_a_rubric_is_said_at_once(tmp_path):
     for line in (
         "bad.toml:1: criteron: unknown key\n  hint: did you mean 'criterion'?",
         "bad.toml:2: prompt: {anser} is nothing that a row has\n  hint: did you mean 'answer'",
-        "bad.toml:3: max_tokens: expected a whole number from 1 on: got 0",
-        "bad.toml:5: reading.keys: expected words that stand before the verdict",
-        "bad.toml:6: reading.values: expected two verdicts or more",
-        "bad.toml:7: reading.range: expected the lowest and the highest number",
+        "bad.toml:3: max_tokens: expected a whole number from 1 on, got 0",
+        "bad.toml:5: keys: expected words that stand before the verdict",
+        "bad.toml:4: reading: expected values or range, one of them",
+        "criterion: missing",
     ):
         assert line in said
+    for wrong in ("values = {}", "values = { C = 1 }", "values = { a = 1, A = 0 }", "values = { a = nan, b = 0 }", "values = { ' ' = 1, b = 0 }",
+                  "values = { a = true, b = 0 }", "range = [5, 1]", "range = [-1, 5]", "range = [1, inf]", "range = [1]"):  # fmt: skip
+        path.write_text(f"criterion = 'x'\nprompt = '{{answer}}'\n[reading]\nkeys = ['x']\n{wrong}\n")
+        with pytest.raises(DatasetError, match=f"bad.toml:5: {wrong.split()[0]}: expected (two verdicts|the lowest)"):
+            load_rubric(str(path))
     path.write_text("criterion = 'x'\nprompt = '{answer} {answer_a}'\n[reading]\nkeys = ['x']\nrange = [1, 5]\n")
     with pytest.raises(DatasetError, match="expected {answer}, or {answer_a} and {answer_b}"):
         load_rubric(str(path))

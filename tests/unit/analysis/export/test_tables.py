@@ -12,7 +12,6 @@ from finished_runs import run_sums, score
 from request_states_files import answered, choice, state, write
 
 from helm_ext.analysis.export import tables
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "export.md"
 ODD = 'a "quoted", text;\nof two lines \u2028 甲'
@@ -103,17 +102,6 @@ def test_pandas_says_the_same(runs, lines):
     assert (str(frame["trial"].dtype), str(frame["cached"].dtype)) == ("Int64", "boolean")
     assert frame["gold"].tolist()[0] == ["gold"]
     assert runs[1].to_pandas().shape[0] == 3
-
-
-@pytest.mark.parametrize("kind", tables.KINDS)
-def test_what_is_there_is_only_overwritten_on_request(runs, tmp_path, kind):
-    target = tmp_path / "target"
-    tables.write_table(kind, runs, target)
-    with pytest.raises(DatasetIntegrityError, match=r"target: exists"):
-        tables.write_table(kind, runs, target)
-    assert tables.write_table(kind, runs[1:], target, replace=True) == 3
-    with pytest.raises(DatasetNotFoundError, match=r"nowhere: no such folder"):
-        tables.write_table(kind, runs, tmp_path / "nowhere" / "target")
 
 
 def test_nothing_is_left_of_a_table_that_could_not_be_written(tmp_path):
