@@ -279,12 +279,12 @@ def _hint_at_unknown(key: str, shape: Any) -> str:
 # For editors
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a file, each key described by its comment."""
+def json_schema(scoring: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a file: keys of `scoring` are described by this, others by comments."""
     schemas = msgspec.json.schema(FileShape)["$defs"]
     for name, schema in schemas.items():
         shape = getattr(shapes, name)
-        described = _read_descriptions(shape)
+        described = _read_descriptions(shape) if shape is not shapes.ScoringShape else scoring or {}
         schema["properties"] = {
             key: {**schema["properties"][key], **({"description": described[key]} if key in described else {})}
             for key in _keys(shape)

@@ -249,7 +249,7 @@ class _AdapterSpec(Format):
         """Return the JSON Schema of a file."""
         from helm_ext.formats.request_states.checking import json_schema
 
-        return json_schema()
+        return json_schema({argument.name: argument.description for argument in self.arguments})
 
     def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
         """Write JSON Lines."""

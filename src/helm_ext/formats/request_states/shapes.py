@@ -278,27 +278,20 @@ class AdapterSpecShape(TypedDict, total=False):
 
 
 class ScoringShape(TypedDict, total=False):
-    """How completions become scores."""
+    """How completions become scores. Each key is an argument of run entries too, and described there (`format`)."""
 
-    metrics: list[str] | None  # HELM's metric names or this package's. Empty: nothing but what the `source` says.
-    main_metric: str | None  # What the leaderboard shows: one of the metrics.
-    # How several completions of a row are scored: the `first` alone, or the `mean`, `median`, `mode` or `max` of
-    # their scores, `at_least_K`, `pass_at_K`, `pass_k_K`. Absent: `first`.
+    metrics: list[str] | None
+    main_metric: str | None
     completions: str | None
-    # Whether what a model thinks before it answers (`<think>`...) is moved out of its completion. Absent: `move`.
     thinking: Literal["move", "keep"] | None
-    # Regular expression applied to each prediction: first group of the last match. No match: unmapped, score 0.
     extract: str | None
-    strip: bool | None  # Remove white space around each prediction.
-    lower: bool | None  # Lower-case predictions and references.
-    separator: Annotated[str, Meta(min_length=1)] | None  # Between the segments of a list. Absent: `;`.
-    # Regular expression each match of which is a segment of a list; several groups make a tuple.
+    strip: bool | None
+    lower: bool | None
+    separator: Annotated[str, Meta(min_length=1)] | None
     extract_all: str | None
-    extract_references: bool | None  # Apply `extract` and `extract_all` to references too.
-    drop_duplicates: bool | None  # Count a segment that is repeated in a list once.
-    # Folder of a Hugging Face tokenizer, or its name in this machine's cache, for scores that count tokens.
+    extract_references: bool | None
+    drop_duplicates: bool | None
     score_tokenizer: str | None
-    # Cut predictions and references at the stop sequences. Absent: where only white space follows in references.
     cut_at_stop: bool | None
 
 

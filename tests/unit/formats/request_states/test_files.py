@@ -11,8 +11,8 @@ import zstandard
 from helm.common.general import asdict_without_nones
 from request_states_files import answered, choice, codes, errors, problems, split_rows, state, write
 
+from helm_ext.formats import get_format
 from helm_ext.formats.request_states import check, load
-from helm_ext.formats.request_states.checking import json_schema
 
 DATA = Path(__file__).parents[2].parent / "data" / "request_states"
 
@@ -316,7 +316,7 @@ class TestWrongValues:
 
 
 class TestJsonSchema:
-    SCHEMA = json_schema()
+    SCHEMA = get_format("adapter_spec").json_schema()
 
     def test_what_it_says_of_itself(self):
         assert self.SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -326,6 +326,7 @@ class TestJsonSchema:
             "$schema", "name", "display_name", "description", "scoring", "source", "annotator_specs", "adapter_spec",
             "request_states",
         }  # fmt: skip
+        assert all("description" in key for key in self.SCHEMA["$defs"]["ScoringShape"]["properties"].values())
 
     def test_unknown_keys_are_refused_where_reading_refuses_them(self, tmp_path):
         places = {
