@@ -25,7 +25,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 
 from helm_ext.errors import RecordedError
 from helm_ext.evalset import RecordedState
-from helm_ext.evalset.rows import Lacks, find_lacks
+from helm_ext.evalset.rows import Unrecorded, find_unrecorded
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -188,18 +188,18 @@ def to_state_fields(state: RecordedState) -> dict[str, Any]:
 
 def unmeasured_stats(state: RecordedState) -> frozenset[str]:
     """Return the names of HELM's stats that this recording says nothing about, those of log-probabilities aside."""
-    return name_unmeasured(find_lacks(state))
+    return name_unmeasured(find_unrecorded(state))
 
 
 @cache
-def name_unmeasured(lacks: int) -> frozenset[str]:
-    """Return the names of HELM's stats that a recording says nothing about, by bits of `Lacks`; as above."""
+def name_unmeasured(unrecorded: int) -> frozenset[str]:
+    """Return the names of HELM's stats that a recording says nothing about, by bits of `Unrecorded`; as above."""
     names = {"num_prompt_tokens", "num_output_tokens"}
-    if lacks & Lacks.TOKENS:
+    if unrecorded & Unrecorded.TOKENS:
         names |= {"num_completion_tokens"}
-    if lacks & Lacks.TRAIN_INSTANCES:
+    if unrecorded & Unrecorded.TRAIN_INSTANCES:
         names |= {"num_train_instances"}
-    if lacks & Lacks.TRUNCATED:
+    if unrecorded & Unrecorded.TRUNCATED:
         names |= {"prompt_truncated"}
     return frozenset(names)
 

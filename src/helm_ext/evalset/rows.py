@@ -81,8 +81,8 @@ class StoredRows(Sequence[Instance]):
     """Kinds of runs that it takes part in: BOTH, LIVE, RECORDED."""
     status: NDArray[np.uint8] | None = None
     """By STATUSES; None where nothing is recorded."""
-    lacks: NDArray[np.uint8] | None = None
-    """Bits of `Lacks`."""
+    unrecorded: NDArray[np.uint8] | None = None
+    """Bits of `Unrecorded`."""
     has_perturbations: bool = False
     has_labels: bool = False
     """Whether there is a row whose completion is read as one of its options."""
@@ -108,7 +108,9 @@ class StoredRows(Sequence[Instance]):
     def without_columns(self) -> StoredRows:
         """Return what makes instances of keys alone: its size does not depend on the number of rows."""
         nothing = np.zeros(0, np.uint8)
-        return replace(self, numbers=nothing, told=(), split=nothing, only=nothing, status=None, lacks=None, ids=None)
+        return replace(
+            self, numbers=nothing, told=(), split=nothing, only=nothing, status=None, unrecorded=None, ids=None
+        )
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -139,11 +141,11 @@ class StoredRows(Sequence[Instance]):
         """Return the splits that occur."""
         return {self.splits[code] for code in np.flatnonzero(np.bincount(self.split)).tolist()}
 
-    def find_lacks(self, places: NDArray[Any]) -> int:
+    def find_unrecorded(self, places: NDArray[Any]) -> int:
         """Return what at least one of these rows does not hold; those that have no recording do not count."""
         assert self.status is not None
-        assert self.lacks is not None
-        return int(np.bitwise_or.reduce(self.lacks[places[self.status[places] == 0]], initial=0))
+        assert self.unrecorded is not None
+        return int(np.bitwise_or.reduce(self.unrecorded[places[self.status[places] == 0]], initial=0))
 
     @property
     def can_wait(self) -> bool:
@@ -205,7 +207,7 @@ def make_all(instances: Iterable[Instance]) -> None:
             _set(one, "__class__", Instance)
 
 
-class Lacks:
+class Unrecorded:
     """What a recording may not hold, as bits: stats that would be made of it are not measured."""
 
     TOKENS = 1
@@ -215,14 +217,14 @@ class Lacks:
     TRUNCATED = 8
 
 
-def find_lacks(state: Mapping[str, Any]) -> int:
-    """Return what a recording (`RecordedState`) does not hold, as bits of `Lacks`."""
+def find_unrecorded(state: Mapping[str, Any]) -> int:
+    """Return what a recording (`RecordedState`) does not hold, as bits of `Unrecorded`."""
     completions = state["result"]["completions"]
     return (
-        (0 if all(completion.get("tokens") for completion in completions) else Lacks.TOKENS)
-        | (0 if _has_logprobs(completions) else Lacks.LOGPROBS)
-        | (0 if "num_train_instances" in state else Lacks.TRAIN_INSTANCES)
-        | (0 if "prompt_truncated" in state else Lacks.TRUNCATED)
+        (0 if all(completion.get("tokens") for completion in completions) else Unrecorded.TOKENS)
+        | (0 if _has_logprobs(completions) else Unrecorded.LOGPROBS)
+        | (0 if "num_train_instances" in state else Unrecorded.TRAIN_INSTANCES)
+        | (0 if "prompt_truncated" in state else Unrecorded.TRUNCATED)
     )
 
 

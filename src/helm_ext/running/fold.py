@@ -36,7 +36,7 @@ from helm_ext.adaptation import recorded
 from helm_ext.adaptation.rows import RecordedStates, check_selection, make_run_scoring, sample_places, tell_scoring
 from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.evalset import garbage
-from helm_ext.evalset.rows import LIVE, RECORDED, Lacks
+from helm_ext.evalset.rows import LIVE, RECORDED, Unrecorded
 from helm_ext.files.content import COPY_BYTES
 from helm_ext.files.writing import PART, append_file
 from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, consume, dumps, write_array
@@ -377,9 +377,9 @@ def choose_places(rows: StoredRows, adapter_spec: AdapterSpec) -> NDArray[np.int
 
 def find_facts(rows: StoredRows, places: NDArray[np.intp]) -> RunFacts:
     """Return what batches must know of all rows."""
-    lacks = rows.find_lacks(places)
-    logprobs = LOGPROB_STATS if lacks & Lacks.LOGPROBS else frozenset()
-    return RunFacts(unmeasured=recorded.name_unmeasured(lacks) | logprobs)
+    unrecorded = rows.find_unrecorded(places)
+    logprobs = LOGPROB_STATS if unrecorded & Unrecorded.LOGPROBS else frozenset()
+    return RunFacts(unmeasured=recorded.name_unmeasured(unrecorded) | logprobs)
 
 
 def make_metrics(run_spec: RunSpec) -> list[FoldingMetric]:

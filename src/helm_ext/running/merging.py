@@ -45,7 +45,7 @@ from helm_ext.analysis.json_arrays import (
 )
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
-from helm_ext.evalset.rows import Lacks
+from helm_ext.evalset.rows import Unrecorded
 from helm_ext.files.writing import staged
 from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals, make_metrics
 from helm_ext.running.serialise import StatRenderer, dumps, to_plain
@@ -70,7 +70,7 @@ BATCH_ROWS = 1_000
 MOST_STATS = 20_000
 """Stats of a shard that are remembered. Those that come again and again come early."""
 
-_BY_NAME = name_unmeasured(Lacks.TOKENS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED)
+_BY_NAME = name_unmeasured(Unrecorded.TOKENS | Unrecorded.TRAIN_INSTANCES | Unrecorded.TRUNCATED)
 """Stats that every row has, unless a run says that nobody measured them."""
 
 _CLOSE = 1e-9

@@ -289,7 +289,7 @@ def make_instances(
     import numpy as np
     from helm.benchmark.scenarios.scenario import TEST_SPLIT
 
-    from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_lacks
+    from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_unrecorded
 
     nothing = np.zeros(len(records), np.uint8)
     rows = StoredRows(
@@ -311,7 +311,7 @@ def make_instances(
             make=partial(_make_replied, make),
             only=np.full(len(records), RECORDED, np.uint8),
             status=np.where(numbers > 0, STATUSES.index("ok"), STATUSES.index("not_run")).astype(np.uint8),
-            lacks=np.where(numbers > 0, find_lacks(example), 0).astype(np.uint8),
+            unrecorded=np.where(numbers > 0, find_unrecorded(example), 0).astype(np.uint8),
         )
     return rows if records.kept is None else list(rows)
 

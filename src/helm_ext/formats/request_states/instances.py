@@ -28,7 +28,7 @@ import xxhash
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, StoredRows, find_lacks
+from helm_ext.evalset.rows import LIVE, RECORDED, STATUSES, StoredRows, find_unrecorded
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
@@ -110,7 +110,7 @@ class Columns(Tally):
         self._place: Place | None = None
         """Of the first row."""
         self._is_checked = is_checked
-        self.splits, self.statuses, self.lacks, self.labelled = bytearray(), bytearray(), bytearray(), bytearray()
+        self.splits, self.statuses, self.unrecorded, self.labelled = bytearray(), bytearray(), bytearray(), bytearray()
         self.groups = array("q")
         """Hashes of the rows' sub-splits and attributes; 0 for none."""
         self.group_values: dict[int, Group] = {}
@@ -141,7 +141,7 @@ class Columns(Tally):
         self.splits.append(_SPLIT_CODES[row.split])
         status, state = row.found[0]
         self.statuses.append(_STATUS_CODES[status])
-        self.lacks.append(0 if state is None else find_lacks(state))
+        self.unrecorded.append(0 if state is None else find_unrecorded(state))
         self.labelled.append(row.labels is not None)
         sub_split = instance.get("sub_split")
         group = 0
@@ -263,7 +263,7 @@ class Columns(Tally):
             split=chosen_splits,
             only=only,
             status=np.frombuffer(bytes(self.statuses), np.uint8)[ordinals],
-            lacks=np.frombuffer(bytes(self.lacks), np.uint8)[ordinals],
+            unrecorded=np.frombuffer(bytes(self.unrecorded), np.uint8)[ordinals],
             has_perturbations=bool(self._perturbed),
             has_labels=plan.method in LABELLED_METHODS
             and bool(np.frombuffer(bytes(self.labelled), np.uint8)[ordinals].any()),

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, RunEntryError, raise_for, show
 from helm_ext.evalset import EvalSet, Places, Recorded, RecordedState, row_extra
-from helm_ext.evalset.rows import STATUSES, Lacks, StoredRows, find_lacks
+from helm_ext.evalset.rows import STATUSES, StoredRows, Unrecorded, find_unrecorded
 from helm_ext.files import LineSource, canonical_json, is_finite, read_json
 from helm_ext.files.store import RowStore
 from helm_ext.formats.ultraeval.checkout import open_checkout
@@ -212,7 +212,7 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
     broken: list[Problem] = []
     problems: list[Problem] = []
     asked = hashlib.sha256()
-    lines, statuses, lacks = array("q"), bytearray(), bytearray()
+    lines, statuses, unrecorded = array("q"), bytearray(), bytearray()
     store: RowStore[Sequence[Any]] = RowStore(tuple, tuple, KEPT_ROWS)
     with LineSource(path) as source:
         for line, row in iter_objects(source, path, broken, allow_nan=True):
@@ -226,7 +226,7 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
             if limit is None or len(statuses) < limit:
                 recorded = row_extra(made)["recorded"]
                 statuses.append(STATUSES.index(recorded["status"]))
-                lacks.append(_find_lacks(recorded["states"]))
+                unrecorded.append(_find_unrecorded(recorded["states"]))
                 store.add((line, row))
         digest = source.digest
     if not lines and not broken:
@@ -243,19 +243,19 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
         split=nothing,
         only=nothing,
         status=np.frombuffer(statuses, np.uint8),
-        lacks=np.frombuffer(lacks, np.uint8),
+        unrecorded=np.frombuffer(unrecorded, np.uint8),
     )
     instances = rows if store.kept is None else list(rows)
     return LogRows(digest, asked.hexdigest(), lines, instances, statuses.count(0))
 
 
-def _find_lacks(states: Sequence[Any]) -> int:
+def _find_unrecorded(states: Sequence[Any]) -> int:
     """Return what the recording of a row does not hold. The log-probabilities of options are the metric's own."""
-    lacks = 0
+    unrecorded = 0
     for state in states:
-        found = find_lacks(state)
-        lacks |= found & ~Lacks.LOGPROBS if "reference_index" in state else found
-    return lacks
+        found = find_unrecorded(state)
+        unrecorded |= found & ~Unrecorded.LOGPROBS if "reference_index" in state else found
+    return unrecorded
 
 
 def _make(path: Path, method: Method, stored: Sequence[Any], place: int, *, needs_row: bool) -> Instance:

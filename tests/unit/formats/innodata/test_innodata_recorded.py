@@ -17,7 +17,7 @@ import pytest
 from helm_ext import hub
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
-from helm_ext.evalset.rows import RECORDED, Lacks, StoredRows
+from helm_ext.evalset.rows import RECORDED, StoredRows, Unrecorded
 from helm_ext.formats.innodata import loading
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.loading import check, load
@@ -107,8 +107,8 @@ def test_the_columns_say_what_the_rows_say(tmp_path, large):
     assert said.count("not_run") == len({*NULL, *ABSENT})
     assert set(rows.only.tolist()) == {RECORDED}
     assert rows.find_splits() == {"test"}
-    lacks = Lacks.TOKENS | Lacks.LOGPROBS | Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
-    assert rows.find_lacks(np.arange(COUNT)) == lacks
+    unrecorded = Unrecorded.TOKENS | Unrecorded.LOGPROBS | Unrecorded.TRAIN_INSTANCES | Unrecorded.TRUNCATED
+    assert rows.find_unrecorded(np.arange(COUNT)) == unrecorded
     assert not rows.can_wait  # no model is asked, so no row is handed out before it is read
 
 

@@ -16,7 +16,7 @@ from request_states_files import answered, choice, reference, state
 
 from helm_ext.engines import engine as engines
 from helm_ext.errors import DatasetError, HelmExtError, Problems
-from helm_ext.evalset.rows import Lacks
+from helm_ext.evalset.rows import Unrecorded
 from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
@@ -303,8 +303,8 @@ def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypa
     monkeypatch.setattr(loading, "KEPT_ROWS", 1)
     rows = request_states.load(write(tmp_path / "f.jsonl", FILES["recordings"])).instances
     assert rows.status.tolist() == [0, 1, 2, 0, 0, 2, 0]
-    all_four, all_but_numbers = 15, Lacks.TRAIN_INSTANCES | Lacks.TRUNCATED
-    assert rows.lacks.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
+    all_four, all_but_numbers = 15, Unrecorded.TRAIN_INSTANCES | Unrecorded.TRUNCATED
+    assert rows.unrecorded.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
     assert not rows.has_labels
     assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.has_labels
 
