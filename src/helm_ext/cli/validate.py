@@ -31,7 +31,6 @@ from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEn
 from helm_ext.formats import Format, detect, files_in, get_format
 
 if TYPE_CHECKING:
-    from helm.benchmark.adaptation.adapters.adapter import Adapter
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
     from helm.common.local_context import LocalContext
@@ -303,12 +302,13 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
             raise
         except Exception as error:
             # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
-            if _has_tokenizer(adapter):
-                raise HelmExtError(f"HELM cannot make the prompts: {type(error).__name__}: {error}") from error
-            raise HelmExtError(
-                f"{deployment}: its tokenizer cannot be used here: {error}\n"
-                "  hint: leave out --model to see the prompt before it is fitted to a window"
-            ) from error
+            hint = (
+                ""
+                if context is None
+                else "\n  hint: leave out --model to see the prompt before it is fitted to a window"
+            )
+            said = f"{deployment}: HELM cannot make the prompts: {type(error).__name__}: {error}"
+            raise HelmExtError(said + hint) from error
 
 
 def _make_context(folder: str) -> LocalContext:
@@ -317,15 +317,6 @@ def _make_context(folder: str) -> LocalContext:
 
     with without_output():
         return LocalContext(folder)
-
-
-def _has_tokenizer(adapter: Adapter) -> bool:
-    """Whether the model's tokenizer can be used here; where none is asked for, it can."""
-    try:
-        adapter.window_service.fits_within_context_window("a")
-    except Exception:  # noqa: BLE001 - whatever a library raises that cannot load it
-        return False
-    return True
 
 
 def render(state: RequestState) -> str:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from helm_ext.analysis.export.tables import to_json
 from helm_ext.analysis.json_arrays import stat_key
@@ -34,29 +31,23 @@ _LEFT_OUT = {
 
 
 class RowValues:
-    """The values of one result: a number a row, the mean over its trials."""
+    """The values of one result: of each row one for each trial."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
-        self._sums, self._trials = array("d"), array("L")
-        self._clusters: list[str] = []
+        self._rows: dict[str, list[float]] = {}
+        self._clusters: dict[str, str] = {}
 
     def add(self, row: Prediction, value: float) -> None:
         """Take the value of a row in one trial."""
-        place = self._rows.setdefault(row.instance_id, len(self._rows))
-        if place == len(self._sums):
-            self._sums.append(0.0)
-            self._trials.append(0)
-            if row.cluster is not None or self._clusters:
-                self._clusters += [f"\0{n}" for n in range(len(self._clusters), place)]
-                self._clusters.append(row.cluster or f"\0{place}")
-        self._sums[place] += value
-        self._trials[place] += 1
+        self._rows.setdefault(row.instance_id, []).append(value)
+        if row.cluster is not None:
+            self._clusters[row.instance_id] = row.cluster
 
     def measure(self) -> Interval:
         """Return the interval of the mean over rows."""
-        means = np.frombuffer(self._sums) / np.frombuffer(self._trials, dtype=f"u{self._trials.itemsize}")
-        return mean_interval(means, self._clusters or None)
+        means = [sum(values) / len(values) for values in self._rows.values()]
+        clusters = [self._clusters.get(key, f"\0{place}") for place, key in enumerate(self._rows)]
+        return mean_interval(means, clusters if self._clusters else None)
 
 
 class SampleWriter:
