@@ -111,5 +111,3 @@ def test_extract_lists_and_options_see_the_answer_alone(tmp_path):
         path = files.write(tmp_path / f"c{right}.json", [chosen])
         made = run(tmp_path, "adapter_spec", path=str(path))
         assert (value(made, "exact_match"), value(made, "unmapped")) == (right, unmapped)
-        [problem] = [one for one in files.problems(path) if one.code == "unmapped"] or [None]
-        assert (problem is not None) == bool(unmapped)
