@@ -13,6 +13,7 @@ import pytest
 import recorded_runs
 from processes import command, load, run_folders, without_times
 from recorded_runs import WORDS
+from request_states_files import answered, choice
 
 from helm_ext.planning import CAPPED_ROWS
 
@@ -31,17 +32,9 @@ def make_row(draw, number, **instance):
 
 
 def make_choice(draw, number):
-    options = draw.sample(WORDS, 4)
-    return {
-        "instance": {
-            "id": f"c{number}",
-            "input": {"text": f"Which of these? {number}"},
-            "references": [{"output": {"text": option}, "tags": ["correct"] * (option == options[number % 4])}
-                           for option in options],
-            "split": ("test", "valid")[number % 3 == 1],
-        },
-        "request": {"result": {"success": True, "completions": [{"text": draw.choice(["A", "B.", "(C)", "none"])}]}},
-    }  # fmt: skip
+    split = ("test", "valid")[number % 3 == 1]
+    row = choice(f"Which of these? {number}", draw.sample(WORDS, 4), number % 4, id=f"c{number}", split=split)
+    return answered(row, draw.choice(["A", "B.", "(C)", "none"]))
 
 
 def make_likelihoods(draw, number):
@@ -54,14 +47,8 @@ def make_likelihoods(draw, number):
         option = f" {reference['output']['text']}"
         tokens = [{"text": question, "logprob": -0.5}, {"text": option, "logprob": -draw.random()}]
         completion = {"text": question + option, "logprob": sum(token["logprob"] for token in tokens), "tokens": tokens}
-        states.append(
-            {
-                "instance": instance,
-                "reference_index": index,
-                "request_mode": "original",
-                "request": {"result": {"success": True, "completions": [completion]}},
-            }
-        )
+        state = answered({"instance": instance}, "", completions=[completion])
+        states.append({**state, "reference_index": index, "request_mode": "original"})
     return states
 
 

@@ -8,32 +8,23 @@ import subprocess
 
 import axe
 import pytest
+import request_states_files
 from browser import CHROMIUM
 from commands import run
+from request_states_files import answered, choice
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 
 
 def write(path, wrong):
-    states = [
-        {
-            "instance": {
-                "id": f"r{n}",
-                "input": {"text": HOSTILE if n == 0 else f"Which number follows {n}?"},
-                "references": [
-                    {"output": {"text": str(n + 1)}, "tags": ["correct"]},
-                    {"output": {"text": str(n + 2)}},
-                ],
-                "level": ["easy", "hard"][n % 2],
-            },
-            "request": {"result": {"success": True, "completions": [
-                {"text": "B" if n < wrong else "A", "logprob": -0.1, "tokens": [{"text": "A", "logprob": -0.1}]}
-            ]}},
-        }
-        for n in range(40)
-    ]  # fmt: skip
+    states = []
+    for n in range(40):
+        question = HOSTILE if n == 0 else f"Which number follows {n}?"
+        row = choice(question, [str(n + 1), str(n + 2)], id=f"r{n}", level=["easy", "hard"][n % 2])
+        said = {"text": "B" if n < wrong else "A", "logprob": -0.1, "tokens": [{"text": "A", "logprob": -0.1}]}
+        states.append(answered(row, "", completions=[said]))
     spec = {"method": "generation", "max_train_instances": 0}
-    path.write_text(json.dumps({"adapter_spec": spec, "name": "numbers $x$", "request_states": states}))
+    request_states_files.write(path, states, spec, name="numbers $x$")
 
 
 @pytest.fixture(scope="module")
@@ -124,28 +115,15 @@ def test_each_main_metric_has_a_table_of_its_own(tmp_path):
 
 def test_options_that_are_requests_of_their_own_have_no_calibration(tmp_path):
     """The first of them is no answer, and its log-probability none of one."""
-    states = [
-        {
-            "instance": {
-                "id": f"r{n}",
-                "input": {"text": f"Which? {n}"},
-                "references": [
-                    {"output": {"text": f"o{k}"}, "tags": ["correct"] if k == n % 2 else []} for k in range(2)
-                ],
-            },
-            "reference_index": k,
-            "request_mode": "original",
-            "request": {"result": {"success": True, "completions": [
-                {"text": f"Which? {n} o{k}", "logprob": -1.0 - k, "tokens": [
-                    {"text": f"Which? {n}", "logprob": -0.5}, {"text": f" o{k}", "logprob": -0.5 - k}
-                ]}
-            ]}},
-        }
-        for n in range(10)
-        for k in range(2)
-    ]  # fmt: skip
+    states = []
+    for n in range(10):
+        for k in range(2):
+            question, option = {"text": f"Which? {n}", "logprob": -0.5}, {"text": f" o{k}", "logprob": -0.5 - k}
+            said = {"text": f"Which? {n} o{k}", "logprob": -1.0 - k, "tokens": [question, option]}
+            row = answered(choice(f"Which? {n}", ["o0", "o1"], n % 2, id=f"r{n}"), "", completions=[said])
+            states.append({**row, "reference_index": k, "request_mode": "original"})
     spec = {"method": "multiple_choice_separate_original", "max_train_instances": 0}
-    (tmp_path / "rows.json").write_text(json.dumps({"adapter_spec": spec, "request_states": states}))
+    request_states_files.write(tmp_path / "rows.json", states, spec)
     run("score", tmp_path / "rows.json", "--model", "m", "-o", tmp_path / "out")
     run("report", tmp_path / "out", "-o", tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()

@@ -5,7 +5,6 @@ What differs is what only a live run can measure: times.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -13,8 +12,10 @@ from pathlib import Path
 
 import processes
 import pytest
+import request_states_files
 from openai_server import Server, answer_file, serve, write_lines
 from processes import command, helm_run, load, run_folders, without_times
+from request_states_files import choice
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,26 +46,15 @@ COMPLETIONS = [
 ]
 
 
-def separate(method: str) -> dict:
-    """Return a file of the method that compares the log-probabilities of whole prompts."""
-    return {
-        "adapter_spec": {"method": method, "input_prefix": "Q: ", "output_prefix": "A: ", "max_train_instances": 0},
-        "request_states": [
-            {
-                "instance": {
-                    "id": f"row/{number}",
-                    "split": "test",
-                    "input": {"text": f"What comes after {number}?"},
-                    "references": [
-                        {"output": {"text": f"{number + 1}"}, "tags": ["correct"]},
-                        {"output": {"text": "nothing at all"}, "tags": []},
-                        {"output": {"text": f"{number} again"}, "tags": []},
-                    ],
-                }
-            }
-            for number in range(5)
-        ],
-    }
+def write_separate(path: Path, method: str) -> None:
+    """Write a file of the method that compares the log-probabilities of whole prompts."""
+    rows = [
+        choice(f"What comes after {n}?", [f"{n + 1}", "nothing at all", f"{n} again"], id=f"row/{n}", split="test")
+        for n in range(5)
+    ]
+    request_states_files.write(
+        path, rows, {"method": method, "input_prefix": "Q: ", "output_prefix": "A: ", "max_train_instances": 0}
+    )
 
 
 WINDOWS = """
@@ -103,8 +93,8 @@ def make_folder(folder: Path, server: Server) -> Path:
     shutil.copytree(ROOT / "adapter_specs", folder / "adapter_specs")
     shutil.copytree(ROOT / "examples", folder / "examples")
     for name in ("original", "calibrated"):
-        text = json.dumps(separate(f"multiple_choice_separate_{name}"))
-        (folder / "adapter_specs" / f"{name.replace('original', 'separate')}.json").write_text(text)
+        path = folder / "adapter_specs" / f"{name.replace('original', 'separate')}.json"
+        write_separate(path, f"multiple_choice_separate_{name}")
     (folder / "tale_plugin.py").write_text(WINDOWS)
     command(folder, "helm-ext", "hub", "pack", "--test", "examples/innodata/test.jsonl", "--name", "first-bundle")
     (folder / "prod_env").mkdir()

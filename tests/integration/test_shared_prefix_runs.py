@@ -10,8 +10,10 @@ import sqlite3
 
 import processes
 import pytest
+import request_states_files
 import tiny_model
 import ultraeval_checkout
+from request_states_files import choice
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/scoring/likelihood")]
 
@@ -48,16 +50,12 @@ def make_rows(count):
 
 def write_choices(path, method, rows):
     spec = {"method": method, "input_prefix": "Question: ", "output_prefix": "Answer: ", "max_train_instances": 2}
-    lines = [{"adapter_spec": spec}]
+    states = []
     for number, row in enumerate(rows):
-        references = [
-            {"output": {"text": option}, "tags": ["correct"] if worth else []}
-            for option, worth in row["target_scores"].items()
-        ]
+        options, worth = zip(*row["target_scores"].items(), strict=True)
         split = "train" if number < 5 else "test"
-        instance = {"id": f"id{number}", "split": split, "input": {"text": row["question"]}, "references": references}
-        lines.append({"instance": instance})
-    ultraeval_checkout.write_rows(path, lines)
+        states.append(choice(row["question"], options, worth.index(1), id=f"id{number}", split=split))
+    request_states_files.write(path, states, spec)
 
 
 def prepare(folder, model, rows, **arguments):
