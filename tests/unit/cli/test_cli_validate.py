@@ -79,7 +79,7 @@ def test_wrong_usage(folder, arguments):
     run(*arguments, code=2)
 
 
-@pytest.mark.parametrize("name", ["adapter_spec", "ultraeval", "innodata"])
+@pytest.mark.parametrize("name", ["adapter_spec", "ultraeval"])
 def test_schema_prints_json(name):
     assert isinstance(json.loads(commands.run("schema", name).stdout), dict)
 
