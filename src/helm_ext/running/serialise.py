@@ -125,9 +125,14 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("helm_ext.json", _escape)
 
 
+_OTHERWISE = b"\xc2\xc3\xf0\xf1\xf2\xf3\xf4"
+"""First bytes, in UTF-8, of what Python escapes otherwise than JSON: U+0080 to U+00FF, and beyond U+FFFF."""
+
+
 def _to_ascii(data: bytes) -> bytes:
     if not data.isascii():
-        data = data.decode().encode("ascii", "helm_ext.json")
+        is_alike = not any(first in data for first in _OTHERWISE)
+        data = data.decode().encode("ascii", "backslashreplace" if is_alike else "helm_ext.json")
     # DEL, which json escapes too. A search for one byte looks at many at once, a replacement does not.
     return data.replace(b"\x7f", b"\\u007f") if b"\x7f" in data else data
 

@@ -173,6 +173,7 @@ def test_request_states():
         {"e": Colour.RED, "i": Level.HIGH, "s": Text("t"), "f": np.float64(0.1)},
         '\x7f\x1f\u2028 ünï 😀 \\ "',
         {"é\x7f": ["a\x7fü\\u00fc\\xfc€😀😀 x😀\U0010ffff\x80", "null,\n", {"": None}, [None, math.nan]]},
+        *("\x80", "\xff", "\U00010000", "\U0010ffff", '山\u0100\ud7ff\ue000\uffff \\x\x7f"'),
         [[], {}, Nothing(), One(), Slotted(1)],
         Request(prompt="p"),
         CodeReference(output=Output("x"), tags=[], test_cases={"not": "a field"}),

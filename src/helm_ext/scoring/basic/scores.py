@@ -20,22 +20,20 @@ from typing import Any
 from helm_ext.scoring.texts import remember_short
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")
-_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
-"""For ASCII alone: of other texts each character would be looked up."""
+_MARKS = string.punctuation.encode()
+_LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 _ARTICLES = frozenset({"a", "an", "the"})
 _ARTICLE = re.compile(r"[at](?:(?<=\ba)n?|(?<=\bt)he)\b")
 """HELM's \\b(a|an|the)\\b. It begins with letters, so that search leaps from one to the next."""
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
-"""Characters of ASCII that are neither of a word, nor punctuation, nor white space."""
+_KNOWN = string.printable.encode() + b"\x1c\x1d\x1e\x1f"
+"""ASCII that is of a word, punctuation or white space: with other characters an article may stand between no spaces."""
 
 
 @remember_short
 def _find_words(text: str) -> list[str]:
-    text = text.lower()
-    if text.isascii() and not _CONTROL.search(text):
-        words = text.translate(_WITHOUT_PUNCTUATION).split()
-        return [word for word in words if word not in _ARTICLES]
-    return _ARTICLE.sub(" ", _PUNCTUATION.sub("", text)).split()
+    if text.isascii() and not (data := text.encode()).translate(None, _KNOWN):
+        return [word for word in data.translate(_LOWER, _MARKS).decode().split() if word not in _ARTICLES]
+    return _ARTICLE.sub(" ", _PUNCTUATION.sub("", text.lower())).split()
 
 
 def normalize_text(text: str) -> str:
