@@ -358,12 +358,9 @@ def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool
             raise ReplyError(f"usage.completion_tokens: {show(counted)}, of {len(tokens)} tokens in all")
         tokens = tokens[: len(tokens) - counted]
     elif choice.text != prompt and choice.text.startswith(prompt):
-        # Asked for no token, the server generated all the same (usage tells nothing: vLLM counts one that it drops).
-        tokens = tuple(token for token in tokens if token.offset is not None and token.offset < len(prompt))
-        if not "".join(token.text for token in tokens).endswith(prompt):
-            raise ReplyError(
-                "the server generated text where none was asked for, and its tokens do not tell them apart"
-            )
+        raise ReplyError(
+            "the server generated text where none was asked for\n  hint: extra_token: true (--extra-token)"
+        )
     if not tokens:
         raise ReplyError("no log-probabilities of the prompt, which were asked for")
     goes_on = choice.text.startswith(prompt)

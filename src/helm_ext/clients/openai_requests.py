@@ -32,17 +32,11 @@ OMITTABLE = ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty
 MAX_STOPS = 4
 """OpenAI's API takes "up to 4 sequences"."""
 
-_OWN_FIELDS = {
-    **dict.fromkeys(("messages", "prompt", "echo", "logprobs", "prompt_logprobs"), "leave it out"),
-    **dict.fromkeys(("temperature", "top_p", "n", "stop"), "set it in the run entry or the file"),
-    **dict.fromkeys(("presence_penalty", "frequency_penalty", "max_tokens"), "set it in the run entry or the file"),
-    "max_completion_tokens": "set max_tokens in the run entry or the file",
-    "top_k": "set it in the file, and send_top_k: true here",
-    "model": "openai_model_name",
-    "seed": "the argument seed",
-    "stream": "answers come whole",
-}
-"""Fields of a body that are not for `extra_body`, and where they are set."""
+_OWN_FIELDS = (
+    "messages prompt echo logprobs prompt_logprobs temperature top_p n stop top_k presence_penalty frequency_penalty "
+    "max_tokens max_completion_tokens model seed stream"
+)
+"""Fields of a body that are not for `extra_body`."""
 
 UNSET_TOP_K = 1
 """Default of `Request.top_k_per_token`. HELM's adapters never set it, so it says nothing about sampling."""
@@ -85,8 +79,8 @@ class Dialect:
         if self.prompt_logprobs and (self.endpoint == "chat" or self.extra_token):
             raise RunEntryError("prompt_logprobs: for the endpoint completions, and without extra_token")
         for name in self.extra_body:
-            if name in _OWN_FIELDS:
-                raise RunEntryError(f"extra_body: {name}: the run says this itself\n  hint: {_OWN_FIELDS[name]}")
+            if name in _OWN_FIELDS.split():
+                raise RunEntryError(f"extra_body: {name}: the run says this, or another argument")
         if self.endpoint not in ENDPOINTS:
             raise RunEntryError(f"endpoint={self.endpoint}: expected {' or '.join(ENDPOINTS)}")
         for name in self.omit:

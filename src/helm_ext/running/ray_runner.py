@@ -322,10 +322,9 @@ class KeptAnswers:
             return
         try:
             is_new = not self.path.exists()
-            with self.path.open("ab", buffering=0) as file:
-                view = memoryview(data + b"\n")
-                while view:
-                    view = view[file.write(view) :]
+            with self.path.open("ab") as file:
+                file.write(data + b"\n")
+                file.flush()
                 os.fsync(file.fileno())
             if is_new:
                 sync_folder(self.path.parent)
