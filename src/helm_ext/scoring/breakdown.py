@@ -23,17 +23,18 @@ import re
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
-from helm.benchmark.metrics.statistic import Stat, merge_stat
+from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
-from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.score import ANSWERS, ENDS, NOISE, THESE_ROWS, StatInfo
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
@@ -42,9 +43,6 @@ SUB_SPLIT = "sub_split"
 """The attribute that HELM's instances have themselves."""
 END_WORDS = ("from", "to")
 """End the short names of both ends."""
-
-BreakdownSummary = dict[int, list[Column]]
-"""By trial."""
 
 
 def without_sub_splits(scenario_state: ScenarioState) -> ScenarioState:
@@ -63,61 +61,15 @@ def attributes_of(instance: Instance) -> dict[str, str]:
     return attributes if instance.sub_split is None else {SUB_SPLIT: instance.sub_split, **attributes}
 
 
-def _stat_name(main_metric: str, attribute: str, value: str) -> str:
-    return f"{main_metric}@{attribute}={value}"
-
-
-def measure_breakdown(
-    main_metric: str, rows: Iterable[PerInstanceStats], instances: Iterable[Instance]
-) -> BreakdownSummary:
-    """Return a batch's values of the main metric for each attribute value, by trial."""
-    own = {(i.id, i.perturbation): attributes_of(i) for i in instances}
-    names: dict[tuple[MetricName, str, str], MetricName] = {}
-    trials: dict[int, list[list[Stat]]] = {}
-    for row in rows:
-        found = trials.setdefault(row.train_trial_index, [])
-        for stat in row.stats:
-            if stat.name.name == main_metric:
-                of_row = []
-                for attribute, value in own[row.instance_id, row.perturbation].items():
-                    key = stat.name, attribute, value
-                    name = names.get(key)
-                    if name is None:
-                        name = names[key] = replace(stat.name, name=_stat_name(main_metric, attribute, value))
-                    of_row.append(Stat(name).merge(stat))
-                found.append(of_row)
-    return {trial: to_columns(found) for trial, found in trials.items()}
-
-
-class BreakdownTotal:
-    """Adds up the batches: the main metric's mean over the rows of each attribute value."""
-
-    def __init__(self) -> None:
-        self._trials: dict[int, Totals] = {}
-
-    def add(self, summary: BreakdownSummary) -> None:
-        """Add a batch."""
-        for trial, columns in summary.items():
-            self._trials.setdefault(trial, Totals()).add(columns)
-
-    def to_stats(self) -> list[Stat]:
-        """Return the means: per trial, then over trials, as HELM."""
-        means: dict[MetricName, Stat] = {}
-        for _, totals in sorted(self._trials.items()):
-            for stat in totals.to_stats():
-                merge_stat(means, stat.take_mean())
-        return list(means.values())
-
-
 def describe_breakdown(
     described: Mapping[str, MetricMetadata], main_metric: str, attributes: Mapping[str, Sequence[str]]
 ) -> list[MetricMetadata]:
-    """Return the metadata of every stat that `BreakdownTotal` can make."""
+    """Return the metadata of the main metric's mean over the rows of each attribute value."""
     main: Any = described.get(main_metric)
     title = (main and (main.display_name or main.name)) or main_metric
     return [
         MetricMetadata(
-            name=_stat_name(main_metric, attribute, value),
+            name=f"{main_metric}@{attribute}={value}",
             display_name=f"{title}, {attribute} {value}",
             short_display_name=f"{attribute}={value} ({main_metric})",  # a suite may have several main metrics
             description=f"{title} over the rows whose {attribute} is {value}.",
@@ -147,8 +99,8 @@ class GroupRows(NamedTuple):
     """What the rows belong to; None where no row belongs to anything."""
     repeats: tuple[array[float], array[float]] | None
     """How many answers each value is made of, and its variance, NaN where that is not known; None where no row says."""
-    trials: dict[int, tuple[float, int]]
-    """Sum and number of the values of each trial."""
+    trials: dict[int, array[float]]
+    """The rows' values in each trial."""
 
 
 IntervalSummary = dict[Group, GroupRows]
@@ -158,17 +110,21 @@ IntervalSummary = dict[Group, GroupRows]
 class _Rows:
     """What `GroupRows` is made of: by row, and by trial."""
 
-    values: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    trials: dict[int, dict[str, float]] = field(default_factory=dict)
     repeats: dict[str, tuple[float, float]] = field(default_factory=dict)
-    trials: dict[int, tuple[float, int]] = field(default_factory=dict)
 
-    def add(self, row_id: str, value: float, trial: int) -> None:
-        total, count = self.trials.get(trial, (0.0, 0))
-        self.trials[trial] = total + value, count + 1
-        number = self.counts[row_id] = self.counts.get(row_id, 0) + 1
-        known = self.values.get(row_id, 0.0)
-        self.values[row_id] = known + (value - known) / number
+    def to_group(self, clusters: Mapping[str | None, str]) -> GroupRows:
+        of_rows: dict[str, list[float]] = {}
+        for values in self.trials.values():
+            for row_id, value in values.items():
+                of_rows.setdefault(row_id, []).append(value)
+        is_repeated = any(answers > 1 for answers, _ in self.repeats.values())
+        return GroupRows(
+            array("d", [sum(values) / len(values) for values in of_rows.values()]),
+            [clusters.get(row_id) for row_id in of_rows] if clusters else None,
+            _to_columns(self.repeats[row_id] for row_id in of_rows) if is_repeated else None,
+            {trial: array("d", values.values()) for trial, values in self.trials.items()},
+        )
 
 
 def measure_intervals(
@@ -201,20 +157,10 @@ def measure_intervals(
                     group = found.get(key)
                     if group is None:
                         group = found[key] = _Rows()
-                    group.add(row.instance_id, stat.mean, row.train_trial_index)
+                    group.trials.setdefault(row.train_trial_index, {})[row.instance_id] = stat.mean
                     if is_repeated:
                         group.repeats[row.instance_id] = _find_repeats(metric, row.stats)
-    return {
-        key: GroupRows(
-            array("d", group.values.values()),
-            [clusters.get(row_id) for row_id in group.values] if clusters else None,
-            _to_columns(group.repeats[row_id] for row_id in group.values)
-            if any(answers > 1 for answers, _ in group.repeats.values())
-            else None,
-            group.trials,
-        )
-        for key, group in found.items()
-    }
+    return {key: group.to_group(clusters) for key, group in found.items()}
 
 
 def _find_repeats(metric: str, stats: Iterable[Stat]) -> tuple[float, float]:
@@ -248,7 +194,7 @@ class IntervalTotal:
         """One object for each cluster's name: there may be a million rows."""
         self._repeats: dict[Group, tuple[array[float], array[float]]] = {}
         """As `GroupRows.repeats`. Absent while no row is repeated."""
-        self._trials: dict[Group, dict[int, tuple[float, int]]] = {}
+        self._trials: dict[Group, dict[int, array[float]]] = {}
 
     def add(self, summary: IntervalSummary) -> None:
         """Add a batch."""
@@ -263,10 +209,19 @@ class IntervalTotal:
                 for column, new in zip(columns, repeats or _unknown(len(values)), strict=True):
                     column.extend(new)
             known.extend(values)
-            of_trials = self._trials.setdefault(group, {})
-            for trial, (total, count) in trials.items():
-                before, number = of_trials.get(trial, (0.0, 0))
-                of_trials[trial] = before + total, number + count
+            for trial, of_trial in trials.items():
+                self._trials.setdefault(group, {}).setdefault(trial, array("d")).extend(of_trial)
+
+    def break_down(self) -> list[Stat]:
+        """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM."""
+        made = []
+        for (metric, suffix, split), trials in self._trials.items():
+            if suffix:
+                stat = Stat(MetricName(f"{metric}{suffix}", split=split))
+                for _, values in sorted(trials.items()):
+                    stat.add(reduce(add, values) / len(values))  # value by value, as all sums
+                made.append(stat)
+        return made
 
     def to_stats(self, arguments: Mapping[str, Any] | None = None) -> list[Stat]:
         """Return the ends of the intervals. `arguments`: those of the run's metric that `find_bounds` reads."""
@@ -288,9 +243,9 @@ class IntervalTotal:
         if len(trials) < 2:
             answers, noise = self._repeats[group]
             return answers_interval(values, noise, answers)
-        if any(count != len(values) for _, count in trials.values()):
+        if any(len(of_trial) != len(values) for of_trial in trials.values()):
             return None
-        return trials_interval([total / count for total, count in trials.values()], len(values))
+        return trials_interval([math.fsum(of_trial) / len(values) for of_trial in trials.values()], len(values))
 
 
 def to_interval_stats(

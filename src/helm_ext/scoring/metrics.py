@@ -39,11 +39,9 @@ from helm_ext.scoring.answers import (
 )
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, InstanceCountMetric, Reading
 from helm_ext.scoring.breakdown import (
-    BreakdownTotal,
     IntervalTotal,
     describe_breakdown,
     describe_interval,
-    measure_breakdown,
     measure_intervals,
     without_sub_splits,
 )
@@ -124,7 +122,7 @@ class EvalSetMetric(FoldingMetric):
         """Return what scores the request states of a batch, but those of rows that are left out, which are counted."""
         count = InstanceCountMetric().begin(adapter_spec, service, facts)
         helms = self._find_helms(adapter_spec, facts).begin(adapter_spec, service, facts)
-        main, source = self.scoring.main_metric, self.source_measure
+        source = self.source_measure
 
         def measure(state: ScenarioState) -> Measured:
             if self.scoring.thinking == "move":
@@ -144,7 +142,6 @@ class EvalSetMetric(FoldingMetric):
                 count(scored).summary,
                 measured.summary,
                 None if source is None else source.measure(rows, plain.instances),
-                measure_breakdown(main, rows, state.instances) if self.attributes else None,
                 measure_intervals(self.with_interval, rows, state.instances, is_repeated=self.reducer is not None),
                 judged,
                 count_left_out(plain.instances, find_thinking(scored)),
@@ -377,15 +374,11 @@ class _Total:
         self.metric, self.helms = metric, helms
         self.source = SourceTotal(metric.source_measure) if metric.source_measure is not None else None
         self.judges = JudgesTotal() if metric.judges is not None else None
-        self.breakdown, self.intervals, self.left_out = (
-            BreakdownTotal(),
-            IntervalTotal(metric.with_interval),
-            LeftOutTotal(),
-        )
+        self.intervals, self.left_out = IntervalTotal(metric.with_interval), LeftOutTotal()
 
     def add(self, summaries: Sequence[Any]) -> None:
         """Add a batch: what each total adds, None for nothing."""
-        totals = (*self.helms, self.source, self.breakdown, self.intervals, self.judges, self.left_out)
+        totals = (*self.helms, self.source, self.intervals, self.judges, self.left_out)
         for total, summary in zip(totals, summaries, strict=True):
             if total is not None and summary is not None:
                 total.add(summary)
@@ -402,7 +395,7 @@ class _Total:
         return [
             *stats,
             *summarize([*metric.list_scores, *metric.other_scores], stats),
-            *self.breakdown.to_stats(),
+            *(self.intervals.break_down() if metric.attributes else ()),
             *self.intervals.to_stats({"source": metric.source, "judged": judges and judges.judged}),
             *(self.judges.to_stats() if self.judges is not None else ()),
             *self.left_out.to_stats(),

@@ -11,7 +11,7 @@ from helm.common.request import Request
 from helm_states import make_state
 
 from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.breakdown import BreakdownTotal, describe_breakdown, measure_breakdown, without_sub_splits
+from helm_ext.scoring.breakdown import IntervalTotal, describe_breakdown, measure_intervals, without_sub_splits
 
 ATTRIBUTES = {"severity": ("high", "low")}
 
@@ -26,10 +26,10 @@ def instance(id, **attributes):
 
 
 def break_down(*batches):
-    total = BreakdownTotal()
+    total = IntervalTotal(["main"])
     for rows, instances in batches:
-        total.add(measure_breakdown("main", rows, instances))
-    return total.to_stats()
+        total.add(measure_intervals(["main"], rows, instances))
+    return total.break_down()
 
 
 def means(rows, instances):
