@@ -16,7 +16,7 @@ made: until then all rows share one object.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -94,6 +94,16 @@ def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
         instance=_with_extra(state.instance, {**row_extra(state.instance), "left_out": reason}),
         request=recorded.make_recorded_request(unsent, recorded.empty_request_result()),
     )
+
+
+def row_of(state: RequestState) -> object:
+    """Return what is equal for the states of one row, and no others: it is left out as a whole."""
+    return state.instance.id, state.instance.perturbation
+
+
+def leave_out_rows(states: Sequence[RequestState], reasons: Mapping[object, LeftOut]) -> list[RequestState]:
+    """Return the states; those of the rows (`row_of`) that have a reason are left out."""
+    return [leave_out(state, reasons[row_of(state)]) if row_of(state) in reasons else state for state in states]
 
 
 def without_recording(instance: Instance, unwanted: Collection[str] = OURS_ALONE) -> Instance:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter import Adapter
@@ -112,19 +112,16 @@ class EvalSetAdapter(Adapter):
 # Live runs
 
 
-class Prepared:
+class Prepared(NamedTuple):
     """An instance as HELM's adapter sees it, and what its request states are given back afterwards."""
 
-    def __init__(
-        self, instance: Instance, original: Instance, demonstrations: int | None = None, *, too_long: bool = False
-    ) -> None:
-        self.instance = instance
-        self.original = original
-        """The instance without its recording: what metrics and reports see."""
-        self.demonstrations = demonstrations
-        """How many demonstrations were kept in a prompt of our own; None when HELM renders the prompt."""
-        self.too_long = too_long
-        """The question does not fit the window, alone or with one of its options: the whole row is left out."""
+    instance: Instance
+    original: Instance
+    """The instance without its recording: what metrics and reports see."""
+    demonstrations: int | None = None
+    """How many demonstrations were kept in a prompt of our own; None when HELM renders the prompt."""
+    too_long: bool = False
+    """The question does not fit the window, alone or with one of its options: the whole row is left out."""
 
 
 def prepare(instance: Instance, adapter_spec: AdapterSpec, window_service: WindowService) -> Prepared:

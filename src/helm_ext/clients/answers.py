@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor
 
-from helm_ext.adaptation.rows import leave_out
+from helm_ext.adaptation.rows import leave_out_rows, row_of
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_output, parse_reply, to_result
 from helm_ext.clients.openai_requests import Endpoint, to_body
 from helm_ext.clients.request_files import MANIFEST, Manifest, PlannedRun, Sent, make_key, make_run_digest
@@ -233,13 +233,13 @@ class AnsweredExecutor(Executor):
         """Return the states; rows with a request that has no answer are marked as excluded."""
         missing = set(self.answers.missing())
         reasons: dict[object, LeftOut] = {
-            _row_of(state): "failed" if id_ in self.answers.failures else "not_run"
+            row_of(state): "failed" if id_ in self.answers.failures else "not_run"
             for state, id_ in zip(states, ids, strict=True)
             if id_ in missing
         }
         if not reasons:
             return states
-        rows = {_row_of(state): state for state in states}
+        rows = {row_of(state): state for state in states}
         self.excluded = len(reasons)
         if len(reasons) == len(rows):
             raise RecordedError(f"{self.run_spec.name}: no row has an answer to all of its requests")
@@ -248,16 +248,12 @@ class AnsweredExecutor(Executor):
                 f"{self.run_spec.name}: HELM's own metrics cannot leave out rows, and {len(reasons)} have no answer\n"
                 "  hint: without --missing skip the run is made when all of them have one"
             )
-        return [leave_out(state, reasons[_row_of(state)]) if _row_of(state) in reasons else state for state in states]
+        return leave_out_rows(states, reasons)
 
 
 def _is_asked(state: RequestState) -> bool:
     """Whether a request was written for the state: the adapter excludes rows that do not fit the window."""
     return getattr(state.request, "result", None) is None
-
-
-def _row_of(state: RequestState) -> object:
-    return state.instance.id, state.instance.perturbation
 
 
 def find_requests(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> list[str | None]:

@@ -18,7 +18,7 @@ from helm.common.hierarchical_logger import hwarn
 from helm.common.object_spec import get_class_by_name
 from helm.common.request import GeneratedOutput, RequestResult
 
-from helm_ext.adaptation.rows import leave_out
+from helm_ext.adaptation.rows import leave_out_rows, row_of
 from helm_ext.clients.client import is_refused, notes_of
 from helm_ext.errors import DeploymentError, HelmExtError
 from helm_ext.evalset import EXTRA_KEY
@@ -197,8 +197,8 @@ def settle(asked: Asking, *, skips_failed: bool) -> list[RequestState]:
         return asked.states
     reasons: dict[object, str] = {}
     for place, reason in sorted(asked.failures.items()):
-        reasons.setdefault(_row_of(asked.states[place]), reason)
-    rows = {_row_of(state): state for state in asked.states}
+        reasons.setdefault(row_of(asked.states[place]), reason)
+    rows = {row_of(state): state for state in asked.states}
     ours = all(EXTRA_KEY in (rows[row].instance.extra_data or {}) for row in reasons)
     said = f"{len(reasons)} of {len(rows)} rows have no answer: {_name(reasons, rows)}"
     if not (skips_failed and ours) or len(reasons) == len(rows):
@@ -208,16 +208,8 @@ def settle(asked: Asking, *, skips_failed: bool) -> list[RequestState]:
             f"these alone{skip if len(reasons) < len(rows) and not skips_failed else ''}"
         )
     hwarn(f"left out of the score: {said}")
-    settled = list(asked.states)
-    for place, state in enumerate(settled):
-        if _row_of(state) in reasons:
-            left_out = leave_out(state, "failed")
-            settled[place] = replace(left_out, result=left_out.request.result)
-    return settled
-
-
-def _row_of(state: RequestState) -> object:
-    return state.instance.id, state.instance.perturbation
+    settled = leave_out_rows(asked.states, dict.fromkeys(reasons, "failed"))
+    return [state if row_of(state) not in reasons else replace(state, result=state.request.result) for state in settled]
 
 
 def _name(reasons: dict[object, str], rows: dict[object, RequestState]) -> str:
