@@ -16,7 +16,7 @@ import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
 from helm_ext.formats.request_states.checking import conform
-from helm_ext.formats.request_states.shapes import METHODS, UNSUPPORTED_METHODS, FileShape
+from helm_ext.formats.request_states.shapes import METHODS, FileShape
 from helm_ext.parsing import find_question_starts
 from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.score import judge_stat
@@ -275,17 +275,10 @@ def _report_contradiction(where: Path, value: Any, said: str, problems: Problems
 
 
 def _check_method(method: str | None, path: Path, problems: Problems) -> str | None:
-    if method is None:
-        return None
-    if method in METHODS:
+    if method is None or method in METHODS:
         return method
-    names = ", ".join(METHODS)
-    if method in UNSUPPORTED_METHODS:
-        message = f"HELM's method {show(method)} is not supported for this format"
-        problems.add(path, message, f"supported: {names}", code="method")
-    else:
-        hint = did_you_mean(method, METHODS) or f"known: {names}"
-        problems.add(path, f"unknown method {show(method)}", hint, code="method")
+    hint = did_you_mean(method, METHODS) or f"supported: {', '.join(METHODS)}"
+    problems.add(path, f"unknown method {show(method)}", hint, code="method")
     return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -194,24 +193,13 @@ class FileReader(LineReader):
         self.header_line, value = first or (1, None)
         if first is None:
             return
-        if isinstance(value, dict) and "instance" in value and "adapter_spec" not in value:
-            if not unreadable:  # a line that cannot be read was meant as the header
-                problems.add(
-                    (),
-                    'there is no header: the first line must be {"adapter_spec": ...}, and is a row',
-                    'put {"adapter_spec": {...}} on a line above it',
-                    code="missing-key",
-                    line=self.header_line,
-                )
-            self._lines = itertools.chain([(self.header_line, files.canonical_json(value))], lines)
-        elif not isinstance(value, dict) or not _is_header(value):
+        if not isinstance(value, dict) or not _is_header(value):
             message = f'the first line must be {{"adapter_spec": ...}}, got {show(value)}'
             hint = 'write {"adapter_spec": {...}} on it, and {"instance": {...}} for a row on each further line'
             if isinstance(value, dict) and {"messages", "expected"} <= value.keys():
                 hint = "records with messages and expected are an Innodata dataset: helm-ext hub pack makes a bundle"
             problems.add((), message, hint, code="wrong-type", line=self.header_line)
-            if isinstance(value, dict):  # a file of another kind: there is nothing to say of its further lines
-                self._lines = ()
+            self._lines = ()  # of a file of another kind there is nothing to say of further lines
         else:
             self.header = value
             # An empty list of rows is as good as none: the rows are the lines that follow.

@@ -203,15 +203,6 @@ JOINT_METHODS = (JOINT, JOINT_COT)
 LABELLED_METHODS = (None, "generation", "chat", *JOINT_METHODS)
 """Methods whose completions name an option (None: not chosen yet, and then it will be one of these)."""
 
-UNSUPPORTED_METHODS = (
-    "language_modeling",
-    "ranking_binary",
-    "ehr_instruction",
-    "generation_multimodal",
-    "multiple_choice_joint_multimodal",
-)
-"""HELM's other methods."""
-
 
 class DecodingShape(TypedDict, total=False):
     """How the model samples."""

@@ -183,10 +183,9 @@ class TestBadFiles:
     def test_json_lines_without_a_header(self, tmp_path):
         path = tmp_path / "x.jsonl"
         path.write_text(json.dumps(state()) + "\n" + json.dumps(state(split="tset")))
-        assert errors(path) == [
-            '1: there is no header: the first line must be {"adapter_spec": ...}, and is a row\n  hint: put {"adapter_spec": {...}} on a line above it',
-            "2: instance.split: unknown split \"tset\"\n  hint: did you mean 'test'?",
-        ]
+        (error,) = errors(path)
+        assert error.startswith('1: the first line must be {"adapter_spec": ...}, got {"instance"')
+        assert error.endswith(LAYOUT)
         path.write_text("x\n" + json.dumps(state()))
         assert errors(path)[0] == "1: not JSON: a value is expected here (column 1)"
 
@@ -226,7 +225,7 @@ class TestWrongValues:
             ({"decoding_parameters": {"beams": 5}}, "4: adapter_spec.decoding_parameters.beams: unknown key\n  hint: known keys: temperature, top_p, top_k, frequency_penalty, presence_penalty, num_outputs, seed"),
             ({"decoding_parameters": []}, "3: adapter_spec.decoding_parameters: expected an object, got []"),
             ({"method": "generate"}, "3: adapter_spec.method: unknown method \"generate\"\n  hint: did you mean 'generation'?"),
-            ({"method": "ranking_binary"}, '3: adapter_spec.method: HELM\'s method "ranking_binary" is not supported for this format\n  hint: supported: generation, chat, multiple_choice_joint, multiple_choice_joint_chain_of_thought, multiple_choice_separate_original, multiple_choice_separate_calibrated'),
+            ({"method": "ranking_binary"}, '3: adapter_spec.method: unknown method "ranking_binary"\n  hint: supported: generation, chat, multiple_choice_joint, multiple_choice_joint_chain_of_thought, multiple_choice_separate_original, multiple_choice_separate_calibrated'),
             ({"instance_prefix": "a", "instance_prefixw": "b"}, '4: adapter_spec.instance_prefixw: "b" contradicts instance_prefix "a", which means the same\n  hint: keep one of them'),
             ({"output_format": "list", "ouput_format": "string"}, '4: adapter_spec.ouput_format: "string" contradicts output_format "list", which means the same\n  hint: keep one of them'),
             ({"temperature": 1, "decoding_parameters": {"temperature": 0}}, "5: adapter_spec.decoding_parameters.temperature: 0.0 contradicts adapter_spec.temperature 1.0\n  hint: keep one of them"),

@@ -10,7 +10,7 @@ from request_states_files import answered, problems, state
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import checking
-from helm_ext.formats.request_states.shapes import METHODS, UNSUPPORTED_METHODS
+from helm_ext.formats.request_states.shapes import METHODS
 
 SCHEMA = checking.json_schema()
 
@@ -59,7 +59,7 @@ WHOLE = (0, 1, 1.0, 1.5, -1, "1", True, None, [])
 TEXTS = ("", "x", 1, True, None, [], {})
 VALUES = {
     ("adapter_spec",): ({}, [], None, "x"),
-    ("adapter_spec", "method"): (*METHODS, *UNSUPPORTED_METHODS, *TEXTS),
+    ("adapter_spec", "method"): (*METHODS, "ranking_binary", *TEXTS),
     ("adapter_spec", "output_format"): ("list", "string", "List", *TEXTS),
     ("adapter_spec", "max_tokens"): WHOLE,
     ("adapter_spec", "max_train_instances"): (*WHOLE, 0.0),
