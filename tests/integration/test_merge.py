@@ -293,7 +293,7 @@ CHANGED = [
     ("scenario_spec.args.main_metric", "set_exact_match", "arguments.main_metric is "),
     ("scenario_spec.class_name", "no.such.Thing", "cannot be imported here"),
     ("metric_specs.0", {"class_name": "helm.benchmark.metrics.dry_run_metrics.DryRunMetric", "args": {}},
-     "DryRunMetric wants all rows at once"),
+     "DryRunMetric makes of shards cannot be merged: it wants all rows at once"),
 ]  # fmt: skip
 """What of a shard's specification is another, and what is said of it."""
 
@@ -303,8 +303,7 @@ def test_runs_that_are_no_shards_are_refused(folder):
     unfinished = copy_of(folder, runs[1:2], "unfinished")[0]
     (unfinished / "stats.json").unlink()
     cases = [
-        ([runs[0], runs[0]], "is named twice"),
-        ([runs[0]], "nothing to merge"),
+        ([runs[0], runs[0]], "nothing to merge"),
         ([runs[0], find(folder, "choices")[1]], "are no shards of one run: adapter_spec.method"),
         ([runs[0], find(folder, "unmeasured")[1]], "are no shards of one run: arguments."),
         ([runs[0], *copy_of(folder, runs[:1], "same")], "are runs of the same data"),

@@ -45,10 +45,6 @@ def merge(
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
     require_suite(into, "--into")
-    resolved = [path.resolve() for path in runs]
-    for number, path in enumerate(runs):
-        if resolved.index(resolved[number]) < number:
-            raise RunEntryError(f"{path}: is named twice: its rows would count twice")
     found, unfinished = find_runs(runs)
     unfinished += _find_empty(runs, [run.folder for run in found])
     if unfinished:

@@ -18,7 +18,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ from helm_ext.analysis.json_arrays import (
     read_key,
     row_key,
     split_stats,
+    stat_key,
 )
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
@@ -93,16 +94,13 @@ def open_shard(files: FinishedFiles, run_spec: RunSpec) -> Shard:
     """Return a run as a shard. Raises RunEntryError where its stats cannot be added up from its rows' stats."""
     for spec in run_spec.metric_specs:
         try:
-            metric = create_metric(spec)
+            why = "" if isinstance(create_metric(spec), FoldingMetric) else "it wants all rows at once"
         except (ImportError, AttributeError, TypeError, ValueError) as error:
+            why = str(error)
+        if why:
             raise RunEntryError(
-                f"{files.folder}: its metric {spec.class_name} cannot be made here: {error}\n"
-                "  hint: install the package that it is of, in the version that made the run"
-            ) from error
-        if not isinstance(metric, FoldingMetric):
-            raise RunEntryError(
-                f"{files.folder}: its metric {spec.class_name} wants all rows at once: what it makes of shards cannot "
-                "be merged exactly\n  hint: one run of all rows; metrics of helm-ext can be merged"
+                f"{files.folder}: what its metric {spec.class_name} makes of shards cannot be merged: {why}\n"
+                "  hint: one run of all rows; metrics of helm-ext can be merged, in the version that made the run"
             )
     with files.blaming("stats.json"):
         names = [stat["name"] for stat in files.stats]
@@ -205,8 +203,8 @@ def _read(
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
     """Raise DatasetIntegrityError unless the stats are those that the run has."""
-    made = {_key(stat): stat for stat in map(to_plain, remove_stats_nans(list(stats)))}
-    known = {_key(stat): stat for stat in shard.files.stats}
+    made = {stat_key(stat["name"]): stat for stat in map(to_plain, remove_stats_nans(list(stats)))}
+    known = {stat_key(stat["name"]): stat for stat in shard.files.stats}
     for key in {**known, **made}:
         said, found = known.get(key), made.get(key)
         if said is None or found is None or not _agree(said, found):
@@ -219,11 +217,6 @@ def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
                 f"rows {what[1]}\n  hint: a file was changed, or written by another version of helm-ext, or modules "
                 "that it was computed with are missing here: run the shard again"
             )
-
-
-def _key(stat: JSONObject) -> str:
-    name = stat["name"]
-    return str(name["name"]) + "".join(f" {key}={value}" for key, value in name.items() if key != "name")
 
 
 def _agree(one: JSONObject, other: JSONObject) -> bool:
@@ -272,8 +265,7 @@ class ShardRow:
     def make_instance(self) -> Instance:
         """Return what metrics must know of the instance."""
         found = self.states[0]["instance"]
-        return replace(
-            _INSTANCE,
+        return Instance(
             input=Input(text=found["input"].get("text") or "", messages=found["input"].get("messages")),
             references=found.get("references") or [],
             split=found.get("split"),
@@ -288,13 +280,16 @@ class ShardRow:
         """
         is_judged = "judgements" in row_extra(instance)
         for state in self.states:
-            yield replace(
-                _STATE,
+            yield RequestState(
                 instance=instance,
                 reference_index=state.get("reference_index"),
                 request_mode=state.get("request_mode"),
                 train_trial_index=state["train_trial_index"],
+                output_mapping=None,
+                request=_REQUEST,
                 result=_make_result(state, is_judged=is_judged),
+                num_train_instances=0,
+                prompt_truncated=False,
             )
 
 
@@ -316,18 +311,7 @@ def _make_result(state: JSONObject, *, is_judged: bool) -> RequestResult | None:
     return RequestResult(success=True, cached=False, embedding=[], completions=made)
 
 
-_INSTANCE = Instance(Input(), [])
-_STATE = RequestState(
-    instance=_INSTANCE,
-    reference_index=None,
-    request_mode=None,
-    train_trial_index=0,
-    output_mapping=None,
-    request=Request(model="", model_deployment=""),
-    result=None,
-    num_train_instances=0,
-    prompt_truncated=False,
-)
+_REQUEST = Request(model="", model_deployment="")
 
 
 def iter_rows(path: Path) -> Iterator[ShardRow]:
