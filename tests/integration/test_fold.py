@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import re
+import shutil
 
 import pytest
 from processes import command, run_folders
@@ -88,6 +89,17 @@ def folder(tmp_path_factory):
     groups = [make_row(draw, n, split="test", sub_split="ab"[n % 2],
                        extra_data={"kind": "xyz"[n % 3], "passage": str(n // 5)}) for n in range(ROWS)]  # fmt: skip
     write(folder / "groups.jsonl", groups)
+    judged = rows(split="test")
+    for number, row in enumerate(judged):
+        row["judgements"] = [
+            {"by": by, "kind": "model", "criterion": "correct", "value": draw.choice([0.0, 1.0]), "status": "ok"}
+            for by in ("openai/gpt", "anthropic/claude") if number % 7
+        ]  # fmt: skip
+    write(folder / "judged.jsonl", judged)
+    header, *lines = (folder / "plain.jsonl").read_text().splitlines()
+    spec = json.loads(header)["adapter_spec"] | {"output_format": "list"}
+    header = json.dumps({"adapter_spec": spec, "scoring": {"separator": " "}})
+    (folder / "lists.jsonl").write_text("\n".join([header, *lines]) + "\n")
     (folder / "packed.jsonl.gz").write_bytes(gzip.compress((folder / "plain.jsonl").read_bytes()))
     (folder / "returns.jsonl").write_bytes((folder / "plain.jsonl").read_bytes().replace(b"\n", b"\r\n"))
     lines = ["id,question,answer,said", *(f"{n},What is {n}?,{n},{n + n % 3 // 2}" for n in range(ROWS))]
@@ -114,6 +126,8 @@ ENTRIES = (
     "ultraeval:data=sums_sums_ppl/instance.jsonl,missing=skip,model=recorded/m",
     "innodata:path=chats.zip,replies=chats.replies.jsonl,missing=skip,model=recorded/m",
     "innodata:path=chats.zip,replies=chats.replies.jsonl,missing=skip,render=text,model=recorded/m",
+    "adapter_spec:path=judged.jsonl,model=recorded/m",
+    "adapter_spec:path=lists.jsonl,model=recorded/m",
 )
 
 
@@ -150,7 +164,7 @@ def test_files_are_those_of_helms_runner(folder, whole):
     """Each file is stored and folded by one worker or by two."""
     made, said_of_whole = whole
     assert parsed(made) == parsed(run(folder, "helm"))
-    some = [ENTRIES[place] for place in (1, 2, 4, 5, 8, 10, 13, 14)]
+    some = [ENTRIES[place] for place in (1, 2, 4, 5, 8, 10, 13, 14, 15, 16)]
     folded, said = {}, {}
     for workers, entries in (("1", [entry for entry in ENTRIES if entry not in some]), ("2", some)):
         said[workers] = []
@@ -164,8 +178,14 @@ def test_files_are_those_of_helms_runner(folder, whole):
     assert left == []
 
 
-def test_files_of_a_part_of_the_rows_are_those_of_helms_runner(folder):
-    entries = [ENTRIES[place] for place in (2, 3, 4, 5, 6, 7, 10, 12, 13)]
+def test_files_of_a_part_of_the_rows_are_those_of_helms_runner(folder, whole):
+    """Those of runs that are scored again, too."""
+    made = run_folders(folder, "whole")
+    for name in ("lists", "judged"):
+        (scored,) = (path for run_name, path in made.items() if name in run_name)
+        shutil.copy(scored / "scenario_state.json", folder / f"{name}_again.json")
+    again = [f"adapter_spec:path={name}_again.json,model=recorded/m" for name in ("lists", "judged")]
+    entries = [*(ENTRIES[place] for place in (2, 3, 4, 5, 6, 7, 10, 12, 13)), *again]
     helms = run(folder, "helm100", entries=entries, most=100)
     assert parsed(run(folder, "fold100", *OURS, entries=entries, most=100, HELM_EXT_WORKERS="1")) == parsed(helms)
 
@@ -175,6 +195,6 @@ def test_rays_actors_make_the_same_files(folder, whole):
     """Rows are sent to them, and the parts of the files come back: no disk is shared."""
     pytest.importorskip("ray")
     ray = ("--runner-class-name", "helm_ext.running.RayRunner")
-    made = run(folder, "ray", *ray, entries=[ENTRIES[place] for place in (2, 4, 5, 8, 13)], HELM_EXT_RAY_ACTORS="2")
-    assert len(made) == 5
+    made = run(folder, "ray", *ray, entries=[ENTRIES[place] for place in (2, 4, 5, 8, 13, 16)], HELM_EXT_RAY_ACTORS="2")
+    assert len(made) == 6
     assert made == {name: whole[0][name] for name in made}
