@@ -35,7 +35,6 @@ class _OpenAIBatch(ImportedFormat):
         Argument("path", PATH, "the file of requests; or a file of results, beside which they are", names_data=True),
         Argument("output", PATHS, "files of results, of errors too", "those beside it that answer its requests",
                  names_data=True),
-        Argument("errors", PATHS, "further files of results", names_data=True),
         Argument("input", PATH, "the file of requests, where `path` is one of results", "the one beside it",
                  names_data=True),
         Argument("gold", PATH, "what is right: a JSON object (`custom_id` to gold), or JSON, JSON Lines or CSV with "

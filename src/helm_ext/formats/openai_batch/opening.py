@@ -36,7 +36,6 @@ def open_batch(
     path: Path,
     *,
     output: Sequence[str] = (),
-    errors: Sequence[str] = (),
     input: str | None = None,  # noqa: A002 - the run entry's argument
     gold: str | None = None,
     gold_kind: Any = None,
@@ -46,7 +45,7 @@ def open_batch(
     """Open requests and results; the arguments are those of the run entry. Raises DatasetError."""
     requests = find_input(path, input)
     asked, digest = read_requests(requests)
-    named = [Path(each) for each in (*output, *errors)]
+    named = [Path(each) for each in output]
     found = [] if named else find_results(path, requests, asked)
     if gold is None:
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'

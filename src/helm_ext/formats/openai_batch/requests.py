@@ -68,9 +68,7 @@ def find_results(path: Path, requests: Path, asked: Container[str]) -> list[Path
         return [each for each in others if _holds_failures_alone(each)]
     if not others:
         message = "these are requests, and no file beside it holds their results"
-        raise DatasetIntegrityError.at(
-            path, message, "name the files of results: output=FILE, errors=FILE", code="output"
-        )
+        raise DatasetIntegrityError.at(path, message, "name the files of results: output=FILE+FILE", code="output")
     return others
 
 

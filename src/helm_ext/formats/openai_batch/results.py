@@ -23,7 +23,7 @@ from helm_ext.formats.openai_batch.requests import Request
 
 _CUT_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
 """Why a response is incomplete, in the words of the other endpoints."""
-_HINT = "name the files that belong together: output=FILE, errors=FILE"
+_HINT = "name the files that belong together: output=FILE+FILE"
 
 
 @dataclass(slots=True)
