@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from helm_ext.cli.output import echo
 from helm_ext.errors import HelmExtError, RunEntryError, describe_missing
 
 __all__ = ["app", "main"]
@@ -124,6 +123,8 @@ app = typer.Typer(
 def _print_version(value: bool) -> None:
     if value:
         from importlib.metadata import version
+
+        from helm_ext.cli.common import echo
 
         echo(f"helm-ext {version('helm-ext')}")
         raise typer.Exit

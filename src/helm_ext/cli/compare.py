@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from helm_ext.cli.options import Cluster, JsonLines, Metric, RunFolders, one_of, read_folders
-from helm_ext.cli.output import echo, make_console, print_table, shorten, status, without_output
+from helm_ext.cli.common import (
+    Cluster,
+    JsonLines,
+    Metric,
+    RunFolders,
+    echo,
+    make_console,
+    one_of,
+    print_table,
+    read_folders,
+    shorten,
+    status,
+    without_output,
+)
 from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.options import (
+from helm_ext.cli.common import (
     OUTPUT,
     AsFormat,
     Cluster,
@@ -20,12 +20,14 @@ from helm_ext.cli.options import (
     Replace,
     RunFolders,
     choice,
+    echo,
     not_written,
     one_of,
     parse_arguments,
     read_folders,
+    status,
+    without_output,
 )
-from helm_ext.cli.output import echo, status, without_output
 from helm_ext.cli.session import choose_format, find_file, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError, count
 from helm_ext.formats import Format, all_formats, format_names, get_format

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import helm_ext.formats.innodata.hub as hubs
-from helm_ext.cli.options import Replace, parse_pairs
-from helm_ext.cli.output import echo, make_console, print_table, status
+from helm_ext.cli.common import Replace, echo, make_console, parse_pairs, print_table, status
 from helm_ext.errors import (
     DatasetNotFoundError,
     HelmExtError,

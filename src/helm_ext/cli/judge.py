@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from helm_ext.analysis.json_arrays import RowKey
-from helm_ext.cli.judge_runs import Judged, require_run, write_judged
-from helm_ext.cli.options import (
+from helm_ext.cli.common import (
     MAX_PER_SHARD,
     OUTPUT,
     PROD_ENV,
@@ -29,10 +28,14 @@ from helm_ext.cli.options import (
     Suite,
     Verbose,
     choice,
+    echo,
+    make_console,
     not_written,
+    print_table,
     read_folders,
+    without_output,
 )
-from helm_ext.cli.output import echo, make_console, print_table, without_output
+from helm_ext.cli.judge_runs import Judged, require_run, write_judged
 from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
 from helm_ext.cli.session import Settings, require_suite, started
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint

@@ -28,8 +28,7 @@ from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
-from helm_ext.cli.options import not_written
-from helm_ext.cli.output import echo
+from helm_ext.cli.common import echo, not_written
 from helm_ext.cli.score import print_scores, score_files
 from helm_ext.cli.session import Settings, find_deployment, stand_in
 from helm_ext.clients.client import notes_of

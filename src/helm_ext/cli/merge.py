@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from helm_ext.cli.options import OUTPUT, OutputPath, not_written
-from helm_ext.cli.output import echo, without_output
+from helm_ext.cli.common import OUTPUT, OutputPath, echo, not_written, without_output
 from helm_ext.cli.session import require_suite
 from helm_ext.errors import RunEntryError, count, show
 

@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.options import PROD_ENV, ExtraToken, LocalPath, Omit, Seed, TopK
-from helm_ext.cli.output import echo, helm_output_to_stderr, make_console, print_table, status, without_output
+from helm_ext.cli.common import (
+    PROD_ENV,
+    ExtraToken,
+    LocalPath,
+    Omit,
+    Seed,
+    TopK,
+    echo,
+    helm_output_to_stderr,
+    make_console,
+    print_table,
+    status,
+    without_output,
+)
 from helm_ext.cli.session import register_models, start_helm
 from helm_ext.clients import deployments as entries
 from helm_ext.clients.deployments import LocalModels

@@ -38,7 +38,7 @@ def score(
     error is a UserWarning. Raises HelmExtError where the command would end with an error, and RunEntryError where there
     is more than one run to be made.
     """
-    from helm_ext.cli.options import parse_arguments
+    from helm_ext.cli.common import parse_arguments
     from helm_ext.cli.score import score_one
     from helm_ext.cli.session import Settings
 

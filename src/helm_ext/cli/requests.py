@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.options import (
+from helm_ext.cli.common import (
     MAX_PER_SHARD,
     OUTPUT,
     PROD_ENV,
@@ -28,8 +28,10 @@ from helm_ext.cli.options import (
     TopK,
     Verbose,
     choice,
+    echo,
+    status,
+    without_output,
 )
-from helm_ext.cli.output import echo, status, without_output
 from helm_ext.cli.session import (
     Settings,
     blaming,

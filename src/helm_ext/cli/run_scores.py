@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.analysis.judged import count_lost
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.cli.output import shorten
+from helm_ext.cli.common import shorten
 from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.completeness import NUM_CAPPED, describe_cap

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.options import (
+from helm_ext.cli.common import (
     OUTPUT,
     PROD_ENV,
     Arguments,
@@ -22,9 +22,13 @@ from helm_ext.cli.options import (
     OutputPath,
     Suite,
     Verbose,
+    echo,
+    helm_output_to_stderr,
+    make_console,
     parse_arguments,
+    status,
+    without_output,
 )
-from helm_ext.cli.output import echo, helm_output_to_stderr, make_console, status, without_output
 from helm_ext.cli.run_scores import FileFacts, ScoredRun, make_wrong_list, parse_thresholds
 from helm_ext.cli.session import (
     Settings,

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.cli.output import helm_output_to_stderr, status, without_output
+from helm_ext.cli.common import helm_output_to_stderr, status, without_output
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats import Format, all_formats, detect, get_format
 

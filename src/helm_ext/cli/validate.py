@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.options import PROD_ENV, Arguments, AsFormat, LocalPath, choice, parse_arguments
-from helm_ext.cli.output import echo, helm_output_to_stderr, status, without_output
+from helm_ext.cli.common import (
+    PROD_ENV,
+    Arguments,
+    AsFormat,
+    LocalPath,
+    choice,
+    echo,
+    helm_output_to_stderr,
+    parse_arguments,
+    status,
+    without_output,
+)
 from helm_ext.cli.session import (
     choose_format,
     find_file,

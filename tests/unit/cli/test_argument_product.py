@@ -31,7 +31,7 @@ from helm_ext.cli import convert as converting
 from helm_ext.cli import requests as requesting
 from helm_ext.cli import score as scoring
 from helm_ext.cli import session
-from helm_ext.cli.options import parse_arguments
+from helm_ext.cli.common import parse_arguments
 from helm_ext.cli.validate import check_file
 from helm_ext.clients.request_files import Plan
 from helm_ext.errors import HelmExtError, RunEntryError

@@ -7,7 +7,7 @@ from helm.common.object_spec import parse_object_spec
 from request_states_files import answered, choice, write
 
 from helm_ext.analysis.run_scores import WrongRow
-from helm_ext.cli.options import parse_arguments
+from helm_ext.cli.common import parse_arguments
 from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
 from helm_ext.cli.score import deployment_of
 from helm_ext.cli.session import load_arguments, make_run_spec, require_unnamed

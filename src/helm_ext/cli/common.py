@@ -1,20 +1,96 @@
-"""Arguments and options that several commands take, each declared once, and what their values are made into."""
+"""What commands share: arguments and options, each declared once, and where all that is shown passes.
+
+What data, file names and servers say cannot steer the terminal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from helm_ext.cli.output import echo
-from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.errors import HelmExtError, RunEntryError, printable
 from helm_ext.formats import format_names
 from helm_ext.formats.arguments import as_helm_reads
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from helm_ext.analysis import FinishedRun
+
+
+def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Write a text to standard output or standard error."""
+    typer.echo(printable(message), err=err, nl=nl)
+
+
+def status(message: str) -> contextlib.AbstractContextManager[Any]:
+    """Say on a terminal what is being done, for as long as it is. Elsewhere nothing is said, and rich is not loaded."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    return make_console(stderr=True).status(message)
+
+
+def make_console(*, piped: int = 120, stderr: bool = False) -> Console:
+    """Return rich's console, which takes no markup and no steering from texts.
+
+    `piped`: how many columns tables have that go to no terminal.
+    """
+    import rich.console  # slow to load
+    from rich.segment import Segment
+
+    class Printable(rich.console.Console):
+        def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+            """Rich's own control sequences are added behind this place."""
+            return super()._render_buffer(
+                segment if segment.control else Segment(printable(segment.text), segment.style) for segment in buffer
+            )
+
+    console = Printable(stderr=stderr, emoji=False, markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = piped
+    return console
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, left: Iterable[str] = (), console: Console
+) -> None:
+    """Print rows in columns; those of numbers, all but the first and `left`, are flush right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if not place or heading in left else "right")
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)
+
+
+@contextlib.contextmanager
+def without_output() -> Iterator[None]:
+    """Drop what HELM prints where that is about itself: the folders it looks into, downloads that it could not make."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
+def helm_output_to_stderr() -> contextlib.AbstractContextManager[Any]:
+    """Keep what HELM prints out of our output, which may be piped into another program."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def shorten(text: str) -> str:
+    """Return a question or an answer on one line, and no more of it than a list of rows has place for."""
+    shown = " ".join(text.split())
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+
+
+_SHOWN = 300
+
 
 OUTPUT = Path("benchmark_output")
 PROD_ENV = Path("prod_env")
