@@ -70,11 +70,6 @@ _DRAWING = tuple(
 )
 """Arguments of live runs: demonstrations are drawn from the rows where there is no train split."""
 
-_QUESTION_KEYS = {"question", "prompt", "input", "query", "problem", "instruction", "ctx"}
-_GOLD_KEYS = {
-    "answer", "answerkey", "label", "target", "gold", "answers", "expected", "reference", "best_answer", "mc1_targets",
-    "mc2_targets",
-}  # fmt: skip
 _KNOWN_ELSEWHERE = {
     "adapter_spec", "request_states", "target_scores", "transform", "transforms", "raw_outputs", "custom_id",
     "evaluation_id", "schema_version", "filtered_resps", "resps", "eval", "instance", "request",
@@ -141,8 +136,6 @@ class _Table(ImportedFormat):
             return Claim.SURE
         if keys & _KNOWN_ELSEWHERE:
             return Claim.NO
-        if keys & _QUESTION_KEYS and keys & _GOLD_KEYS:
-            return Claim.SURE
         text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
         is_list = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
         is_table = is_list or seen.is_lines() or (is_held and holder == "data")
