@@ -25,7 +25,8 @@ from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Outp
 from helm.benchmark.tokenizer_config_registry import TokenizerConfig, TokenizerSpec, register_tokenizer_config
 from helm.clients.client import Client
 from helm.common.authentication import Authentication
-from helm.common.request import ErrorFlags, GeneratedOutput, RequestResult, Thinking, Token
+from helm.common.request import ErrorFlags, GeneratedOutput, Thinking, Token
+from helm_states import make_result
 
 from helm_ext.evalset import garbage
 from helm_ext.running import fold
@@ -76,13 +77,8 @@ class EchoClient(Client):
     def make_request(self, request):
         text = request.prompt or request.messages[-1]["content"]
         if "fail" in request.model_deployment and "5 + 1" in text:
-            return RequestResult(
-                success=False,
-                embedding=[],
-                completions=[],
-                cached=False,
-                error="refused",
-                error_flags=ErrorFlags(is_retriable=False, is_fatal=False),
+            return make_result(
+                success=False, error="refused", error_flags=ErrorFlags(is_retriable=False, is_fatal=False)
             )
         seed = sum(map(ord, text))
         completions = []
@@ -90,23 +86,10 @@ class EchoClient(Client):
             answer = ["A", " B\n", "7", "the 8.", "甲"][(seed + index) % 5]
             spoken = text + answer if request.echo_prompt else answer
             tokens = [Token(word, -(1 + (seed * i) % 97) / 100) for i, word in enumerate(spoken.split(" "))]
-            completions.append(
-                GeneratedOutput(
-                    text=spoken,
-                    logprob=sum(token.logprob for token in tokens),
-                    tokens=tokens,
-                    finish_reason={"reason": "stop", "detail": None} if index else None,
-                    thinking=Thinking(text="hm") if seed % 2 else None,
-                )
-            )
-        return RequestResult(
-            success=True,
-            embedding=[],
-            completions=completions,
-            cached=False,
-            request_time=seed % 1000 / 7e6,
-            request_datetime=1_700_000_000,
-        )
+            logprob, reason = sum(token.logprob for token in tokens), {"reason": "stop", "detail": None}
+            thinking = Thinking(text="hm") if seed % 2 else None
+            completions.append(GeneratedOutput(spoken, logprob, tokens, reason if index else None, thinking=thinking))
+        return make_result(*completions, request_time=seed % 1000 / 7e6, request_datetime=1_700_000_000)
 
 
 class LengthAnnotator(Annotator):
@@ -114,6 +97,9 @@ class LengthAnnotator(Annotator):
 
     def annotate(self, request_state):
         return [{"length": len(c.text), "nothing": None} for c in request_state.result.completions]
+
+
+NO_LENGTH = {"length": [{"length": 0}]}
 
 
 class OddMetric(Metric):
@@ -129,9 +115,7 @@ class OddMetric(Metric):
             Stat(MetricName("odd_nan")).add(math.nan if nan else 1.0),
             Stat(MetricName("odd_infinite")).add(math.inf),
             Stat(MetricName("odd_several")).add(length).add(1e-9).add(1e22),
-            Stat(MetricName("odd_annotation")).add(
-                (request_state.annotations or {}).get("length", [{"length": 0}])[0]["length"]
-            ),
+            Stat(MetricName("odd_annotation")).add((request_state.annotations or NO_LENGTH)["length"][0]["length"]),
         ]
 
 
@@ -142,24 +126,12 @@ class CrashingMetric(Metric):
 
 @pytest.fixture(scope="module", autouse=True)
 def deployments():
-    register_tokenizer_config(
-        TokenizerConfig(
-            name="runnertest/characters",
-            tokenizer_spec=TokenizerSpec(class_name="helm.tokenizers.simple_tokenizer.SimpleTokenizer"),
-            end_of_text_token="",
-            prefix_token="",
-        )
-    )
+    simple = TokenizerSpec(class_name="helm.tokenizers.simple_tokenizer.SimpleTokenizer")
+    register_tokenizer_config(TokenizerConfig("runnertest/characters", simple, end_of_text_token="", prefix_token=""))
     client = ClientSpec(class_name=f"{__name__}.EchoClient")
     for name, window in (("wide", 100_000), ("narrow", 330), ("tiny", 60), ("fail", 100_000)):
-        register_model_deployment(
-            ModelDeployment(
-                name=f"runnertest/{name}",
-                client_spec=client,
-                tokenizer_name="runnertest/characters",
-                max_sequence_length=window,
-            )
-        )
+        sized = {"tokenizer_name": "runnertest/characters", "max_sequence_length": window}
+        register_model_deployment(ModelDeployment(name=f"runnertest/{name}", client_spec=client, **sized))
     register_model_deployment(ModelDeployment(name="runnertest/none", client_spec=client))
 
 
@@ -173,22 +145,15 @@ def basic(*names):
 
 
 def make_run_spec(name="run", *, kind="plain", deployment="wide", metrics=None, augment=None, annotators=None, **spec):
+    given = {
+        "method": "generation", "instructions": "Answer.\n", "output_prefix": "\nAnswer: ", "max_train_instances": 2,
+        "max_eval_instances": 5, "num_outputs": 1, "model": "runnertest/model",
+        "model_deployment": f"runnertest/{deployment}",
+    }  # fmt: skip
     return RunSpec(
         name=name,
         scenario_spec=ScenarioSpec(f"{__name__}.TinyScenario", {"kind": kind}),
-        adapter_spec=AdapterSpec(
-            **{
-                "method": "generation",
-                "instructions": "Answer.\n",
-                "output_prefix": "\nAnswer: ",
-                "max_train_instances": 2,
-                "max_eval_instances": 5,
-                "num_outputs": 1,
-                "model": "runnertest/model",
-                "model_deployment": f"runnertest/{deployment}",
-                **spec,
-            }
-        ),
+        adapter_spec=AdapterSpec(**{**given, **spec}),
         metric_specs=basic("exact_match", "quasi_exact_match") if metrics is None else metrics,
         data_augmenter_spec=augment or DataAugmenterSpec(),
         groups=["tiny"],

@@ -18,7 +18,7 @@ from helm.benchmark.metrics.evaluate_reference_metrics import normalize_text as 
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
 from helm.common.general import asdict_without_nones
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.common.request import GeneratedOutput, Request, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,11 +90,8 @@ def make_completion(rng, mapping, with_tokens=True):
 
 def make_result(rng, completions):
     batch = rng.random() < 0.2
-    return RequestResult(
-        success=True,
-        embedding=[],
-        completions=completions,
-        cached=False,
+    return helm_states.make_result(
+        *completions,
         request_time=rng.choice([None, rng.random(), 1]),
         batch_size=7 if batch else None,
         batch_request_time=rng.random() if batch else None,
