@@ -335,11 +335,6 @@ class Problems:
             self._leave_out(*key, number)
         other._found = self._found
 
-    def count_more(self, code: str, number: int) -> None:
-        """Count warnings of a code beyond those that are kept, which were added before: their messages are not made."""
-        if number > 0:
-            self._leave_out("warning", code, number)
-
     def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
         """Return all problems: errors, then warnings, each in the order of the files, and last what was not kept.
 
