@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import HelmExtError, count, show
 
 Task = TypeVar("Task")
@@ -48,8 +47,6 @@ class LostError(Exception):
 
 class ThisProcess:
     """Does tasks one after the other, here. Nobody survives what ends this process."""
-
-    states: Sequence[WorkerState] = ()
 
     def map(
         self,
@@ -137,16 +134,10 @@ class _Worker:
     starting: Any
     """The call that makes what does the tasks; None when that is there. A worker gets tasks from then on, so that one
     that is lost while it starts says nothing of any task."""
-    state: WorkerState
     jobs: dict[Any, _Job] = field(default_factory=dict)
     """By the calls that do them."""
     lost: str | None = None
     """Why it can do nothing any more; may be empty."""
-
-    def note(self) -> None:
-        """Say what it does now: it starts, or the first of its jobs."""
-        first = next((job.task for job in self.jobs.values()), None)
-        self.state.begin("starting" if self.starting is not None else first)
 
 
 class Workers(ABC):
@@ -157,7 +148,6 @@ class Workers(ABC):
     what is harmless gets done, and what cannot be split is given up after LONE_TRIES.
     """
 
-    noun = "worker"
     process = "worker process"
     """What is lost, in messages."""
     start_hint = ""
@@ -167,8 +157,6 @@ class Workers(ABC):
     def __init__(self, concurrency: int = 1) -> None:
         """`concurrency`: tasks that a worker does at once."""
         self.concurrency = concurrency
-        self.states: list[WorkerState] = []
-        """What its workers do, for whoever looks (`progress`). One list, whatever becomes of them."""
         self._workers: list[_Worker] = []
         self._packed = b""
         """How to make what does the tasks."""
@@ -198,8 +186,6 @@ class Workers(ABC):
         if packed != self._packed:
             self.close()
             self._packed = packed
-        if not self.keeps_workers:
-            self.states.clear()
         self._failed_starts = 0
         failure: Exception | None = None
         try:
@@ -270,13 +256,8 @@ class Workers(ABC):
             idle = sum(not worker.jobs for worker in self._workers)
             if jobs.count_waiting(idle + 1) <= idle:
                 return
-            taken = [worker.state for worker in self._workers]
-            state = next((state for state in self.states if state not in taken), None)  # of one that was lost
-            if state is None:
-                state = WorkerState(f"{self.noun} {len(self.states) + 1}")
-                self.states.append(state)
             try:
-                self._workers.append(_Worker(*self._start(self._packed), state))
+                self._workers.append(_Worker(*self._start(self._packed)))
             except LostError as error:
                 self._note_failed_start(error)
         if not self._workers and jobs.count_waiting(1):
@@ -308,8 +289,6 @@ class Workers(ABC):
                 except LostError as error:  # it died while it waited for work, or since
                     job.is_waiting = True
                     worker.lost = str(error)
-        for worker in self._workers:
-            worker.note()
 
     def _collect(self, worker: _Worker, call: Any) -> Exception | None:
         """Take what came of a call; return what its task has raised. Raises what making a worker raised."""
@@ -329,9 +308,7 @@ class Workers(ABC):
             worker.starting, self._failed_starts = None, 0
         else:
             job = worker.jobs.pop(call)
-            worker.state.finish(job.task)
             job.finish(result)
-            worker.note()
         return None
 
     def _replace_lost(self, jobs: _Jobs, give_up: Callable[[Any, str], Any] | None, *, has_happened: bool) -> None:
@@ -341,7 +318,6 @@ class Workers(ABC):
             lost = list(self._workers)
         for worker in lost:
             self._workers.remove(worker)
-            worker.state.restart()
             self._end(worker.handle)
             why = f": {worker.lost}" if worker.lost else ""
             if worker.starting is not None:

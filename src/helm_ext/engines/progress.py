@@ -7,8 +7,7 @@
 
 On a terminal it is a bar, else a line every 10 s, also while nothing moves: a thread of its own draws both, from what
 `done` counts batch by batch, or from what `measure` finds when it looks, which costs the rows nothing. What takes less
-than DELAY_SECONDS says nothing. `HELM_EXT_PROGRESS` chooses: `off`, `plain` (lines, also on a terminal), `workers`
-(besides, what each worker does).
+than DELAY_SECONDS says nothing. `HELM_EXT_PROGRESS` chooses: `off` or `plain` (lines, also on a terminal).
 
 Runs that ask models say more, and what they cost: `helm_ext.running.spending`.
 """
@@ -23,7 +22,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TextIO
 
 from typing_extensions import Self
@@ -31,17 +30,13 @@ from typing_extensions import Self
 from helm_ext.errors import RunEntryError, did_you_mean, show
 
 PROGRESS_ENV = "HELM_EXT_PROGRESS"
-MODES = ("auto", "off", "plain", "workers")
+MODES = ("auto", "off", "plain")
 
 DELAY_SECONDS = 2.0
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_FRAMES = 0.25
 WINDOW_SECONDS = 60.0
 """The rate is that of the last minute: what became slower, or stands still, is not hidden by its past."""
-
-
-MAX_WORKERS = 20
-"""Workers that are named; the others are shown together."""
 
 
 class Measured(NamedTuple):
@@ -67,57 +62,6 @@ class Counts:
         return self.rows
 
 
-@dataclass(eq=False)
-class WorkerState:
-    """A worker: one process, or those that took its place. Written by the engine's thread, read by any other.
-
-    It is read without a lock: what belongs together is one tuple.
-    """
-
-    name: str
-    rows: int = 0
-    """Of the tasks that it has done (`number` of a task; none where a task has none)."""
-    begun: float = field(default_factory=time.monotonic)
-    doing: tuple[object, float] | None = None
-    """The task, and since when; None: nothing."""
-    idle_since: float = field(default_factory=time.monotonic)
-    lost: tuple[int, float] | None = None
-    """How often it was lost, and when last."""
-
-    def begin(self, task: object) -> None:
-        """Note what it does now; None: nothing. Does nothing where that has not changed."""
-        doing = self.doing
-        if task is (None if doing is None else doing[0]):
-            return
-        now = time.monotonic()
-        if task is None:
-            self.idle_since = now
-        self.doing = None if task is None else (task, now)
-
-    def finish(self, task: object) -> None:
-        """Count the rows of a task that it has done."""
-        self.rows += getattr(task, "number", 0)
-
-    def restart(self) -> None:
-        """Note that it was lost, and another process takes its place."""
-        now = time.monotonic()
-        self.lost = (1 if self.lost is None else self.lost[0] + 1), now
-        self.doing, self.idle_since = None, now
-
-    def describe(self, unit: str) -> str:
-        """Return in words what it did, how fast, and what it does now, since when."""
-        now, doing, lost = time.monotonic(), self.doing, self.lost
-        text = f"{self.name}: {_describe_rows(self.rows, now - self.begun, unit)}"
-        if doing is None:
-            text += f", waiting for {format_time(now - self.idle_since)}"
-        else:
-            text += f", {doing[0]} for {format_time(now - doing[1])}"
-        if lost is not None:
-            times = "once" if lost[0] == 1 else f"{lost[0]} times"
-            text += f"; lost and started again {times}, {format_time(now - lost[1])} ago"
-        return text
-
-
 class Progress:
     """Rows as they finish: a context manager. Its methods may be called by any thread.
 
@@ -138,13 +82,12 @@ class Progress:
         title: str = "",
         stream: TextIO | None = None,
         measure: Callable[[], Measured] | None = None,
-        workers: Sequence[WorkerState] = (),
     ) -> None:
         """Take how many there will be (None: not known) and what they are called.
 
         `title`: what comes before the numbers. `stream`: default standard error. `measure`: is asked how far it is when
-        that is drawn, by another thread; then `done` is not called. `workers`: those of an engine, which may become
-        more. Raises RunEntryError for a HELM_EXT_PROGRESS that is none.
+        that is drawn, by another thread; then `done` is not called. Raises RunEntryError for a HELM_EXT_PROGRESS that
+        is none.
         """
         self.total = total
         self.unit = unit
@@ -153,7 +96,6 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._measure = measure
         self._is_about = False
-        self._workers = workers
         self._counts = self._make_counts()
         self._lock = threading.Lock()
         self._start = time.monotonic()
@@ -162,7 +104,6 @@ class Progress:
         self._thread: threading.Thread | None = None
         self._has_drawn = False
         self._bar: Any = None
-        self._worker_bars: list[Any] = []
         self._around = contextlib.ExitStack()
 
     def done(self, rows: int = 1) -> None:
@@ -212,7 +153,7 @@ class Progress:
         self._has_drawn = True
         if self.mode != "plain" and _is_terminal(self._stream):
             self._bar = self._around.enter_context(_open_bar(self._stream))
-        self._draw(shows_workers=True)
+        self._draw()
 
     def _watch(self, delay: float) -> None:
         """Draw until the end."""
@@ -222,9 +163,9 @@ class Progress:
             self._begin()
         between = SECONDS_BETWEEN_LINES if self._bar is None else SECONDS_BETWEEN_FRAMES
         while not self._is_over.wait(between):
-            self._draw(shows_workers=True)
+            self._draw()
 
-    def _draw(self, *, is_last: bool = False, shows_workers: bool = False) -> None:
+    def _draw(self, *, is_last: bool = False) -> None:
         counts = self.counts()
         text = self._describe(counts, None if is_last else self._rate(counts))
         time_text = f"in {format_time(counts.seconds)}" if is_last else self.step
@@ -233,26 +174,12 @@ class Progress:
         text = ", ".join(filter(None, (text, time_text)))
         if self.title:
             text = f"{self.title}: {text}"
-        lines: list[str] = []
-        if self.mode == "workers" and self._workers and (is_last or shows_workers):
-            lines += describe_workers(list(self._workers), self.unit)
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more: the run goes on
             if self._bar is None:
-                for line in (*lines, text):
-                    self._stream.write(f"{line}\n")
+                self._stream.write(f"{text}\n")
                 self._stream.flush()
-                return
-            if is_last:  # what stood beneath the bar stays, above it
-                for bar in self._worker_bars:
-                    bar.close()
-                for line in lines:
-                    self._bar.write(line, file=self._stream)
-            self._bar.show(text, counts.rows, self.total)
-            if not is_last:
-                while len(self._worker_bars) < len(lines):
-                    self._worker_bars.append(self._bar.open_beneath(len(self._worker_bars) + 1))
-                for bar, line in zip(self._worker_bars, lines, strict=False):
-                    bar.show(line, 0, None)
+            else:
+                self._bar.show(text, counts.rows, self.total)
 
     def _rate(self, counts: Counts) -> float:
         """Return the rows worked on in a second, of late. Called by one thread at a time."""
@@ -292,22 +219,6 @@ def describe(
         if total is not None and total > counts.rows:
             parts.append(f"{format_time((total - counts.rows) / rate)} left")
     return ", ".join(parts)
-
-
-def describe_workers(workers: Sequence[WorkerState], unit: str) -> Iterator[str]:
-    """Yield a line for each worker, and one for all that are too many."""
-    shown, others = workers[:MAX_WORKERS], workers[MAX_WORKERS:]
-    for worker in shown:
-        yield f"  {worker.describe(unit)}"
-    if others:
-        seconds = time.monotonic() - min(worker.begun for worker in others)
-        text = f"  {len(others)} others: {_describe_rows(sum(worker.rows for worker in others), seconds, unit)}"
-        busy, lost = sum(worker.doing is not None for worker in others), sum(bool(worker.lost) for worker in others)
-        yield f"{text}, {busy} at work" + (f"; {lost} lost and started again" if lost else "")
-
-
-def _describe_rows(rows: int, seconds: float, unit: str) -> str:
-    return f"{rows:,} {unit}, {format_rate(rows / seconds if seconds > 0 else 0.0)}/s"
 
 
 def format_rate(rate: float) -> str:
@@ -361,10 +272,6 @@ def _open_bar(stream: TextIO) -> Iterator[Any]:
             if not total and width:  # tqdm cuts lines with a bar alone, and longer ones would move all others
                 self.desc = text[: width - 1]
             self.refresh()
-
-        def open_beneath(self, lines: int) -> Any:
-            """Return a bar so many lines further down, which leaves nothing behind."""
-            return Bar(file=stream, bar_format="{desc}", dynamic_ncols=True, mininterval=0, leave=False, position=lines)
 
     helm = logging.getLogger("helm")
     to_console = any(

@@ -167,7 +167,6 @@ class RayEngine(Workers):
     `concurrency`: tasks that an actor does at once, in threads.
     """
 
-    noun = "actor"
     process = "Ray actor"
     start_hint = "is there memory for them? Ray's logs are in /tmp/ray"
     keeps_workers = True

@@ -9,7 +9,7 @@ import os
 import stat
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
@@ -20,7 +20,7 @@ from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSyntaxErr
 from helm_ext.files.json_text import decode, parse_json
 
 if TYPE_CHECKING:
-    from helm_ext.engines.progress import Measured, Progress, WorkerState
+    from helm_ext.engines.progress import Measured, Progress
 
 
 MAX_DOCUMENT_BYTES = 1 << 30
@@ -406,10 +406,10 @@ class LineSource:
             yield chunk
 
 
-def show_reading(path: str | Path, workers: Sequence[WorkerState] = ()) -> Progress:
+def show_reading(path: str | Path) -> Progress:
     """Return what shows how far this process is with a file, and with the files that it stands for.
 
-    `workers`: those who are given what it reads. The lines that there will be are foreseen from the bytes on disk; what
+    The lines that there will be are foreseen from the bytes on disk; what
     is no file of lines shows how long it takes.
     """
     from helm_ext.engines.progress import Measured, Progress
@@ -427,4 +427,4 @@ def show_reading(path: str | Path, workers: Sequence[WorkerState] = ()) -> Progr
         lines, read = source.lines_read, source.bytes_read
         return Measured(lines, lines * size // max(1, read), is_about=read < size)
 
-    return Progress(None, "lines", title=f"reading {Path(path).name or path}", measure=measure, workers=workers)
+    return Progress(None, "lines", title=f"reading {Path(path).name or path}", measure=measure)

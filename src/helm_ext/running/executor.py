@@ -32,7 +32,6 @@ from helm.common.local_context import LocalContext
 from helm.common.request import RequestResult
 
 from helm_ext.clients.client import AsyncClient, ListClient, RequestCache
-from helm_ext.engines.progress import WorkerState
 from helm_ext.errors import DeploymentError, count
 from helm_ext.evalset import row_extra
 from helm_ext.running.asking import Asking, settle
@@ -141,13 +140,9 @@ class LiveExecutor(Executor):
 
     def _open_progress(self, rows: int, live: dict[str, list[int]]) -> LiveProgress:
         if self.spending is None:
-            return self.make_progress(rows, workers=self._workers())
+            return self.make_progress(rows)
         prices, budget = self.spending.prices_of(live), self.spending.budget
-        return self.make_progress(rows, prices=prices, budget=budget, workers=self._workers())
-
-    def _workers(self) -> Sequence[WorkerState]:
-        """Return who asks, where that is not this process."""
-        return ()
+        return self.make_progress(rows, prices=prices, budget=budget)
 
     def _announce(self, deployment: str, places: list[int], states: Sequence[RequestState]) -> None:
         """Log what a server is about to be asked for. Raises LimitReached, and RunEntryError for vain limits."""

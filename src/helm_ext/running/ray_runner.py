@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
     from helm.common.request import Request
 
-    from helm_ext.engines.progress import WorkerState
     from helm_ext.running.asking import Asking
 
 
@@ -156,9 +155,6 @@ class RayExecutor(LiveExecutor):
     def close(self) -> None:
         """Let the actors go."""
         self.engine.disconnect()
-
-    def _workers(self) -> Sequence[WorkerState]:
-        return self.engine.states
 
     def _check(self, states: Sequence[RequestState], live: dict[str, list[int]]) -> None:
         """Do nothing: a client would be made here. Those of the actors look at their batches."""

@@ -302,7 +302,7 @@ class StreamingRunner(Runner):
         with (
             garbage.paused(),
             self._open_files(run_spec, scenario) as files,
-            Progress(len(places), title="scoring", workers=engine.states) as progress,
+            Progress(len(places), title="scoring") as progress,
         ):
             assert files is not None  # HELM's own way to the instances is asked for else
             folder = files.folder if self.shares_disk and not here else None

@@ -18,9 +18,7 @@ from helm_ext.engines.progress import (
     Counts,
     Measured,
     Progress,
-    WorkerState,
     describe,
-    describe_workers,
     format_rate,
     format_time,
 )
@@ -155,69 +153,6 @@ def test_a_terminal_shows_a_bar_and_the_log_above_it():
     assert len(bars) == 1, shown
     assert re.fullmatch(r"100%\|█{20}\| 40 of 40 rows, [\d,.]+/s, in \d s", bars[0])
     assert shown.index(bars[0]) == shown.index(logged[-1]) - 1
-
-
-LONG = """
-    from helm_ext.engines import progress
-    from helm_ext.engines.progress import WorkerState
-    progress.DELAY_SECONDS = 0
-    class Task(str):
-        number = 20
-    workers = [WorkerState("worker 1"), WorkerState("worker 2")]
-    tasks = [Task("rows 1 to 20"), Task("rows 21 to 40")]
-    with progress.Progress(40, title="scoring", workers=workers) as shown:
-        for worker, task in zip(workers, tasks):
-            worker.begin(task)
-        workers[1].restart()
-        workers[1].begin(tasks[1])
-        shown._draw(shows_workers=True)
-        print("IN BETWEEN", end="", flush=True)
-        for worker, task in zip(workers, tasks):
-            worker.finish(task)
-            worker.begin(None)
-        shown.done(40)
-"""
-
-
-def test_workers_stand_beneath_the_bar_and_stay_above_it_at_the_end():
-    written = on_a_terminal(LONG, HELM_EXT_PROGRESS="workers")
-    before = written.split("IN BETWEEN")[0]
-    bar, *beneath = [line for line in screen(before) if line]
-    assert re.fullmatch(r"  0%\| {20}\| scoring: 0 of 40 rows", bar)
-    assert [re.sub(r"\d+ s", "N s", line) for line in beneath] == [
-        "  worker 1: 0 rows, 0/s, rows 1 to 20 for N s",
-        "  worker 2: 0 rows, 0/s, rows 21 to 40 for N s; lost and started again once, N s ago",
-    ]
-    *above, bar = [line for line in screen(written.replace("IN BETWEEN", "")) if line]
-    assert [line.split(",")[0] for line in above] == ["  worker 1: 20 rows", "  worker 2: 20 rows"]
-    assert "lost and started again once" in above[1]
-    assert re.fullmatch(r"100%\|█{20}\| scoring: 40 of 40 rows, [\d,.]+/s, in \d s", bar)
-
-
-def test_workers_are_named_in_lines_where_there_is_no_terminal(monkeypatch):
-    monkeypatch.setenv("HELM_EXT_PROGRESS", "workers")
-    stream = io.StringIO()
-    workers = [WorkerState("worker 1", rows=7)]
-    with Progress(300, stream=stream, title="scoring", workers=workers):
-        workers.append(WorkerState("worker 2"))
-        workers[0].begin("rows 8 to 9")
-    first, _, *workers, last = stream.getvalue().splitlines()
-    assert first.startswith("  worker 1: 7 rows, ")
-    assert workers[0].endswith("/s, rows 8 to 9 for 1 s")
-    assert workers[1].endswith("/s, waiting for 1 s")
-    assert last.startswith("scoring: 0 of 300 rows")
-
-
-def test_many_workers_are_shown_together():
-    workers = [WorkerState(f"w{number:03}", rows=10) for number in range(120)]
-    workers[30].begin("rows 1 to 2")
-    workers[31].restart()
-    workers[31].restart()
-    assert "lost and started again 2 times" in workers[31].describe("rows")
-    lines = list(describe_workers(workers, "rows"))
-    assert len(lines) == 21
-    assert lines[0].startswith("  w000: 10 rows, ")
-    assert re.fullmatch(r"  100 others: 1,000 rows, [\d,.]+/s, 1 at work; 1 lost and started again", lines[-1])
 
 
 def test_one_that_is_open_in_another_says_nothing():

@@ -334,7 +334,7 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
     work = PartWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
     segments: list[Segment] = []
     found = engine.map(work.begin, cut(reader, PART_BYTES), split=Lines.split)
-    with show_reading(reader.path, engine.states), closing(found):
+    with show_reading(reader.path), closing(found):
         try:
             for known in found:
                 if known is None:
