@@ -45,18 +45,14 @@ def labelled(**instance):
     ],
     ids=["extract", "extract_all", "output_mapping_pattern", "metric of HELM's"],
 )
-@pytest.mark.parametrize("command", [["validate"], ["score", "--model", "m"]], ids=lambda command: command[0])
-def test_a_pattern_that_takes_too_long_ends_the_run(command, make, spec, scoring, tmp_path, monkeypatch):
+def test_a_pattern_that_takes_too_long_ends_the_run(make, spec, scoring, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     more = {"scoring": scoring} if scoring else {}
     write(tmp_path / "x.json", rows(make), {"max_train_instances": 0, **spec}, **more)
     start = time.process_time()
-    result = CliRunner().invoke(app, [command[0], "x.json", *command[1:]])
+    result = CliRunner().invoke(app, ["score", "x.json", "--model", "m"])
     assert time.process_time() - start < 60
     said = f"{result.output}{result.exception}"
-    if command == ["validate"] and make is free:  # looks at the answers of multiple choice alone
-        assert result.exit_code == 0
-        return
     assert result.exit_code
     assert f"the regular expression {json.dumps(HOPELESS)} takes more than 0.3 seconds" in said
     assert "Traceback" not in said
