@@ -1,18 +1,31 @@
 """What describes a task (docs/ultraeval.md): arguments, upstream's task configs, its files of sampling parameters.
 
-A config is one JSON object, or a list of them. Both spellings in use are read: `task_name`, `transform`, `metric`, and
-the `dataset_name`, `transforms`, `metrics` that upstream's `make_config.py` writes. Sampling parameters are upstream's
-`models/model_params/*.json` (vLLM's names), in HELM's words.
+Pydantic checks them; each type says in words what was expected. A config is one JSON object, or a list of them. Both
+spellings in use are read: `task_name`, `transform`, `metric`, and the `dataset_name`, `transforms`, `metrics` that
+upstream's `make_config.py` writes. Sampling parameters are upstream's `models/model_params/*.json` (vLLM's names), in
+HELM's words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
 
 from helm_ext.errors import (
     DatasetNotFoundError,
@@ -21,18 +34,32 @@ from helm_ext.errors import (
     Problem,
     RunEntryError,
     did_you_mean,
-    format_path,
     raise_for,
     show,
 )
 from helm_ext.evalset import Decoding
 from helm_ext.files import read_json
-from helm_ext.formats.request_states.checking import Finding, conform
+
+
+def expecting(what: str) -> WrapValidator:
+    """Return what makes a type say "expected WHAT" of any other value."""
+
+    def validate(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            raise PydanticCustomError("expected", "expected {what}", {"what": what}) from None
+
+    return WrapValidator(validate)
+
 
 Method = Literal["gen", "ppl"]
-Natural = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-_Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+# HELM makes numbers of values that look like some.
+_Text = Annotated[str | None, BeforeValidator(lambda value: None if value is None else str(value))]
+_File = Annotated[Path | None, BeforeValidator(lambda value: None if value is None else Path(str(value)))]
+Natural = Annotated[int, Field(strict=True, ge=0), expecting("a whole number of at least 0")]
+Positive = Annotated[int, Field(strict=True, ge=1), expecting("a whole number of at least 1")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,166 +69,144 @@ class Options:
     Exactly one of `config`, `dataset` and `data` is needed.
     """
 
-    config: Path | None = None
-    task: str | None = None
-    data: Path | None = None
-    transform: Path | None = None
-    dataset: str | None = None
-    method: Method | None = None
-    version: str | None = None
-    fewshot: int | None = None
-    seed: int | None = None
-    limit: int | None = None
-    demos: Path | None = None
-    postprocess: str | None = None
-    thinking: Literal["move", "keep"] | None = None
+    config: _File = None
+    task: _Text = None
+    data: _File = None
+    transform: _File = None
+    dataset: _Text = None
+    method: Annotated[Literal["gen", "ppl"] | None, expecting("gen or ppl")] = None
+    version: _Text = None
+    fewshot: Natural | None = None
+    seed: Annotated[int | None, Field(strict=True), expecting("a whole number")] = None
+    limit: Positive | None = None
+    demos: _File = None
+    postprocess: _Text = None
+    thinking: Annotated[Literal["move", "keep"] | None, expecting("move or keep")] = None
     metric: Any = None
     """A name, several joined by `+`, or a list of them."""
-    root: Path | None = None
-    dataset_name: str | None = None
-    params: Path | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
+    root: _File = None
+    dataset_name: _Text = None
+    params: _File = None
+    max_tokens: Positive | None = None
+    temperature: Annotated[
+        float | None, Field(strict=True, ge=0, allow_inf_nan=False), expecting("a number that is not negative")
+    ] = None
     allow_code: bool = False
-    name: str | None = None
-
-
-_PATHS = ("config", "data", "transform", "demos", "root", "params")
-_TEXTS = ("task", "dataset", "version", "postprocess", "dataset_name", "name")
-"""HELM makes numbers of values that look like some."""
-_SHAPES = {
-    "method": Method,
-    "fewshot": Natural,
-    "seed": int,
-    "limit": Positive,
-    "thinking": Literal["move", "keep"],
-    "max_tokens": Positive,
-    "temperature": Annotated[float, msgspec.Meta(ge=0)],
-}
+    name: _Text = None
 
 
 def read_options(arguments: Mapping[str, Any]) -> Options:
     """Return the arguments of `load` and `check`. Raises RunEntryError for one that is unknown, or not of its type."""
-    known = [one.name for one in fields(Options)]
-    made = {key: value for key, value in arguments.items() if value is not None}
-    for key, value in made.items():
+    known = list(Options.__annotations__)
+    for key in arguments:
         if key not in known:
             hint = did_you_mean(key, known) or f"known: {', '.join(known)}"
             raise RunEntryError(f"ultraeval: unknown argument {key!r}\n  hint: {hint}")
-        if key in _PATHS:
-            made[key] = Path(str(value))
-        elif key in _TEXTS:
-            made[key] = str(value)
-        elif key in _SHAPES:
-            made[key], found = conform(value, _SHAPES[key])
-            if found:
-                raise RunEntryError(f"{key}={value}: {found[0].message}")
-    return Options(**made)
+    try:
+        return Options(**arguments)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        raise RunEntryError(f"{wrong['loc'][0]}={wrong['input']}: {wrong['msg']}") from None
 
 
-def _to_problems(found: Sequence[Finding], path: Path, prefix: tuple[int, ...], code: str) -> Iterator[Problem]:
-    """Yield what is wrong in a file; `prefix`: where in it the value stands."""
-    for one in found:
-        place = Location(str(path), field=format_path((*prefix, *one.path)))
-        yield DatasetSchemaError.problem_at(place, one.message, one.hint, code=code)
+_MESSAGES = {
+    "missing": "missing",
+    "string_type": "expected a string",
+    "dict_type": "expected an object",
+    "model_type": "expected an object",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+}
 
 
-class Evaluation(msgspec.Struct):
+def to_problems(error: ValidationError, path: Path, prefix: str = "", *, code: str) -> list[Problem]:
+    """Return what is wrong in a file; `prefix` is the field in which the value stands."""
+    problems = []
+    for detail in error.errors(include_url=False):
+        message = _MESSAGES.get(detail["type"], detail["msg"])
+        if message.startswith("expected"):
+            message += f", got {show(detail['input'])}"
+        field = ".".join([prefix, *map(str, detail["loc"])]).removeprefix(".")
+        problems.append(DatasetSchemaError.problem_at(Location(str(path), field=field), message, code=code))
+    return problems
+
+
+OrNull = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""A string; `null` is an empty one."""
+
+
+class Evaluation(BaseModel):
     """What is computed for each answer; further keys are the metric's own arguments."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
 
     type: str
     """Upstream's name of the metric: `exact_match`, `log_prob`, ..."""
 
 
-class Aggregation(msgspec.Struct):
+class Aggregation(BaseModel):
     """How the samples of one row become one number: `mean` or `pass_k`."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
 
     type: str
 
 
-class MetricConfig(msgspec.Struct):
+class Metric(BaseModel):
     """One metric of a task."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
 
     evaluation: Evaluation
     aggregation: Aggregation | None = None
 
 
-class Generate(msgspec.Struct):
+class Generate(BaseModel):
     """How the model is asked."""
 
-    method: Literal["generate", "loglikelihood"]
-    params: str | None = None
-    """A file of sampling parameters, relative to the checkout's root."""
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    method: Annotated[Literal["generate", "loglikelihood"], expecting('"generate" or "loglikelihood"')]
+    params: OrNull = ""
+    """A file of sampling parameters, relative to the checkout's root; "" for none."""
 
 
-class TaskConfig(msgspec.Struct):
+class TaskConfig(BaseModel):
     """One task of UltraEval. Paths are relative to the checkout's root, the parent of `datasets/`."""
 
-    task_name: _Name
-    path: _Name
+    model_config = ConfigDict(extra="allow", strict=True, populate_by_name=True)
+
+    task_name: str = Field(validation_alias=AliasChoices("task_name", "dataset_name"), min_length=1)
+    path: str = Field(min_length=1)
     """The data: JSON Lines."""
-    transform: _Name
-    """The transform script."""
-    generate: Generate
-    metric: dict[str, MetricConfig]
-    description: str | None = None
+    description: OrNull = ""
     """Stands before everything else in the prompt, followed by a blank line."""
+    transform: str = Field(validation_alias=AliasChoices("transform", "transforms"), min_length=1)
+    """The transform script."""
     fewshot: Natural = 0
-    postprocess: str | None = None
+    generate: Generate
+    postprocess: OrNull = ""
+    metric: dict[str, Metric] = Field(validation_alias=AliasChoices("metric", "metrics"), min_length=1)
+
+    @property
+    def kind(self) -> Method:
+        """The method in the words of run entries."""
+        return "gen" if self.generate.method == "generate" else "ppl"
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One metric of a task."""
-
-    type: str
-    arguments: Mapping[str, Any]
-    aggregation: str
-
-
-def to_metrics(value: Mapping[str, Any]) -> dict[str, Metric]:
-    """Return the metrics of a config, which have the shape of `MetricConfig`."""
-    return {
-        name: Metric(
-            one["evaluation"]["type"],
-            {key: value for key, value in one["evaluation"].items() if key != "type"},
-            (one.get("aggregation") or {}).get("type", "mean"),
-        )
-        for name, one in value.items()
-    }
-
-
-@dataclass(frozen=True)
-class Config:
-    """One task of a config."""
-
-    task_name: str
-    path: str
-    transform: str
-    kind: Method
-    """The method in the words of run entries."""
-    params: str
-    """"" for none."""
-    metric: Mapping[str, Metric]
-    description: str
-    fewshot: int
-    postprocess: str
-
-
-_ALIASES = {"dataset_name": "task_name", "transforms": "transform", "metrics": "metric"}
-_KNOWN = (*TaskConfig.__struct_fields__, *_ALIASES)
+_KNOWN = (*TaskConfig.model_fields, "dataset_name", "transforms", "metrics")
 _OF_RUNS = {"few-shot", "log_dir", "task_postprocess", "overall_result", "instance_result"}
 """Keys of the other JSON files that UltraEval writes: logs and results."""
 
 
-def read_config(path: Path) -> tuple[list[Config], list[Problem]]:
+def read_config(path: Path) -> tuple[list[TaskConfig], list[Problem]]:
     """Read a config file: its tasks, and warnings. Raises DatasetError with every problem of every task."""
     content = read_json(path)
     problems: list[Problem] = []
-    configs: list[Config] = []
+    configs: list[TaskConfig] = []
     for index, item in enumerate(content if isinstance(content, list) else [content]):
-        prefix = (index,) if isinstance(content, list) else ()
-        place = Location(str(path), field=format_path(prefix))
+        prefix = f"[{index}]" if isinstance(content, list) else ""
+        place = Location(str(path), field=prefix)
         if not isinstance(item, dict):
             message = f"expected an object or a list of objects, got {show(item)}"
             hint = "an UltraEval task config has task_name, path, transform, generate and metric"
@@ -211,15 +216,13 @@ def read_config(path: Path) -> tuple[list[Config], list[Problem]]:
             hint = "give the config that it was started with"
             problems.append(DatasetSchemaError.problem_at(place, message, hint, code="other-shape"))
         else:
-            given = {_ALIASES[key]: value for key, value in item.items() if key in _ALIASES}
-            made, found = conform(given | {key: item[key] for key in item if key not in _ALIASES}, TaskConfig)
-            if made.get("metric") == {}:
-                found.append(Finding(("metric",), "must not be empty", "", "config"))
-            if not found:
-                configs.append(_to_config(made))
-            problems += _to_problems(found, path, prefix, "config")
+            try:
+                configs.append(TaskConfig.model_validate(item))
+            except ValidationError as error:
+                problems += to_problems(error, path, prefix, code="config")
             for key in (key for key in item if key not in _KNOWN):
-                place, hint = Location(str(path), field=format_path((*prefix, key))), did_you_mean(key, _KNOWN)
+                place = Location(str(path), field=f"{prefix}.{key}".removeprefix("."))
+                hint = did_you_mean(key, _KNOWN)
                 problems.append(Problem("unknown key, not used", place, hint, "warning", "unknown-key"))
     if content == []:
         problems.append(DatasetSchemaError.problem_at(path, "the config holds no tasks", code="no-tasks"))
@@ -233,28 +236,15 @@ def read_config(path: Path) -> tuple[list[Config], list[Problem]]:
     return configs, problems
 
 
-def _to_config(made: Mapping[str, Any]) -> Config:
-    return Config(
-        task_name=made["task_name"],
-        path=made["path"],
-        transform=made["transform"],
-        kind="gen" if made["generate"]["method"] == "generate" else "ppl",
-        params=made["generate"].get("params") or "",
-        metric=to_metrics(made["metric"]),
-        description=made.get("description") or "",
-        fewshot=made.get("fewshot", 0),
-        postprocess=made.get("postprocess") or "",
-    )
-
-
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file."""
-    _, definitions = msgspec.json.schema_components([TaskConfig], ref_template="#/$defs/{name}")
+    task = TaskConfig.model_json_schema(by_alias=False, ref_template="#/$defs/{model}")
+    definitions = task.pop("$defs", {})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "UltraEval task config",
         "anyOf": [{"$ref": "#/$defs/TaskConfig"}, {"type": "array", "items": {"$ref": "#/$defs/TaskConfig"}}],
-        "$defs": definitions,
+        "$defs": {**definitions, "TaskConfig": task},
     }
 
 
@@ -262,7 +252,7 @@ DEFAULT_MAX_TOKENS = 100
 """Upstream's recommendation for tasks without parameters of their own; its temperature for those is 0.3, ours is 0."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Sampling:
     """How answers are generated."""
 
@@ -273,18 +263,23 @@ class Sampling:
     decoding: Decoding = field(default_factory=Decoding)
 
 
-class _Parameters(msgspec.Struct):
+_Number = Annotated[float | None, expecting("a number")]
+
+
+class _Parameters(BaseModel):
     """A parameter file. Any other key that is set is not sent, which is said."""
 
-    temperature: float | None = None
-    top_p: float | None = None
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    temperature: _Number = None
+    top_p: _Number = None
+    frequency_penalty: _Number = None
+    presence_penalty: _Number = None
     max_tokens: Positive | None = None
     sampling_num: Positive | None = None
     n: Positive | None = None
-    top_k: int | None = None
-    stop: str | list[str] | None = None
+    top_k: Annotated[int | None, expecting("a whole number")] = None
+    stop: Annotated[str | list[str] | None, expecting("a string or a list of strings")] = None
     # How upstream's server works, not what is sampled:
     batch_size: Any = None
     logprobs: Any = None
@@ -336,12 +331,14 @@ def _read(path: Path) -> tuple[_Parameters, list[Problem]]:
             code="sampling-ignored",
         )
         for key, value in content.items()
-        if key not in _Parameters.__struct_fields__ and _is_set(value)
+        if key not in _Parameters.model_fields and _is_set(value)
     ]
-    made, found = conform(content, _Parameters)
-    if found:
-        raise_for([*_to_problems(found, path, (), "sampling"), *warnings])
-    return msgspec.convert(made, _Parameters), warnings
+    try:
+        return _Parameters.model_validate(content), warnings
+    except ValidationError as error:
+        problems = to_problems(error, path, code="sampling")
+        raise_for([*problems, *warnings])
+        raise
 
 
 def _is_set(value: Any) -> bool:

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, RunEntryError, raise_for, show
 from helm_ext.evalset import EvalSet, Places, Recorded, RecordedState, row_extra
 from helm_ext.evalset.rows import STATUSES, StoredRows, Unrecorded, find_unrecorded
 from helm_ext.files import LineSource, canonical_json, is_finite, read_json
 from helm_ext.files.store import RowStore
-from helm_ext.formats.request_states.checking import conform
 from helm_ext.formats.ultraeval.checkout import open_checkout
-from helm_ext.formats.ultraeval.config import Method, Metric, MetricConfig, Options, Sampling, to_metrics
+from helm_ext.formats.ultraeval.config import Method, Metric, Options, Sampling
 from helm_ext.formats.ultraeval.questions import (
     check_options,
     iter_objects,
@@ -87,14 +87,15 @@ def read_run_log_config(path: Path) -> RunLog:
         message, hint = f"expected an object, got {show(content)}", "the config.json that UltraEval wrote beside them"
         raise DatasetSchemaError.at(beside, message, hint, code="config")
     key = "metric" if "metric" in content else "metrics"
-    metrics, wrong = conform(content.get(key) or {}, dict[str, MetricConfig])
-    if wrong:
+    try:
+        metrics = TypeAdapter(dict[str, Metric]).validate_python(content.get(key) or {})
+    except ValidationError:
         place = Location(str(beside), field=key)
         hint = "metric=NAME says how to score, in its place"
-        raise DatasetSchemaError.at(place, "not the metrics of an UltraEval run", hint, code="config")
+        raise DatasetSchemaError.at(place, "not the metrics of an UltraEval run", hint, code="config") from None
     name = content.get("task_name") or content.get("dataset_name") or ""
     posts = {key: str(content.get(key) or "") for key in ("task_postprocess", "model_postprocess")}
-    return RunLog(beside, to_metrics(metrics), str(name), **posts)
+    return RunLog(beside, metrics, str(name), **posts)
 
 
 def name_of(path: Path, method: str, said: RunLog) -> str:

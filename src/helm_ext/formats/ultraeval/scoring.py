@@ -82,9 +82,9 @@ def read_metrics(metrics: Mapping[str, Metric] | None, method: Method, postproce
     for name, metric in metrics.items():
         _require_aggregation(place, name, metric)
     if method == "ppl":
-        return MetricChoice((_ppl_rule([metric.type for metric in metrics.values()], postprocess),))
+        return MetricChoice((_ppl_rule([metric.evaluation.type for metric in metrics.values()], postprocess),))
     ordered = sorted(metrics.items(), key=lambda item: item[0] != "accuracy")
-    return _choose((metric.type, metric.arguments) for _, metric in ordered)
+    return _choose((metric.evaluation.type, metric.evaluation.model_extra or {}) for _, metric in ordered)
 
 
 def known_metrics() -> list[str]:
@@ -93,11 +93,11 @@ def known_metrics() -> list[str]:
 
 
 def _require_aggregation(place: str, name: str, metric: Metric) -> None:
-    if metric.aggregation.lower() in ("mean", "pass_k"):
+    if metric.aggregation is None or metric.aggregation.type.lower() in ("mean", "pass_k"):
         return
-    hint = did_you_mean(metric.aggregation, ("mean", "pass_k")) or "upstream has mean and pass_k"
+    hint = did_you_mean(metric.aggregation.type, ("mean", "pass_k")) or "upstream has mean and pass_k"
     location = Location(place, field=f"metric.{name}.aggregation.type")
-    message = f"unknown aggregation {metric.aggregation!r}"
+    message = f"unknown aggregation {metric.aggregation.type!r}"
     raise DatasetSchemaError.at(location, message, hint, code="aggregation")
 
 

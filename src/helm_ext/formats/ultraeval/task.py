@@ -19,7 +19,7 @@ from pathlib import Path
 
 from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
-from helm_ext.formats.ultraeval.config import Config, Method, Options, Sampling, read_config, read_sampling
+from helm_ext.formats.ultraeval.config import Method, Options, Sampling, TaskConfig, read_config, read_sampling
 from helm_ext.formats.ultraeval.scoring import MetricChoice, parse_metric_argument, read_metrics
 
 FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
@@ -59,7 +59,7 @@ class _Found:
     data: Path
     script: Path
     root: Path | None
-    config: Config | None = None
+    config: TaskConfig | None = None
     config_path: Path | None = None
     warnings: list[Problem] = field(default_factory=list)
 
@@ -152,16 +152,16 @@ def _find(options: Options) -> _Found:
     return _Found(options.data, options.transform, root)
 
 
-def _parameter_file(config: Config | None, params: Path | None, root: Path) -> Path | None:
+def _parameter_file(config: TaskConfig | None, params: Path | None, root: Path) -> Path | None:
     """Return the file of sampling parameters: the config's own, else that of `params=`, as upstream's `--params`."""
-    if config is not None and config.params:
-        return root / config.params
+    if config is not None and config.generate.params:
+        return root / config.generate.params
     return params if params is None or params.is_file() else root / params
 
 
 def _from_config(
     path: Path, task: str | None, method: Method | None, root: Path | None
-) -> tuple[Config, Path, list[Problem]]:
+) -> tuple[TaskConfig, Path, list[Problem]]:
     configs, warnings = read_config(path)
     chosen = [c for c in configs if task is None or task in task_names(c)]
     if method is not None and len(chosen) > 1:
@@ -185,7 +185,7 @@ def _from_config(
     raise DatasetNotFoundError.at(config.path, message, hint, code="no-file")
 
 
-def _folder_config(folder: Path, task: str | None, method: Method | None) -> tuple[Config | None, Path | None]:
+def _folder_config(folder: Path, task: str | None, method: Method | None) -> tuple[TaskConfig | None, Path | None]:
     """Return the config of a dataset's folder that fits, if there is exactly one."""
     paths = sorted((folder / "config").glob("*.json"))
     found = [(config, path) for path in paths for config in read_config(path)[0] if method in (None, config.kind)]
@@ -196,14 +196,14 @@ def _folder_config(folder: Path, task: str | None, method: Method | None) -> tup
     return wanted[0] if len(wanted) == 1 else (None, None)
 
 
-def task_names(config: Config) -> tuple[str, str]:
+def task_names(config: TaskConfig) -> tuple[str, str]:
     """Return the names by which `task=` finds a task of a config: its own, and the full one with dataset and method."""
     if FULL_NAME.fullmatch(config.task_name):
         return config.task_name, config.task_name
     return config.task_name, _full_name(None, *_names(Path(config.path), config, None), config.kind)
 
 
-def _names(data: Path, config: Config | None, task: str | None) -> tuple[str, str]:
+def _names(data: Path, config: TaskConfig | None, task: str | None) -> tuple[str, str]:
     """Return the names of dataset and task: from the path `datasets/NAME/data/TASK.jsonl`, else the file's name."""
     data = Path(os.path.abspath(data))  # noqa: PTH100 - resolve() would follow links, to other names
     in_layout = data.parent.name == "data" and data.parent.parent.parent.name == "datasets"
@@ -228,12 +228,12 @@ def _full_name(given: str | None, dataset: str, task: str, method: str) -> str:
     return given
 
 
-def tasks_of(path: Path) -> Mapping[str, Config]:
+def tasks_of(path: Path) -> Mapping[str, TaskConfig]:
     """Return the tasks of a config file by the shortest name that is theirs alone. Raises DatasetError."""
     return _by_name(read_config(path)[0])
 
 
-def _by_name(configs: Sequence[Config]) -> Mapping[str, Config]:
+def _by_name(configs: Sequence[TaskConfig]) -> Mapping[str, TaskConfig]:
     short = [config.task_name for config in configs]
     return {
         config.task_name if short.count(config.task_name) == 1 else task_names(config)[1]: config for config in configs
@@ -293,7 +293,7 @@ def find_data_file(folder: Path, task: str | None) -> Path:
 
 
 def choose_script(
-    folder: Path, method: str | None, version: str | None, config: Config | None, *, root: Path,
+    folder: Path, method: str | None, version: str | None, config: TaskConfig | None, *, root: Path,
     warnings: list[Problem],
 ) -> Path:  # fmt: skip
     """Return the script to use: the version that is asked for, the config's, or the highest."""

@@ -77,14 +77,14 @@ def test_what_values_mean(write, values, expected):
         ({"top_p": True}, "top_p", "expected a number, got true"),
         ({"frequency_penalty": []}, "frequency_penalty", "expected a number, got []"),
         ({"presence_penalty": {}}, "presence_penalty", "expected a number, got {}"),
-        ({"max_tokens": 0}, "max_tokens", "expected at least 1, got 0"),
-        ({"max_tokens": 1.5}, "max_tokens", "expected a whole number, got 1.5"),
-        ({"max_tokens": True}, "max_tokens", "expected a whole number, got true"),
-        ({"sampling_num": -1}, "sampling_num", "expected at least 1, got -1"),
-        ({"n": "2"}, "n", 'expected a whole number, got "2"'),
+        ({"max_tokens": 0}, "max_tokens", "expected a whole number of at least 1, got 0"),
+        ({"max_tokens": 1.5}, "max_tokens", "expected a whole number of at least 1, got 1.5"),
+        ({"max_tokens": True}, "max_tokens", "expected a whole number of at least 1, got true"),
+        ({"sampling_num": -1}, "sampling_num", "expected a whole number of at least 1, got -1"),
+        ({"n": "2"}, "n", 'expected a whole number of at least 1, got "2"'),
         ({"top_k": 2.5}, "top_k", "expected a whole number, got 2.5"),
-        ({"stop": 1}, "stop", "expected a string or a list, got 1"),
-        ({"stop": ["a", 1]}, "stop[1]", "expected a string, got 1"),
+        ({"stop": 1}, "stop", "expected a string or a list of strings, got 1"),
+        ({"stop": ["a", 1]}, "stop", 'expected a string or a list of strings, got ["a", 1]'),
         ([1], "", "expected an object of sampling parameters, got [1]"),
     ],
 )
@@ -92,8 +92,7 @@ def test_what_is_wrong(write, values, field, message):
     path = write(values)
     with pytest.raises(DatasetSchemaError) as error:
         read(path)
-    (problem,) = error.value.problems
-    assert (problem.message, problem.location, problem.code) == (message, Location(str(path), field=field), "sampling")
+    assert error.value.problems == (Problem(message, Location(str(path), field=field), code="sampling"),)
 
 
 def test_all_that_is_wrong_is_said(write):
