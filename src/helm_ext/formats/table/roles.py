@@ -109,6 +109,8 @@ class _Chooser:
         given = self._given
         for column in given.by:
             self._known("by", column)
+        if given.header == "no" and not (given.question and given.gold):
+            return self._of_headerless()
         question, gold = self._one("question", given.question), self._one("gold", given.gold)
         if not question or (not gold and not given.scores):  # what has its scores needs no gold
             raise self._missing("question" if not question else "gold")
@@ -233,6 +235,21 @@ class _Chooser:
             return columns
         message = f"{len(columns)} columns of options, {columns[0]} to {columns[-1]}, and letters for {MOST_OPTIONS}"
         raise self._error(message, "name fewer, or the one column that holds them all: options=COLUMN", "options")
+
+    def _of_headerless(self) -> Roles:
+        """Return the roles of a table without header like the first MMLU's: question, options, letter."""
+        *before, gold = self._columns
+        letter = str((self._table.first or {}).get(gold)).strip()
+        letters = [chr(ord("A") + index) for index in range(len(before) - 1)]
+        if len(before) < 3 or letter not in letters:
+            hint = "say which column is what by its number: question=1,options=2+3+4+5,gold=6"
+            message = "without a header, columns are known by their numbers alone"
+            raise self._error(message, hint, "no-header")
+        why = "no header: a question, its options, and the letter of the right one, as in the first MMLU"
+        return Roles(
+            question=before[0], options=tuple(before[1:]), gold=gold,
+            reasons=dict.fromkeys(("question", "options", "gold"), why),
+        )  # fmt: skip
 
     def _require_apart(self, roles: Roles) -> None:
         """Raise DatasetError for a column that is two things."""

@@ -165,11 +165,17 @@ class TestWithoutHeader:
         found = refusal(write_csv(tmp_path, None, *self.ROWS))
         assert (found.code, "header=no" in found.hint) == ("no-question", True)
 
-    def test_columns_are_named_by_their_numbers(self, tmp_path):
-        path = write_csv(tmp_path, None, *self.ROWS)
-        assert refusal(path, header="no").hint.startswith("say which: question=COLUMN; columns: 1, 2, 3, 4, 5, 6")
-        evalset = load(path, header="no", question="1", options=["2", "3", "4", "5"], gold="6")
+    def test_is_read_where_it_is_said(self, tmp_path):
+        evalset = load(write_csv(tmp_path, None, *self.ROWS), header="no")
         assert golds(evalset) == [["iron"], ["silk"]]
+
+    def test_of_another_shape_needs_numbers(self, tmp_path):
+        path = write_csv(tmp_path, None, ["Metal?", "iron", "tin"])
+        assert refusal(path, header="no").code == "no-header"
+        lines = write_lines(tmp_path, {"question": "x"}, {"question": "y", "answer": "B"})
+        assert refusal(lines, header="no").code == "no-header"
+        evalset = load(path, header="no", question="1", gold="2", output=["3"])
+        assert (golds(evalset), answers(evalset)) == ([["iron"]], [["tin"]])
 
 
 def test_what_was_inferred_is_said_with_reasons(tmp_path):
