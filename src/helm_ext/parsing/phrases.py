@@ -357,7 +357,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 def _find_any(spaced: str, unspaced: str) -> Callable[[str], Iterator[re.Match[str]]]:
     """Return what finds two patterns in a text: one that begins with a space, one that needs kana, Han or Hangul.
 
-    In a text without those, search leaps from one space to the next: an eighth of the time.
+    In a text without those, search leaps from one space to the next: a sixth of the time, 5 % of a mixed row (W3).
     """
     both = f"{spaced}|{unspaced}"
     return lambda text: _compile_once(both if _UNSPACED.search(text) else spaced).finditer(text)
