@@ -256,9 +256,20 @@ def script_name(script: Path) -> tuple[Method | None, str]:
 def require_file(path: Path, what: str) -> Path:
     """Return the path of a file that is there. Raises DatasetNotFoundError."""
     if not path.is_file():
-        near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise DatasetNotFoundError.at(path, f"{what}: no such file", did_you_mean(path.name, near), code="no-file")
+        raise DatasetNotFoundError.at(path, f"{what}: no such file", _missing_hint(path), code="no-file")
     return path
+
+
+def _missing_hint(path: Path) -> str:
+    """Return what helps against a missing file: another name, or upstream's way to make it (no checkout has data)."""
+    near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    maker = path.parent.parent / "make_dataset.py"
+    if (hint := did_you_mean(path.name, near)) or path.parent.name != "data" or not maker.is_file():
+        return hint
+    return (
+        f"{maker} writes it from UltraEval's raw data: unpack RawData.zip (UltraEval's README says where it is) in "
+        "the checkout, then run python data_process.py there"
+    )
 
 
 def find_dataset_folder(dataset: str, root: Path | None) -> Path:
@@ -283,7 +294,7 @@ def find_data_file(folder: Path, task: str | None) -> Path:
     if wanted:
         return wanted[0]
     if not files:
-        hint = "python data_process.py makes a checkout's data of UltraEval's RawData.zip"
+        hint = _missing_hint(folder / "data" / "*.jsonl")
         raise DatasetNotFoundError.at(folder, "no data/*.jsonl in the folder", hint, code="no-file")
     names = [path.stem for path in files]
     hint = (did_you_mean(task, names) if task else "") or f"task=NAME chooses one: {', '.join(names)}"

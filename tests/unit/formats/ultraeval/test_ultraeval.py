@@ -870,3 +870,10 @@ def test_the_schema_describes_the_configs_that_are_read(root):
     assert {"task_name", "path", "transform", "fewshot", "generate", "metric"} <= task["properties"].keys()
     assert task["properties"].keys() == made.config().keys()
     json.dumps(schema)
+
+
+def test_data_that_was_not_made_yet(root, folder):
+    """A fresh checkout has scripts and configs, and no data: the hint says how upstream makes it."""
+    (folder / "data" / "sums.jsonl").unlink()
+    (folder / "make_dataset.py").touch()
+    assert "make_dataset.py writes it" in refused(DatasetNotFoundError, load, root, method="gen", version=0)
