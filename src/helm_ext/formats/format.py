@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 LINES = frozenset({".jsonl", ".ndjson", ".jsonlines"})
 """Endings of files with an object a line."""
 
+ZIP = b"PK\x03\x04"
+"""How a ZIP begins, also one that is cut off."""
+
 LOOKED_AT = 65_536
 """Bytes at the start of a file, decompressed, that decide its format."""
 
@@ -65,6 +68,17 @@ class Seen:
     def suffix(self) -> str:
         """The ending of the file's name, in lower case."""
         return self.path.suffix.lower()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What it is: "folder"; else the ending of its name, with "zip" by its first bytes, "json" by either."""
+        if self.is_folder:
+            return frozenset({"folder"})
+        found = {
+            "zip": self.is_zip or self.start.startswith(ZIP),
+            "json": self.is_like_json() or self.suffix in (".json", *LINES),
+        }
+        return frozenset({self.suffix, *(kind for kind, is_so in found.items() if is_so)})
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -152,6 +166,8 @@ class Format(ABC):
     """One dataset of it, as a group's description in a report says it: "adapter_spec file"."""
     expects: ClassVar[str]
     """What a file of it looks like, for the error about a file of no format."""
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    """Of `Seen.kinds`, those that a file of it may be of; none: any."""
     arguments: ClassVar[tuple[Argument, ...]]
     sources: ClassVar[tuple[str, ...]] = ("path",)
     """Arguments of which a run entry names exactly one: where the data are."""

@@ -140,7 +140,7 @@ def detect(path: str | Path) -> Format:
     where it is a known kind of file.
     """
     seen, formats = look(path), all_formats()
-    claims = {format_: format_.claims(seen) for format_ in formats}
+    claims = {format_: _ask(format_, seen) for format_ in formats}
     best = max(claims.values(), default=Claim.NO)
     found = [format_ for format_, claim in claims.items() if claim == best]
     if best is not Claim.SURE and (known := find_way_out(seen)) is not None:
@@ -160,19 +160,23 @@ def detect(path: str | Path) -> Format:
     return found[0]
 
 
+def _ask(format_: Format, seen: Seen) -> Claim:
+    return format_.claims(seen) if not format_.kinds or format_.kinds & seen.kinds else Claim.NO
+
+
 def files_in(path: str | Path) -> list[Path]:
     """Return the dataset files of a folder that is no dataset itself; else the path alone.
 
     A file that is read with another one (results with their requests) is not read by itself once more.
     """
     path, formats = Path(path), all_formats()
-    if not path.is_dir() or any(format_.claims(look(path)) for format_ in formats):
+    if not path.is_dir() or any(_ask(format_, look(path)) for format_ in formats):
         return [path]
     files = [file for file in sorted(path.iterdir()) if file.is_file()]
     parts: set[Path] = set()
     claimed: set[Path] = set()
     for format_ in formats:
-        its = [file for file in files if format_.claims(look(file))]
+        its = [file for file in files if _ask(format_, look(file))]
         claimed.update(its)
         parts.update(set(its).difference(format_.datasets_among(its)) if len(its) > 1 else ())
     return [file for file in files if file in claimed and file not in parts] or [path]

@@ -199,6 +199,21 @@ def _show(value: Any) -> str:
     return "+".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
+class ImportedScenario(EvalSetScenario):
+    """A run of a file that another tool wrote: rows without a usable answer are excluded and counted by default."""
+
+    skips_missing = True
+
+    def _load_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `load`; the name is for reports alone."""
+        return {key: value for key, value in super()._load_arguments().items() if key != "name"}
+
+    @classmethod
+    def default_name(cls, arguments: Mapping[str, Any]) -> str:
+        """Return the dataset's name: planning knows it, and gives it as `name`."""
+        return str(arguments.get("name") or super().default_name(arguments))
+
+
 def require_same_digest(evalset: EvalSet, planned: str) -> None:
     """Raise DatasetChangedError unless the EvalSet's digest begins with the planned one."""
     if not evalset.digest.startswith(planned):

@@ -19,6 +19,7 @@ class _EveryEvalEver(ImportedFormat):
     title = "Every Eval Ever record"
     dataset_title = "Every Eval Ever evaluation"
     expects = "UUID_samples.jsonl of Every Eval Ever, UUID.json beside it, or a folder of such records"
+    kinds = frozenset({"folder", "json"})
     usage = "every_eval_ever:path=FILE,model=..."
     scenario_class = "helm_ext.formats.every_eval_ever.scenario.EveryEvalEverScenario"
     arguments = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helm_ext.formats.every_eval_ever.format import FORMAT
-from helm_ext.formats.imported.scenario import ImportedScenario
+from helm_ext.formats.scenario import ImportedScenario
 
 
 class EveryEvalEverScenario(ImportedScenario):

@@ -31,6 +31,7 @@ class _Innodata(Format):
     dataset_title = "Innodata dataset"
     expects = "a bundle NAME.zip of test.jsonl, train.jsonl and meta.json"
     sources = ("dataset", "path")
+    kinds = frozenset({".zip", "zip"})
     usage = "innodata:dataset=NAME,model=... or innodata:path=FILE,model=..."
     scenario_class = "helm_ext.formats.innodata.scenario.InnodataScenario"
     arguments = (
@@ -59,7 +60,7 @@ class _Innodata(Format):
 
     def claims(self, seen: Seen) -> Claim:
         """A ZIP file, by its name or its content."""
-        if seen.suffix == ".zip" and not seen.is_folder:
+        if seen.suffix == ".zip":
             return Claim.SURE
         return Claim.MAYBE if seen.is_zip else Claim.NO
 

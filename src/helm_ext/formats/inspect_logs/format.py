@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location
 from helm_ext.formats.arguments import PATH, TEXT, Argument
-from helm_ext.formats.format import LOOKED_AT, Claim, Plan, Seen, look
+from helm_ext.formats.format import LOOKED_AT, ZIP, Claim, Plan, Seen, look
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, choose_part
 
 if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
     from helm_ext.formats.imported.row import Opened
 
-_ZIP = b"PK\x03\x04"
 _FIRST_MEMBERS = (b"_journal/", b"header.json", b"samples/")
 _SPEC = re.compile(rb'"eval"\s*:\s*(\{)')
 _SHARDS = ".shards"
@@ -28,6 +27,7 @@ class _Inspect(ImportedFormat):
     title = "inspect_ai log"
     dataset_title = "inspect_ai task"
     expects = "a log of inspect_ai, .eval or .json, or a folder of logs"
+    kinds = frozenset({"folder", "zip", "json"})
     usage = "inspect:path=FILE,model=..."
     scenario_class = "helm_ext.formats.inspect_logs.scenario.InspectScenario"
     arguments = (
@@ -80,7 +80,7 @@ class _Inspect(ImportedFormat):
 
 
 def _is_log(seen: Seen) -> bool:
-    if seen.start.startswith(_ZIP):
+    if seen.start.startswith(ZIP):
         size = int.from_bytes(seen.start[26:28], "little")
         return seen.suffix == ".eval" or seen.start[30 : 30 + size].startswith(_FIRST_MEMBERS)
     spec = _SPEC.search(seen.start) if seen.is_like_json() and "eval" in seen.keys else None

@@ -22,6 +22,7 @@ class _LmEval(ImportedFormat):
     title = "lm-evaluation-harness log"
     dataset_title = "lm-evaluation-harness task"
     expects = "samples_*.jsonl of lm-evaluation-harness, its results_*.json, or the folder of both"
+    kinds = frozenset({"folder", "json"})
     usage = "lm_eval:path=FILE,model=..."
     scenario_class = "helm_ext.formats.lm_eval.scenario.LmEvalScenario"
     arguments = (

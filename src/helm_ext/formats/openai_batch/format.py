@@ -29,6 +29,7 @@ class _OpenAIBatch(ImportedFormat):
     title = "OpenAI Batch requests and results"
     dataset_title = "OpenAI batch"
     expects = "JSON Lines of requests (custom_id, method, url, body), or of their results (custom_id, response, error)"
+    kinds = frozenset({"json"})
     usage = "openai_batch:path=INPUT,gold=FILE,model=..."
     scenario_class = "helm_ext.formats.openai_batch.scenario.OpenAIBatchScenario"
     arguments = (
@@ -51,7 +52,7 @@ class _OpenAIBatch(ImportedFormat):
 
     def claims(self, seen: Seen) -> Claim:
         """Both kinds of lines have their keys at the top."""
-        if seen.is_folder or "custom_id" not in seen.keys:
+        if "custom_id" not in seen.keys:
             return Claim.NO
         from helm_ext.formats.openai_batch.requests import REQUEST_KEYS, RESULT_KEYS
 

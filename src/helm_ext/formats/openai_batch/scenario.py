@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from helm_ext.formats.imported.scenario import ImportedScenario
 from helm_ext.formats.openai_batch.format import FORMAT
+from helm_ext.formats.scenario import ImportedScenario
 
 
 class OpenAIBatchScenario(ImportedScenario):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helm_ext.formats.imported.scenario import ImportedScenario
+from helm_ext.formats.scenario import ImportedScenario
 from helm_ext.formats.table.format import FORMAT
 
 

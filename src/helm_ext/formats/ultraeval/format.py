@@ -41,6 +41,7 @@ class _UltraEval(Format):
         "or the log of a run"
     )
     sources = ("config", "dataset", "data")
+    kinds = frozenset({"folder", "json", ".py"})
     usage = (
         "ultraeval:config=FILE,model=... or ultraeval:dataset=NAME,method=gen,model=... "
         "or ultraeval:data=FILE,transform=SCRIPT,model=..."
