@@ -311,15 +311,18 @@ def _find_proxy(url: str) -> str | None:
 
 
 def _parse_reply(data: bytes) -> Any:
-    """Return the JSON of a reply; NaN and Infinity, which no answer needs, are null. Raises ValueError, RecursionError.
+    """Return the JSON of a reply. Raises ValueError, RecursionError.
 
-    What the cache or a run's files could not hold is refused: halves of surrogate pairs, and what is nested too deep.
+    What no answer needs is not in the way of one: a byte order mark, NaN or Infinity (null), and half of an escaped
+    surrogate pair, which no file could hold (U+FFFD, as any decoder says). What is nested too deep for the cache is
+    refused.
     """
     found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
-    if b"\ud" in data.lower():
-        json.dumps(found, ensure_ascii=False).encode()
     if is_deeper(found, MAX_DEPTH):
         raise ValueError("nested too deep")
+    if b"\\ud" in data.lower():
+        text = json.dumps(found, ensure_ascii=False)
+        found = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
     return found
 
 

@@ -19,9 +19,12 @@ import errno
 import os
 import secrets
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any, BinaryIO
 
 from filelock import FileLock, Timeout
@@ -228,8 +231,9 @@ def staged(folder: Path) -> Iterator[StagedFiles]:
     """Stage files in `folder`, and put them in place when the block ends well. Raises HelmExtError for a full disk."""
     files = StagedFiles(folder)
     try:
-        yield files
-        files.commit()
+        with _leaving_at_sigterm():
+            yield files
+            files.commit()
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
@@ -240,6 +244,27 @@ def staged(folder: Path) -> Iterator[StagedFiles]:
         ) from None
     finally:
         files.discard()
+
+
+@contextmanager
+def _leaving_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM (`kill`, schedulers) end the process as an error does, with a shell's code for it: 143.
+
+    Handlers of others stay; Python calls any in the main thread alone.
+    """
+
+    def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a handler's
+        raise SystemExit(128 + number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    is_ours = is_main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if is_ours:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

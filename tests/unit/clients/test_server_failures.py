@@ -82,6 +82,7 @@ def saying(body, content):
 
 ODD_BUT_ANSWERED = {
     "byte order mark": lambda body: b"\xef\xbb\xbf" + json.dumps(saying(body, "Paris")).encode(),
+    "half a surrogate pair": lambda body: json.dumps(saying(body, "Paris\ud83d")).encode(),
     "packed": lambda body: Odd(
         200, gzip.compress(json.dumps(saying(body, "Paris")).encode()), {"Content-Encoding": "gzip"}
     ),
@@ -113,7 +114,6 @@ def nested(body):
 GARBLED = {
     "malformed JSON": lambda body: (200, b'{"choices": [{"index": 0, "mess'),
     "not JSON": lambda body: (200, b"<html>busy</html>"),
-    "half a surrogate pair": lambda body: (200, json.dumps(saying(body, "Paris\ud83d")).encode()),
     "not a number": lambda body: (200, b'{"choices": NaN}'),
     "a list": lambda body: (200, []),
     "null": lambda body: (200, None),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from contextlib import suppress
 
@@ -153,3 +155,21 @@ def test_leftovers_that_vanish_meanwhile(tmp_path, monkeypatch):
     lock = module._lock_of(tmp_path / ".staged-gone")
     monkeypatch.setattr(type(lock), "acquire", vanish)
     assert module._is_abandoned(tmp_path / ".staged-gone") is False
+
+
+def test_sigterm_leaves_nothing_behind(tmp_path):
+    """As `kill`, `timeout` and schedulers end a process."""
+    program = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from helm_ext.files.writing import staged\n"
+        "with staged(Path(sys.argv[1])) as files, files.open('a.json') as file:\n"
+        "    print('writing', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"writing\n"
+        assert len(leftovers(tmp_path)) == 1
+        process.terminate()
+        assert process.wait(30) == 143
+    assert (shown(tmp_path), leftovers(tmp_path)) == ({}, [])
