@@ -2,11 +2,11 @@
 
 The order is one of which `--max-eval-instances` takes the rows that a live run can use. Some rows of a recorded file
 take part only in recorded runs (`RowExtra.only`): they are demonstrations of a live run, or beyond the file's own cap.
-HELM samples before an adapter could tell it so (`downsample_eval_instances`), and of ten
-rows none might be left. Its choice is always the same: numpy's generator seeded with 0 orders the positions of all eval
-rows, and the first m are taken. So the rows of live runs are put at those positions that come first. Then a live run of
--m rows has min(m, rows of live runs), a recorded one has m, and up to the number of live rows both are about the same
-rows. A test runs HELM's own function.
+HELM samples before an adapter could tell it so (`downsample_eval_instances`), and of ten rows none might be left. Its
+choice is always the same: numpy's generator seeded with 0 orders the positions of all eval rows, and the first m are
+taken. So the rows of live runs are put at those positions that come first. Then a live run of -m rows has min(m, rows
+of live runs), a recorded one has m, and up to the number of live rows both are about the same rows. A test runs HELM's
+own function.
 
 Request states of a recorded run are made of what the rows hold: nothing is rendered. How a run scores its rows stands
 in what it writes, so that its `scenario_state.json` can be scored again alike. HELM's ScenarioState has no place for

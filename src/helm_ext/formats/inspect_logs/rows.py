@@ -17,9 +17,10 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, count
 from helm_ext.evalset import garbage
 from helm_ext.formats.imported.row import Answer, Call, Opened, Row, find_answer
 from helm_ext.formats.imported.row import Message as Turn
-from helm_ext.formats.inspect_logs import samples as multiple_choice
+from helm_ext.formats.inspect_logs import choices as multiple_choice
+from helm_ext.formats.inspect_logs.choices import Shown
 from helm_ext.formats.inspect_logs.log import Header, open_log
-from helm_ext.formats.inspect_logs.samples import Choice, Logged, Output, Sample, Shown, Texts
+from helm_ext.formats.inspect_logs.samples import Choice, Logged, Output, Sample, Texts
 from helm_ext.formats.inspect_logs.scores import JudgementReader, Scores
 from helm_ext.scoring.reducers import FIRST, find_reducer
 

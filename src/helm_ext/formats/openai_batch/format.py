@@ -72,7 +72,7 @@ class _OpenAIBatch(ImportedFormat):
 
     def open(self, **arguments: Any) -> Opened:
         """Open requests, their results and golds. Raises DatasetError."""
-        from helm_ext.formats.openai_batch.opening import open_batch
+        from helm_ext.formats.openai_batch.joining import open_batch
 
         arguments.pop("by", None)
         return open_batch(Path(arguments.pop("path")), **arguments)

@@ -6,7 +6,7 @@ import pytest
 from tests.inspect_files import header, read_row, sample
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.inspect_logs.samples import label, read_target
+from helm_ext.formats.inspect_logs.choices import label, read_target
 
 RIVERS = ["Anda", "Brell", "Cosk"]
 SHUFFLED = header(plan={"steps": [{"solver": "multiple_choice", "params": {"shuffle": True}}]})
