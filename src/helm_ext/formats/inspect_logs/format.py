@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, Location
+from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, count
 from helm_ext.formats.arguments import PATH, TEXT, Argument
 from helm_ext.formats.format import LOOKED_AT, ZIP, Claim, Plan, Seen, look
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, choose_part
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _FIRST_MEMBERS = (b"_journal/", b"header.json", b"samples/")
 _SPEC = re.compile(rb'"eval"\s*:\s*(\{)')
 _SHARDS = ".shards"
+_RECOVERED = "-recovered"
+"""What the name of a merged log ends with that was put together from what a killed run left."""
 _FINISHED = "success"
 
 
@@ -61,10 +63,12 @@ class _Inspect(ImportedFormat):
         """Read a log. Raises DatasetError."""
         from helm_ext.formats.inspect_logs.rows import open_samples
 
-        path = _find_log(str(arguments["path"]), arguments.get("log"))
-        shards = Path(path).with_suffix(_SHARDS)
-        notes = [f"{shards.name} is not read: its shards were merged into this log"] if shards.is_dir() else []
-        return open_samples(path, self.name, notes)
+        path = Path(_find_log(str(arguments["path"]), arguments.get("log")))
+        beside = path.with_name(path.stem.removesuffix(_RECOVERED) + _SHARDS)
+        is_folder = Path(str(arguments["path"])).is_dir()
+        covered = [one for one in beside.glob("*/*.eval") if _is_covered(one)] if is_folder else []
+        said = f"{count(len(covered), 'shard')} in {beside.name} not read: this log has the same samples, merged"
+        return open_samples(str(path), self.name, [said] if covered else [])
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
         """Return what the run is about. Raises DatasetIntegrityError for a run that has not ended well.
@@ -96,20 +100,48 @@ def _is_log(seen: Seen) -> bool:
 def _find_logs(folder: Path) -> list[str]:
     """Return the names of the logs in a folder and those below it, hidden ones aside, with `/` between folders.
 
-    Logs of workers stand in `NAME.shards/K/`; beside the `NAME.eval` that they were merged into they are left out, as
-    inspect_ai lists them no longer (log/_shard_listing.py).
+    Shards that the log covers which they were merged into are not among them.
     """
     found = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if path.suffix.lower() not in (".eval", ".json") or any(part.startswith(".") for part in name.parts):
             continue
-        if any((folder / up).with_suffix(".eval").is_file() for up in name.parents if up.suffix == _SHARDS):
-            continue
         seen = look(path)
         if seen.exists and not seen.is_folder and (path.suffix.lower() == ".eval" or _is_log(seen)):
             found.append(name.as_posix())
-    return found
+    return [name for name in found if not (len(Path(name).parts) > 2 and _is_covered(folder / name))]
+
+
+def _is_covered(shard: Path) -> bool:
+    """Whether a log of a worker, `NAME.shards/K/FILE.eval`, is in the log beside that it was merged into.
+
+    inspect_ai lists such a shard no longer once its merged log ended well (log/_shard_listing.py, _util/log_layout.py);
+    it compares the times of files, which copies do not keep. Here the merged log must have the shard's samples.
+    """
+    beside = shard.parent.parent
+    if beside.suffix != _SHARDS or shard.suffix != ".eval":
+        return False
+    for suffix in (".eval", f"{_RECOVERED}.eval"):
+        merged = beside.with_name(beside.stem + suffix)
+        if merged.is_file():
+            status, *whole, names = _read_contents(merged)
+            _, *part, its = _read_contents(shard)
+            if status == _FINISHED and whole == part and names >= its:
+                return True
+    return False
+
+
+def _read_contents(path: Path) -> tuple[str, str, str, frozenset[str]]:
+    """Return status, task, model and names of the samples; none where it cannot be read, which is said elsewhere."""
+    from helm_ext.formats.inspect_logs.log import EvalLog
+
+    try:
+        with EvalLog(path) as log:
+            names = frozenset(name for name in log.members if name.startswith("samples/"))
+            return log.header.status, log.header.task, log.header.model, names
+    except DatasetError:
+        return "", "", "", frozenset()
 
 
 def _find_log(path: str, log: str | None) -> str:

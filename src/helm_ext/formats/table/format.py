@@ -93,6 +93,13 @@ _OF_TOOLS = (
 """Keys of rows that other tools write: those of `layouts`."""
 
 
+def _names_columns(keys: set[str]) -> bool:
+    """Whether one object has a question and a gold: columns (pandas' `to_json`) or a single row, refused as such."""
+    from helm_ext.formats.table.roles import CANDIDATES
+
+    return all(not keys.isdisjoint(CANDIDATES[role]) for role in ("question", "gold"))
+
+
 class _Table(ImportedFormat):
     name = "table"
     title = "Table of questions and answers"
@@ -138,7 +145,7 @@ class _Table(ImportedFormat):
             return Claim.NO
         text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
         is_list = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
-        is_table = is_list or seen.is_lines() or (is_held and holder == "data")
+        is_table = is_list or seen.is_lines() or (is_held and holder == "data") or _names_columns(keys)
         return Claim.LIKELY if keys and is_table and not keys >= _RECORD_KEYS else Claim.NO
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

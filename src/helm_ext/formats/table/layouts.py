@@ -373,7 +373,7 @@ def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
     while asked and asked[-1].get("role") != "user":
         asked.pop()
     turns = [{"role": turn.get("role"), "content": _join_parts(turn.get("content"))} for turn in asked]
-    question = turns[0]["content"] if len(turns) == 1 else turns
+    question = turns[0]["content"] if len(turns) == 1 else turns or cells.get("input")  # first versions: a text
     value = score.get("value")
     return {
         "question": question, "output": extracted if extracted is not None else whole,

@@ -81,15 +81,30 @@ def test_groups_are_made_of_metadata(tmp_path: Path) -> None:
     assert FORMAT.load(path=str(write_json(tmp_path, rows)), by=["side"]).attributes == {"side": ("east", "west")}
 
 
-def test_shards_beside_the_log_that_they_were_merged_into_are_no_runs(tmp_path: Path) -> None:
-    shards = ["LOG.shards/0/a.eval", "LOG.shards/1/b.eval"]
-    for shard in shards:
-        (tmp_path / shard).parent.mkdir(parents=True)
-        write_eval((tmp_path / shard).parent, [sample()], name=Path(shard).name)
-    assert FORMAT.tasks({"path": str(tmp_path)}) == [{"log": name} for name in shards]
-    write_eval(tmp_path, [sample(), sample(2)], name="LOG.eval")
-    assert FORMAT.tasks({"path": str(tmp_path)}) == [{}]
-    found = FORMAT.load(path=str(tmp_path))
-    assert len(found.instances) == 2
-    assert [one.message for one in found.warnings] == ["LOG.shards is not read: its shards were merged into this log"]
+SHARDS = ["LOG.shards/0/shard-0.eval", "LOG.shards/1/shard-1.eval"]
+
+
+@pytest.mark.parametrize(
+    ("merged", "name", "head", "logs"),
+    [
+        ([1, 2, 3], "LOG.eval", None, ["LOG.eval"]),
+        ([1, 2, 3], "LOG-recovered.eval", None, ["LOG-recovered.eval"]),
+        ([], "", None, SHARDS),
+        ([1, 2], "LOG.eval", None, ["LOG.eval", SHARDS[1]]),
+        ([1, 2, 3], "LOG.eval", header(status="cancelled"), ["LOG.eval", *SHARDS]),
+        ([1, 2, 3], "LOG.eval", with_eval(task="lakes"), ["LOG.eval", *SHARDS]),
+    ],
+)
+def test_shards_that_their_merged_log_covers_are_no_runs(tmp_path: Path, merged, name, head, logs) -> None:
+    """Two shards, of the samples 1 and 2, and of 3."""
+    if merged:
+        write_eval(tmp_path, [sample(id) for id in merged], head, name=name)
+    for path, ids in zip(SHARDS, ([1, 2], [3]), strict=True):
+        (tmp_path / path).parent.mkdir(parents=True)
+        write_eval((tmp_path / path).parent, [sample(id) for id in ids], name=Path(path).name)
+    assert FORMAT.tasks({"path": str(tmp_path)}) == ([{"log": log} for log in logs] if len(logs) > 1 else [{}])
+    if len(logs) == 1:
+        assert [one.message for one in FORMAT.load(path=str(tmp_path)).warnings] == [
+            "2 shards in LOG.shards not read: this log has the same samples, merged"
+        ]
     assert len(FORMAT.tasks({"path": str(tmp_path / "LOG.shards")})) == 2

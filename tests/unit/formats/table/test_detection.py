@@ -27,6 +27,9 @@ ROW = {"question": "What rusts?", "answer": "iron"}
         ("x.json", json.dumps({"version": "1", "data": [ROW]}, indent=2)),
         ("x.json", json.dumps({"0": {"origin_prompt": "?", "prediction": "iron", "gold": "iron"}})),
         ("x.json", json.dumps({"testCases": [{"input": "?", "actualOutput": "iron"}]})),
+        # Refused, as a table: by columns (as pandas' to_json writes them), and one row alone.
+        ("x.json", json.dumps({"question": {"0": "?"}, "answer": {"0": "iron"}})),
+        ("x.json", json.dumps(ROW, indent=2)),
         ("x.table.json", json.dumps({"path": "x.csv"})),
         ("x.table.json", json.dumps({"path": "x.csv", "adapter_spec": {}, "question": "q"}, indent=1)),
     ],

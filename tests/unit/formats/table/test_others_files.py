@@ -212,11 +212,12 @@ class TestEvalscope:
     }  # fmt: skip
 
     def test_reviews_are_read(self, tmp_path):
-        path = write_lines(tmp_path, self.REVIEW, {**self.REVIEW, "index": 1})
+        old = {**self.REVIEW, "index": 1, "input": "What rusts?", "messages": []}
+        path = write_lines(tmp_path, self.REVIEW, old)
         assert detect(path) is FORMAT
         evalset = load(path)
         assert evalset.source.tool == "evalscope"
-        assert [i.input.text for i in evalset.instances] == ["What rusts?\nA) tin\nB) iron"] * 2
+        assert [i.input.text for i in evalset.instances] == ["What rusts?\nA) tin\nB) iron", "What rusts?"]
         assert (golds(evalset), answers(evalset)) == ([["B"]] * 2, [["B"]] * 2)
         assert scores(evalset) == [{"evalscope_acc": 1}] * 2
         assert evalset.scoring.main_metric == "evalscope_acc"
