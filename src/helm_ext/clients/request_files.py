@@ -306,12 +306,17 @@ def write_manifest(file: IO[bytes], manifest: Manifest) -> None:
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises DatasetError."""
     source = read_source(path)
-    place, hint = Location(source.path), "`helm-ext requests out` of this version of helm-ext writes one"
+    hint = "`helm-ext requests out` of this version of helm-ext writes one"
     try:
         manifest = msgspec.json.decode(source.data, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DatasetSchemaError([Problem(f"no manifest of requests: {error}", place, hint)]) from error
+        raise DatasetSchemaError([Problem(f"no manifest of requests: {error}", Location(source.path), hint)]) from error
     if manifest.format != FORMAT:
         message = f"expected {FORMAT!r}, got {manifest.format!r}"
         raise DatasetSchemaError([Problem(message, Location(source.path, field="format"), hint)])
+    for place, sent in enumerate(manifest.requests):
+        for target in sent.targets:
+            if target.run >= len(manifest.runs):
+                field, message = f"requests[{place}].targets", f"there is no run {target.run}, of {len(manifest.runs)}"
+                raise DatasetSchemaError([Problem(message, Location(source.path, field=field), hint)])
     return manifest

@@ -214,7 +214,7 @@ def _decide(mentions: Sequence[_Mention]) -> float | None:
 class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
     """A rubric that was checked. `load_rubric` makes one."""
 
-    criterion: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
+    criterion: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}\Z")]
     prompt: str
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] = 1024
     keys: Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]

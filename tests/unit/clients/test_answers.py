@@ -212,10 +212,20 @@ def test_a_compressed_file_is_read_as_any_other(tmp_path):
     assert join(make(), tmp_path, [path]).new == 1
 
 
-def test_a_manifest_with_an_impossible_number_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda manifest: setattr(manifest.requests[1], "choices", 0), r">= 1 - at `\$.requests\[1\].choices`"),
+        (
+            lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7),
+            r"requests\[1\].targets: there is no run 7, of 1",
+        ),
+    ],
+)
+def test_a_manifest_with_an_impossible_number_is_refused(tmp_path, change, said):
     manifest = make()
-    manifest.requests[1].choices = 0
+    change(manifest)
     with (tmp_path / "manifest.json").open("wb") as file:
         write_manifest(file, manifest)
-    with pytest.raises(DatasetError, match=r">= 1 - at `\$.requests\[1\].choices`"):
+    with pytest.raises(DatasetError, match=said):
         read_manifest(tmp_path / "manifest.json")

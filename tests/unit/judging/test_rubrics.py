@@ -137,6 +137,9 @@ def test_all_that_is_wrong_with_a_rubric_is_said_at_once(tmp_path):
     path.write_text("criterion = 'x'\nprompt = '{answer} {answer_a}'\n[reading]\nkeys = ['x']\nrange = [1, 5]\n")
     with pytest.raises(DatasetError, match="expected {answer}, or {answer_a} and {answer_b}"):
         load_rubric(str(path))
+    path.write_text("criterion = \"x\\n\"\nprompt = '{answer}'\n[reading]\nkeys = ['x']\nrange = [1, 5]\n")
+    with pytest.raises(DatasetError, match="bad.toml:1: criterion: expected a name of letters"):
+        load_rubric(str(path))
     path.write_text("criterion = [\n")
     with pytest.raises(DatasetError, match="not TOML"):
         load_rubric(str(path))
