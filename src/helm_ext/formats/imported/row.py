@@ -101,7 +101,7 @@ class Opened:
     digest: Callable[[], str]
     """SHA-256 of all bytes that were read, 64 hex digits; called after the last row."""
     adapter_spec: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of `adapter_spec` that differ from the defaults of `imported.reader`: nothing around the text, no
+    """Keys of `adapter_spec` that differ from the defaults of `ImportReader`: nothing around the text, no
     demonstrations. Of what is asked alone, never of whom: it is part of the digest of the questions. Where all right
     options together are the answer, `multi_label`; where rows are conversations, `"method": "chat"`."""
     scoring: Mapping[str, Any] = field(default_factory=dict)
