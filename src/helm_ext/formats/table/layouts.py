@@ -401,7 +401,7 @@ def _ragas(named: _Named, _: Cells) -> Layout:
 
 
 def _own_export(_: _Named, sample: Cells) -> Layout:
-    """`helm-ext export` of predictions (`analysis.export.columns`), in each of its kinds of file."""
+    """`helm-ext export` of predictions (`analysis.export.tables`), in each of its kinds of file."""
     run = sample.get("run")
 
     def adapt(cells: Cells) -> dict[str, Any]:
