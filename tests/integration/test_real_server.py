@@ -89,7 +89,7 @@ def test_a_run_on_a_real_server(server, endpoint):
     folder, url = server
     add(folder, url, endpoint)
     tried = command(folder, "helm-ext", "model", "test", "local/my-model", env={"COLUMNS": "200"})
-    rows = {line.split("  ")[1].strip(): line for line in tried.stdout.splitlines() if line.startswith("  ")}
+    rows = {line.partition("  ")[0]: line for line in tried.stdout.splitlines()}
     assert " works " in rows["/v1/chat/completions"]
     assert " works " in rows["/v1/completions"]
     assert " refused " in rows["top_k"]
