@@ -137,6 +137,8 @@ class DelimitedTable(Table):
             names[-1] = f"(unnamed {len(names)})"
         hint = "give each column a name of its own; header=no where the first line is a row already"
         wrong = ""
+        if names[0].casefold().startswith("sep=") and len(names) < 3:  # header=no would read it as a row
+            wrong, hint = "a line for spreadsheets before it", "remove it"
         for name, number in Counter(names).items():
             if number > 1 or not name:
                 wrong = wrong or (f"{show(name)} twice" if name else "a column without a name")

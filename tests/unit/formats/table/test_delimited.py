@@ -101,6 +101,9 @@ class TestRefused:
         found = problem(tmp_path, data)
         assert (found.code, found.location.line) == (code, line)
 
+    def test_names_a_line_for_spreadsheets(self, tmp_path):
+        assert problem(tmp_path, "sep=;\na;b\n1;2\n").hint == "remove it"
+
     def test_shows_little_of_the_row(self, tmp_path):
         assert len(problem(tmp_path, f"a,b\n{'x' * 5_000}\n").message) < 200
 
