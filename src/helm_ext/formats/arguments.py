@@ -157,7 +157,8 @@ MISSING = Argument(
     "and counts them",
     "`error`",
 )
-"""An argument of every format. The run decides (`helm_ext.adaptation`), so `load` never sees it."""
+"""An argument of every format; importers have their own description of it, and skip by default (`imported/format.py`,
+`EvalSetScenario.skips_missing`). The run decides (`helm_ext.adaptation`), so `load` never sees it."""
 
 THINKING = Argument(
     "thinking",
