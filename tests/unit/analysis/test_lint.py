@@ -370,3 +370,10 @@ def test_of_many_that_are_alike_the_first_are_listed_and_all_are_counted(tmp_pat
     found = [problem for problem in lint(formats.load(path), "rows") if problem.code == "duplicate"]
     assert sum(problem.number for problem in found) == 9 * 150
     assert len(found) == KEPT_PROBLEMS + 1
+
+
+def test_the_example_of_yes_and_no_has_no_near_duplicates():
+    """Its questions are of templates, of which many words stand between the same words."""
+    path = Path(__file__).parents[3] / "adapter_specs/yes_no_questions.jsonl"
+    found = lint(formats.get_format("adapter_spec").load(path=str(path)), str(path))
+    assert not [problem for problem in found if problem.code == "near-duplicate"]

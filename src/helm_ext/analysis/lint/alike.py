@@ -4,7 +4,9 @@ What both share word for word (a passage, worked examples, instructions) says no
 are two questions. So whole sentences that stand in both are left out, and what remains is compared.
 
 Two that differ in a word may be two of a template: "the capital of France", "... of Spain". A place is a slot of one
-where a third question, with another answer, differs from the two only there (and in numbers); or two more with any.
+
+- where a third question, with another answer, differs from the two only there (and in numbers); or two more with any;
+- where many words stand between the same two words before and after.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ _MOST_PATTERNS = 500
 """How many are looked for, the most frequent first: a dataset with more has no templates but mistakes."""
 _ENOUGH_OTHERS = 2
 """Further questions that differ in the same place, whatever their answers."""
+_ENOUGH_FILLERS = 5
+"""Words between the same words, those of the two questions included."""
 _FILLER_WORDS = 4
 """Words that a slot holds at most."""
 
@@ -255,10 +259,19 @@ def drop_templates(pairs: Sequence[Pair], rows: Collection[Row]) -> list[Pair]:
     swapped = [use for some in uses.values() for use in some]
     if not swapped:
         return list(pairs)
-    slots = _Slots(swapped)
+    slots, fillers = _Slots(swapped), {context: set[str]() for use in swapped for context in _contexts(use.swap)}
     for row in rows:
-        for words in row.sentences():
-            slots.see(row, tuple(map(_as_number, words)))
+        for sentence in row.sentences():
+            words = tuple(map(_as_number, sentence))
+            slots.see(row, words)
+            padded = _pad(words)
+            for at in range(2, len(padded) - 2):
+                if (found := fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))) is not None:
+                    found.add(padded[at])
+    for use in swapped:
+        contexts = _contexts(use.swap)
+        if contexts and all(len(fillers[context]) >= _ENOUGH_FILLERS for context in contexts):
+            use.is_template = True
     return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
 
 
@@ -300,3 +313,21 @@ class _Slots:
 def _to_regex(pattern: Words) -> re.Pattern[str]:
     slot = rf"(\S+(?: \S+){{0,{_FILLER_WORDS - 1}}}?)"
     return re.compile(" ".join(slot if word == _SLOT else re.escape(word) for word in pattern))
+
+
+def _contexts(swap: Swap) -> list[Words]:
+    """Return the two words before and after each slot, as the earlier row has them."""
+    words: list[str] = []
+    slots: list[tuple[int, int]] = []
+    fillers = iter(swap.fillers[1])
+    for word in swap.patterns[1]:
+        filler = [_as_number(each) for each in next(fillers).split(" ")] if word == _SLOT else [word]
+        if word == _SLOT:
+            slots.append((len(words), len(words) + len(filler)))
+        words += filler
+    padded = _pad(tuple(words))
+    return [(*padded[start : start + 2], *padded[end + 2 : end + 4]) for start, end in slots]
+
+
+def _pad(words: Words) -> Words:
+    return ("", "", *words, "", "")
