@@ -278,6 +278,7 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
         asks = "asks a different question" if len(different) == 1 else "ask different questions"
         differ = [f"{len(different)} of {rows} rows {asks}, for example {different[0]}"] if different else []
         differ += [f"{count(alone, 'row is', 'rows are')} of one of them alone"] if alone else []
+        differ = differ or ["their splits differ"]
         said.append(
             f"{a.title}: {a.model} and {b.model} have answered two versions of it: {', '.join(differ)}: "
             f"{a.run.folder} and {b.run.folder}\n  hint: --allow-different compares the other {len(pairs)}"

@@ -90,7 +90,7 @@ def compare(
     """
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.gates import find_not_judged, judge
-    from helm_ext.analysis.run_scores import name_by_suite, read_scores
+    from helm_ext.analysis.run_scores import name_by_suite
     from helm_ext.analysis.siblings import find_siblings, read_sibling
 
     if fail_if_worse is None and (fail_if_unsure or point_estimate):
@@ -115,7 +115,8 @@ def compare(
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
     with status("comparing"), without_output():
-        scores = [read_scores(run, metric, cluster) for run in found]
+        is_asked = metric is not None or cluster is not None or fail_if_worse is not None
+        scores, without = _read_all(found, metric, cluster, must=is_asked)
         for run in scores:
             run.is_stale = run.run.folder in stale
         if by_suite:
@@ -128,7 +129,7 @@ def compare(
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
     _say_left_out(scores)
-    for note in [*(note for run in scores for note in run.notes), *notes]:
+    for note in [*without, *(note for run in scores for note in run.notes), *notes]:
         echo(f"note: {note}", err=True)
     if as_json:
         for index, result in enumerate(results):
@@ -152,6 +153,27 @@ def compare(
         raise typer.Exit(1)
     if fail_if_unsure and "cannot tell" in outcomes:
         raise typer.Exit(_CANNOT_TELL)
+
+
+def _read_all(
+    found: Sequence[RunFiles], metric: str | None, cluster: str | None, *, must: bool
+) -> tuple[list[RunScores], list[str]]:
+    """Return the scores of runs, and why others have none: perplexities.
+
+    Raises RunEntryError for these where all `must` have scores, and where fewer than two have.
+    """
+    from helm_ext.analysis.run_scores import read_scores
+
+    scores, without, first = [], [], None
+    for run in found:
+        try:
+            scores.append(read_scores(run, metric, cluster))
+        except RunEntryError as error:
+            first = first or error
+            without.append(f"not compared: {str(error).splitlines()[0]}")
+    if first is not None and (must or len(scores) < 2):
+        raise first
+    return scores, without
 
 
 def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: str | None, margin: float | None,

@@ -346,12 +346,7 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
             with without_output():
                 runner.executor = AnsweredExecutor(execution_spec, run_spec, manifest, answers)
             folder = Path(runner.runs_path, run_spec.name)
-            try:
-                runner.run_one(run_spec)
-            except BaseException:
-                with contextlib.suppress(OSError):  # the folder that HELM makes first, where nothing came into it
-                    folder.rmdir()
-                raise
+            runner.run_one(run_spec)
             made.append((folder, runner.executor))
     for folder, counted in made:
         echo(f"written to {folder}")

@@ -22,7 +22,7 @@ import json
 import sys
 import threading
 import traceback
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,6 +167,15 @@ class StreamingRunner(Runner):
             hlog(f"Skipping run {run_spec.name} because run is completed and all output files exist.")
             return
         ensure_directory_exists(run_path)
+        try:
+            self._run(run_spec)
+        except BaseException:
+            with suppress(OSError):  # it stays where something came into it
+                Path(run_path).rmdir()
+            raise
+        cache_stats.print_status()
+
+    def _run(self, run_spec: RunSpec) -> None:
         with garbage.relaxed():
             scenario = create_scenario(run_spec.scenario_spec)
             if self.cache_instances_only:
@@ -180,7 +189,6 @@ class StreamingRunner(Runner):
                 states = self._execute(run_spec, self._adapt(run_spec, instances, token_counts))
                 del instances, evalset
                 self._fold(run_spec, scenario, states, token_counts)
-        cache_stats.print_status()
 
     def make_request_states(self, run_spec: RunSpec) -> list[RequestState]:
         """Return what `run_one` would execute, and write nothing but what a scenario downloads."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from helm_ext.evalset import EvalSet
     from helm_ext.formats.ultraeval.scoring import TaskFacts
 
+_SCRIPTS = "transform*.py"
+"""As upstream names them; any other program may lie beside the files of any format."""
 _KEYS = {"transform", "transforms", "target_scores", "raw_outputs"}
 """Of a task config (both spellings), of rows, and of a finished run's log."""
 
@@ -85,7 +87,7 @@ class _UltraEval(Format):
     def claims(self, seen: Seen) -> Claim:
         """A script, a folder with scripts or in upstream's layout, a config, rows, or a log."""
         if seen.is_folder:
-            if (seen.path / "config").is_dir() or any(seen.path.rglob("*.py")):
+            if (seen.path / "config").is_dir() or any(seen.path.rglob(_SCRIPTS)):
                 return Claim.SURE
             return Claim.MAYBE if (seen.path / "data").is_dir() else Claim.NO  # others have a folder of this name too
         return Claim.SURE if seen.suffix == ".py" or seen.keys & _KEYS else Claim.NO

@@ -8,7 +8,7 @@ import pytest
 from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats import detect
+from helm_ext.formats import detect, files_in
 from helm_ext.formats.format import Claim, look
 from helm_ext.formats.table.format import FORMAT
 
@@ -90,3 +90,9 @@ def test_json_that_is_called_csv_is_no_table(tmp_path):
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
     with pytest.raises(DatasetError, match="no such file"):
         FORMAT.load(path=str(tmp_path / "x.csv"))
+
+
+def test_a_program_beside_a_table_makes_no_task_set_of_the_folder(tmp_path):
+    (tmp_path / "facts.csv").write_text("question,answer,output\nWhat rusts?,iron,iron\n")
+    (tmp_path / "plot.py").write_text("print(1)\n")
+    assert files_in(tmp_path) == [tmp_path / "facts.csv", tmp_path / "plot.py"]

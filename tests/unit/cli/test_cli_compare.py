@@ -1,0 +1,36 @@
+"""`helm-ext compare` of folders of runs, in this process; tests/integration/test_compare.py has the rest."""
+
+from __future__ import annotations
+
+import finished_runs
+from optional_sources import IMPORT_SAMPLES, needs_import_samples
+from typer.testing import CliRunner
+
+from helm_ext.cli import app
+from helm_ext.errors import RunEntryError
+
+
+def compare(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+@needs_import_samples
+def test_a_perplexity_of_all_rows_is_left_out_and_named(tmp_path):
+    for model in ("org/one", "org/two"):
+        for task in ("imp_arc", "imp_ppl"):
+            finished_runs.score(tmp_path, IMPORT_SAMPLES / "lm_eval", model, task=task)
+    done = compare(tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert done.output.count("not compared: ") == 2
+    assert "lm_eval_acc" in done.stdout
+    gated = compare(tmp_path / "out", "--baseline", "org/one", "--fail-if-worse", "0.02")
+    assert isinstance(gated.exception, RunEntryError)  # what cannot be compared does not pass
+
+
+def test_a_run_that_is_refused_leaves_no_folder(tmp_path):
+    """An empty one would count as a run that is not finished, and keep the others from being merged."""
+    path = tmp_path / "rows.csv"
+    path.write_text("question,A,B,answer,output\nWhat rusts?,iron,tin,A,A\nWhat floats?,lead,cork,B,\n")
+    done = CliRunner().invoke(app, ["score", str(path), "--missing", "error", "-o", str(tmp_path / "out")])
+    assert done.exit_code != 0
+    assert not [*(tmp_path / "out").glob("runs/*/*")]
