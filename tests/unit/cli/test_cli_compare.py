@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import finished_runs
 from optional_sources import IMPORT_SAMPLES, needs_import_samples
 from typer.testing import CliRunner
@@ -29,8 +31,15 @@ def test_a_perplexity_of_all_rows_is_left_out_and_named(tmp_path):
 
 def test_a_run_that_is_refused_leaves_no_folder(tmp_path):
     """An empty one would count as a run that is not finished, and keep the others from being merged."""
-    path = tmp_path / "rows.csv"
-    path.write_text("question,A,B,answer,output\nWhat rusts?,iron,tin,A,A\nWhat floats?,lead,cork,B,\n")
-    done = CliRunner().invoke(app, ["score", str(path), "--missing", "error", "-o", str(tmp_path / "out")])
+    states = [
+        {
+            "instance": {"id": f"r{n}", "input": {"text": f"{n}?"}, "references": [{"output": {"text": "iron"}, "tags": ["correct"]}]},
+            "request": {"result": {"success": True, "completions": [{"text": "iron"}]}} if n else {},
+        }
+        for n in range(3)
+    ]  # fmt: skip
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": states}))
+    done = CliRunner().invoke(app, ["score", str(path), "--model", "m", "-o", str(tmp_path / "out")])
     assert done.exit_code != 0
-    assert not [*(tmp_path / "out").glob("runs/*/*")]
+    assert not [*(tmp_path / "out").glob("runs/*/adapter_spec*")]
