@@ -137,6 +137,7 @@ TABLE = {
     "splits": Case("test", beside="output=alpha,split=part"),
     "gold_kind": Case("text", "choices", "output=alpha,options=A+B+C"),
     "index_base": Case("0", "choices", "output=alpha,options=A+B+C,gold_kind=index"),
+    "multi_label": Case("true", "choices", "output=alpha,options=A+B+C,gold_kind=text"),
     "empty": Case("answer", "empty", "output=alpha"),
     "sep": Case("semicolon", "semicolons", "output=alpha"),
     "header": Case("no", "bare", "question=1,gold=2,output=3"),

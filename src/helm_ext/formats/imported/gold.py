@@ -26,7 +26,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, RunEntryError, show
@@ -71,6 +71,8 @@ class GoldKind:
     """Why it is read so, in words: "every gold is one of the labels of its row"."""
     hidden: int = 0
     """Rows without a gold, where the column was decided with `allow_hidden`."""
+    several: int = 0
+    """Rows of which several options are right: any of them, unless their reader says otherwise."""
 
     def read(self, value: Any, options: Options | None = None) -> tuple[str, ...]:
         """Return what is right: labels where the row has options, else accepted texts. () where there is no gold.
@@ -206,6 +208,8 @@ class _Way:
     base: int = 0
     failed: tuple[int, Any] | None = None
     """The first gold that cannot be read so, and its line."""
+    several: int = 0
+    """Rows of which it names several options."""
     differs: dict[tuple[Element, int], tuple[int, Any, str, str]] = field(default_factory=dict)
     """Element and base of another way: the first row that it reads differently, its gold, what this and that read."""
 
@@ -275,6 +279,7 @@ class GoldColumn:
             if found is None or (len(found) > 1 and not is_list and self._gold_kind != "text"):
                 way.failed = line, value
             else:
+                way.several += len(found) > 1
                 read.append((way, found))
         self._live = [way for way, _ in read]
         for (way, found), (other, theirs) in itertools.combinations(read, 2):
@@ -333,11 +338,12 @@ class GoldColumn:
                 read = f"{show(value)} is {mine} ({way.title}) or {theirs} ({other.title})"
                 hint = f"say which: {' or '.join(each.argument for each in live)}"
                 raise self._refuse(line, f"what the golds are cannot be told: {read}", hint, "gold-ambiguous")
-        return self._made(live[0].element, _REASONS[live[0].title], base=live[0].base)
+        chosen = live[0]
+        return replace(self._made(chosen.element, _REASONS[chosen.title]), base=chosen.base, several=chosen.several)
 
-    def _made(self, element: Element, reason: str, options: Options | None = None, base: int = 0) -> GoldKind:
+    def _made(self, element: Element, reason: str, options: Options | None = None) -> GoldKind:
         kind: Kind = "list" if self._lists and element != "flags" else element
-        return GoldKind(kind, element, base, options, reason, self._hidden)
+        return GoldKind(kind, element, options=options, reason=reason, hidden=self._hidden)
 
     def _none_fits(self) -> DatasetError:
         """Say of each way where it ends, the one that held longest first."""

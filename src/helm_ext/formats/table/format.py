@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, RunEntryError
-from helm_ext.formats.arguments import PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
+from helm_ext.formats.arguments import FLAG, PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
 from helm_ext.formats.format import Claim, Seen
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
@@ -54,6 +54,8 @@ _READ = (
              "decided over the whole column", names_data=True),
     Argument("index_base", Kind("`0` or `1`", _base), "the position of the first option", "decided over the whole "
              "column", names_data=True),
+    Argument("multi_label", FLAG, "several right options of a row: `true`, all of them together are the answer; "
+             "`false`, any of them counts", "any of them counts; refused where outputs name several", names_data=True),
     Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),
     Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of",
              names_data=True),

@@ -125,12 +125,10 @@ def _truthfulqa_choice(named: _Named, _: Cells) -> Layout | None:
             raise CellError(f"expected choices and labels, got {show(targets)}")
         return {"gold": labels, "options": read_options(targets)}
 
-    single = column.casefold().startswith("mc1")
     return Layout(
         name="TruthfulQA (multiple choice)", why=f"the column {column}", adapt=adapt, gold_kind="flags",
         roles={"question": named["question"]},
         made={"options": f"{column}.choices", "gold": f"the 1s of {column}.labels"},
-        notes=() if single else ("several options are right (mc2): any of them counts",),
         live_notes=("the right option is the first of every row of the file: a live run shows them in another order",),
         shuffles=True,
     )  # fmt: skip

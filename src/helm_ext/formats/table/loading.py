@@ -140,16 +140,17 @@ def open_file(**arguments: Any) -> Opened:
 
 
 def _adapter_spec(roles: Roles, options: Options, profile: Profile, *, is_live: bool) -> dict[str, Any]:
+    together = {} if profile.multi_label is None else {"multi_label": profile.multi_label}
     if not is_live:
         # What was asked is recorded already: only what says how answers are read applies.
         said = {key: value for key, value in options.adapter_spec.items() if key in _OF_ANSWERS}
-        return {**({"method": "chat"} if profile.is_chat else {}), **said}
+        return {**({"method": "chat"} if profile.is_chat else {}), **said, **together}
     if profile.is_chat:
-        return {"method": "chat", **options.adapter_spec}
+        return {"method": "chat", **options.adapter_spec, **together}
     has_options = bool(roles.options) or profile.gold.element != "text" or profile.gold.options is not None
     demonstrations = {"max_train_instances": _DEMONSTRATIONS if profile.train else 0}
     of_layout = roles.layout.live if roles.layout is not None else {}
-    return {**(_CHOICE if has_options else _TEXT), **demonstrations, **of_layout, **options.adapter_spec}
+    return {**(_CHOICE if has_options else _TEXT), **demonstrations, **of_layout, **options.adapter_spec, **together}
 
 
 def _dataset_name(path: str) -> str:

@@ -37,6 +37,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     header: Literal["yes", "no"] = "yes"
     gold_kind: GoldKind | None = None
     index_base: Annotated[int, msgspec.Meta(ge=0, le=1)] | None = None
+    multi_label: bool | None = None
     empty: Literal["answer", "not_run"] | None = None
     name: str | None = None
     display_name: str | None = None

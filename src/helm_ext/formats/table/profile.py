@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
-from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, to_options
+from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, read_labels, to_options
 from helm_ext.formats.imported.row import Answer, Row, parse_list, spells_list
 from helm_ext.formats.table.records import SPLITS, Record, RecordReader
 
@@ -21,7 +22,7 @@ _NO_ANSWER = re.compile(
 )
 """What a script writes where it got no answer."""
 
-_LETTER = re.compile(r"\s*\(?[A-Za-z]\)?\s*")
+_LETTERS = re.compile(r"\s*\(?[A-Za-z]\)?\s*(?:[,;]\s*\(?[A-Za-z]\)?\s*)*")
 
 _YES_NO = {"1": "yes", "0": "no"}
 """What answers a question whose gold is true or false, beside these and yes and no."""
@@ -53,6 +54,9 @@ class Profile:
     def __init__(self, reader: RecordReader) -> None:
         self._reader, self._table, self._roles = reader, reader.table, reader.roles
         self._options, self._layout = reader.options, reader.roles.layout
+        said = self._options.multi_label
+        self.multi_label: bool | None = self._options.adapter_spec.get("multi_label") if said is None else said
+        """Whether all right options of a row together are the answer; None where that is not said."""
         table, options = self._table, self._options
         self.rows = 0
         self.scores: dict[str, SourceScore] = {}
@@ -64,10 +68,12 @@ class Profile:
         """Name of a split to its first line and its rows."""
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
-        self._number_lists = self._same_as_gold = self._letters = self._odd = 0
+        self._number_lists = self._same_as_gold = self._letters = self._odd = self._name_several = 0
         """Rows: without options whose gold spells a list of numbers; whose output is their gold to the letter; without
-        options whose gold is a single letter; whose output reads like an error or a missing value."""
+        options whose gold is a letter, or several; whose output reads like an error or a missing value, or names
+        several options where several are right."""
         self._first_odd = (0, "")
+        self._first_several = 0
 
     def _make_column(self) -> GoldColumn:
         options, layout, roles = self._options, self._layout, self._roles
@@ -101,7 +107,7 @@ class Profile:
         self._may_be_truths = self._may_be_truths and options is None and (truth is not None or gold == "")
         if self._may_be_truths:
             self._truths.see(truth, None, line)
-        self._letters += options is None and isinstance(gold, str) and _LETTER.fullmatch(gold) is not None
+        self._letters += options is None and isinstance(gold, str) and _LETTERS.fullmatch(gold) is not None
 
     def see_answer(self, record: Record) -> None:
         """Take the rest of the same row."""
@@ -113,6 +119,13 @@ class Profile:
         text, options, gold = record.outputs[0], record.options, record.gold
         if options is not None:
             self._positions.see(record.outputs, options)
+            golds = parse_list(gold) if self._may_be_lists else gold
+            is_list = isinstance(golds, list | tuple) and self.multi_label is None
+            if is_list and len(read_labels("flags", 0, golds, options) or golds) > 1:
+                _, said = parsing.split_thinking(text) or ("", text)
+                if len({*parsing.read_choice(said, options, multi_label=True)}) > 1:
+                    self._first_several = self._first_several or record.line
+                    self._name_several += 1
         is_odd = _NO_ANSWER.fullmatch(text) and text.strip().casefold() != str(gold).strip().casefold()
         if is_odd and (options is None or text.strip() not in options.values()):
             self._first_odd = self._first_odd if self._odd else (record.line, text)
@@ -151,6 +164,11 @@ class Profile:
         self.is_measured = self._require_golds(golds)
         unmeasured = GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
         self.gold = golds.decide() if self.is_measured else unmeasured
+        if self.gold.several and self._name_several:
+            rows = count(self._name_several, "output names", "outputs name")
+            message = f"{rows} several options where several are right: are all of them the answer, or any?"
+            hint = "multi_label=true where all of them together are, multi_label=false where any of them counts"
+            self._refuse(message, hint, "several-right", self._first_several)
         if layout is not None and layout.main in self.scores:
             self.main = layout.main
         elif not self.is_measured:
@@ -240,10 +258,13 @@ class Profile:
             )
         if self.recorded and self._same_as_gold == self.rows:
             yield "every output is equal to its gold: is the column of outputs that of the golds?"
+        if self.gold.several and self.multi_label is None:
+            rows = count(self.gold.several, "row has", "rows have")
+            yield f"{rows} several right options: any of them counts; multi_label=true where all of them are the answer"
         if self._letters and self._letters == self.rows:
             yield (
-                "every gold is a single letter, and the rows have no options: answers are compared with it as texts; "
-                "options=COLUMN or options=A+B+C+D names the options"
+                "every gold is a letter, or several, and the rows have no options: answers are compared with it as "
+                "texts; options=COLUMN or options=A+B+C+D names the options"
             )
 
     def to_row(self, record: Record) -> Row:

@@ -127,9 +127,32 @@ class TestGolds:
         assert refusal(path).code == "cell"
         assert golds(load(path, gold_kind="text")) == [["{'value': 'iron'}"]]
 
-    def test_single_letters_without_options_are_doubted(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "A", "A."], ["?", "B", "C"])
-        assert any("every gold is a single letter" in str(warning) for warning in load(path).warnings)
+    @pytest.mark.parametrize("gold", ["A", "A,C", "(A); (B)"])
+    def test_letters_without_options_are_doubted(self, tmp_path, gold):
+        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", gold, "A."], ["?", "B", "C"])
+        assert any("every gold is a letter" in str(warning) for warning in load(path).warnings)
+
+    @pytest.mark.parametrize("gold", ['["A", "C"]', "['iron', 'oak']", "[1, 0, 1]"])
+    def test_several_options_are_all_the_answer_or_any_of_them(self, tmp_path, gold):
+        """Where outputs name several too, the table is refused, unless it is said."""
+        other = "[0, 1, 0]" if "0" in gold else '["B"]' if "A" in gold else "['tin']"
+        rows = [["?", *METALS, gold, "<think>A and B?</think>C"], ["?", *METALS, other, "B, C"]]
+        (warning,) = load(write_csv(tmp_path, MC, *rows)).warnings[-1:]
+        assert "1 row has several right options: any of them counts; multi_label=true" in str(warning)
+        path = write_csv(tmp_path, MC, ["?", *METALS, gold, "A, C"], *rows)
+        found = refusal(path)
+        assert (found.code, found.location.line) == ("several-right", 2)
+        assert found.hint.startswith("multi_label=true")
+        mapping = tmp_path / "metals.table.json"
+        mapping.write_text('{"path": "metals.csv", "adapter_spec": {"multi_label": true}}')
+        for asked, multi_label in (
+            ({"path": path, "multi_label": True}, True), ({"path": path, "multi_label": False}, False),
+            ({"path": mapping}, True), ({"path": mapping, "multi_label": False}, False),
+        ):  # fmt: skip
+            evalset = FORMAT.load(**asked)
+            assert evalset.adapter_spec.multi_label is multi_label
+            assert golds(evalset) == [["iron", "oak"], ["iron", "oak"], ["tin"]]
+            assert "several right" not in str(evalset.warnings)
 
     @pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("True", "False"), ("true", "false")])
     def test_true_and_false_are_words_in_csv(self, tmp_path, words):
