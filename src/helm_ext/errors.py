@@ -28,8 +28,10 @@ import json
 import logging
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partialmethod
 from os import PathLike
 from pathlib import PurePath
 from types import TracebackType
@@ -254,11 +256,25 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Found:
-    errors: int = 0
-    warnings: int = 0
+    counts: Counter[Severity] = field(default_factory=Counter)
+    """How many were added, those that were not kept included."""
     entries: list[_Entry] = field(default_factory=list)
-    kept: dict[tuple[Severity, str], int] = field(default_factory=dict)
-    left_out: dict[tuple[Severity, str], int] = field(default_factory=dict)
+    kept: Counter[tuple[Severity, str]] = field(default_factory=Counter)
+    left_out: Counter[tuple[Severity, str]] = field(default_factory=Counter)
+
+    def keep(self, entry: _Entry) -> None:
+        problem = entry.problem
+        key = (problem.severity, problem.code)
+        if self.kept[key] >= KEPT_PROBLEMS:
+            self.leave_out(key, problem.number)
+            return
+        self.counts[problem.severity] += problem.number
+        self.kept[key] += 1
+        self.entries.append(entry)
+
+    def leave_out(self, key: tuple[Severity, str], number: int) -> None:
+        self.counts[key[0]] += number
+        self.left_out[key] += number
 
 
 class Problems:
@@ -280,12 +296,12 @@ class Problems:
     @property
     def errors(self) -> int:
         """How many errors were added, those that were not kept included."""
-        return self._found.errors
+        return self._found.counts["error"]
 
     @property
     def warnings(self) -> int:
         """How many warnings were added, those that were not kept included."""
-        return self._found.warnings
+        return self._found.counts["warning"]
 
     def add(
         self,
@@ -306,33 +322,22 @@ class Problems:
         """
         location = place if isinstance(place, Location) else Location(self.path, line, format_path(place))
         unknown = place if not isinstance(place, Location) and line is None and place else None
-        self._keep(_Entry(Problem(message, location, hint, severity, code, kind), unknown, also))
+        self._found.keep(_Entry(Problem(message, location, hint, severity, code, kind), unknown, also))
 
-    def warn(
-        self,
-        place: Location | Path,
-        message: str,
-        hint: str = "",
-        *,
-        code: str,
-        line: int | None = None,
-        also: Path = (),
-    ) -> None:
-        """Add a warning."""
-        self.add(place, message, hint, code=code, severity="warning", line=line, also=also)
+    warn = partialmethod(add, severity="warning")
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Add problems that were found elsewhere, with their places."""
         for problem in problems:
-            self._keep(_Entry(problem))
+            self._found.keep(_Entry(problem))
 
     def merge(self, other: Problems) -> None:
         """Add what was found in the part of the file that follows. What `other` is given later on goes here too."""
         found = other._found
         for entry in found.entries:
-            self._keep(entry)
+            self._found.keep(entry)
         for key, number in found.left_out.items():
-            self._leave_out(*key, number)
+            self._found.leave_out(key, number)
         other._found = self._found
 
     def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
@@ -347,36 +352,12 @@ class Problems:
         found.sort(key=lambda problem: (problem.severity, problem.location.path, problem.location.line or 0))
         first = {(problem.severity, problem.code): problem for problem in reversed(found)}
         for key in self._found.kept:
-            number = self._found.left_out.get(key, 0)
-            if not number:
-                continue
-            sample = first[key]
-            more = count(number, f"more {sample.severity}")
-            found.append(replace(sample, message=f"... and {more} like these ({sample.code})", hint="", number=number,
-                                 location=Location(sample.location.path)))  # fmt: skip
+            if number := self._found.left_out[key]:
+                sample = first[key]
+                message = f"... and {count(number, f'more {sample.severity}')} like these ({sample.code})"
+                place = Location(sample.location.path)
+                found.append(replace(sample, message=message, hint="", number=number, location=place))
         return sorted(found, key=lambda problem: problem.severity)
-
-    def _keep(self, entry: _Entry) -> None:
-        found, problem = self._found, entry.problem
-        key = (problem.severity, problem.code)
-        kept = found.kept.get(key, 0)
-        if kept >= KEPT_PROBLEMS:
-            self._leave_out(*key, problem.number)
-            return
-        self._count(problem.severity, problem.number)
-        found.kept[key] = kept + 1
-        found.entries.append(entry)
-
-    def _leave_out(self, severity: Severity, code: str, number: int) -> None:
-        self._count(severity, number)
-        key = (severity, code)
-        self._found.left_out[key] = self._found.left_out.get(key, 0) + number
-
-    def _count(self, severity: Severity, number: int) -> None:
-        if severity == "error":
-            self._found.errors += number
-        else:
-            self._found.warnings += number
 
 
 def _place(entry: _Entry, lines: Mapping[Path, int]) -> Problem:

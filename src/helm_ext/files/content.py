@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import os
 import stat
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
@@ -91,7 +90,7 @@ def near_files(path: Path) -> str:
     return did_you_mean(path.name, names)
 
 
-class Hashing(io.RawIOBase):
+class Hashing:
     """A file whose bytes are hashed and counted as they are read."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -99,93 +98,72 @@ class Hashing(io.RawIOBase):
         self.hash = hashlib.sha256()
         self.count = 0
 
-    def readable(self) -> bool:
-        return True
-
     def read_chunk(self, size: int = READ_BYTES) -> bytes:
-        """Return the next bytes, b"" at the end. `read` would copy them twice."""
+        """Return the next bytes, b"" at the end."""
         data = self._file.read(size)
         self.hash.update(data)
         self.count += len(data)
         return data
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read_chunk(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def drain(self) -> None:
         while self.read_chunk():
             pass
 
 
-def _gzip_chunks(raw: Hashing) -> Callable[[], bytes]:
-    file = gzip.GzipFile(fileobj=io.BufferedReader(raw, READ_BYTES), mode="rb")
-    return lambda: file.read1(READ_BYTES)
+def _decompress(raw: Hashing, compression: str) -> Iterator[bytes]:
+    """Yield what streams, one behind the other, hold. Raises EOFError where the last one is truncated."""
+    make: Callable[[], Any] = partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)
+    size, padding = READ_BYTES, b"\0"
+    if compression == "zstd":
+        import zstandard
 
-
-def _zstd_chunks(raw: Hashing) -> Callable[[], bytes]:
-    import zstandard
-
-    context = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-
-    def generate() -> Iterator[bytes]:
-        frame = None
-        while data := raw.read_chunk(_ZSTD_CHUNK):
-            while data:
-                frame = frame or context.decompressobj()
-                out = frame.decompress(data)
-                if out:
-                    yield out
-                data = frame.unused_data if frame.eof else b""
-                frame = None if frame.eof else frame
-        if frame is not None:
-            raise EOFError
-
-    chunks = generate()
-    return lambda: next(chunks, b"")
+        make, size, padding = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj, _ZSTD_CHUNK, b""
+    stream = None
+    while data := raw.read_chunk(size):
+        while data := data if stream else data.lstrip(padding):
+            stream = stream or make()
+            if out := stream.decompress(data):
+                yield out
+            data, stream = (stream.unused_data, None) if stream.eof else (b"", stream)
+    if stream is not None:
+        raise EOFError
 
 
 class Reader:
-    """Decompressed chunks of a file, with errors that name it and limits on what comes out."""
+    """A file's bytes, decompressed, with errors that name it and limits on what comes out. A context manager."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._file = open_raw(path)
         self._raw = Hashing(self._file)
-        self.size = 0
-        """Decompressed bytes so far."""
+        self.decompressed = 0
+        """Bytes that came out so far."""
         start = self._file.read(4)
         self._file.seek(0)
         self.compression = "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else ""
-        self._next: Callable[[], bytes] = self._raw.read_chunk
-        if self.compression:
-            self._next = {"gzip": _gzip_chunks, "zstd": _zstd_chunks}[self.compression](self._raw)
+        is_plain = not self.compression
+        self._chunks = iter(self._raw.read_chunk, b"") if is_plain else _decompress(self._raw, self.compression)
 
     def read_chunk(self) -> bytes:
         """Return the next bytes, b"" at the end. Raises DatasetSyntaxError."""
         try:
-            data = self._next()
+            data = next(self._chunks, b"")
         except EOFError as error:
             raise self._broken(
                 "the compressed data is truncated", "the file was not copied or written completely"
             ) from error
         except OSError as error:
-            if isinstance(error, gzip.BadGzipFile):
-                raise self._broken(f"this is no valid {self.compression} file") from error
-            raise DatasetSyntaxError.at(
-                self.path, f"the file cannot be read: {error.strerror}", code="unreadable"
-            ) from error
+            raise self._broken(f"the file cannot be read: {error.strerror}", code="unreadable") from error
         except Exception as error:
-            if isinstance(error, zlib.error) or type(error).__name__ == "ZstdError":
-                is_window = "memory" in str(error)
-                hint = "compress it with a window of 128 MiB or less" if is_window else ""
-                raise self._broken(f"this is no valid {self.compression} file", hint) from error
-            raise
-        self.size += len(data)
-        if self.compression and self.size > max(RATIO_FREE_BYTES, MAX_RATIO * self._raw.count):
+            if not isinstance(error, zlib.error) and type(error).__name__ != "ZstdError":
+                raise
+            hint = "compress it with a window of 128 MiB or less" if "memory" in str(error) else ""
+            raise self._broken(f"this is no valid {self.compression} file", hint) from error
+        self.decompressed += len(data)
+        if self.compression and self.decompressed > max(RATIO_FREE_BYTES, MAX_RATIO * self._raw.count):
             raise self._broken(
-                f"{self.compression} data of {self._raw.count} bytes expands to more than {self.size - 1} bytes",
+                f"{self.compression} data of {self._raw.count} bytes expands to more than "
+                f"{self.decompressed - 1} bytes",
                 "if this is meant to be so, decompress the file first",
                 code="too-large",
             )
@@ -194,13 +172,20 @@ class Reader:
     def _broken(self, message: str, hint: str = "", code: str = "compression") -> DatasetError:
         return DatasetSyntaxError.at(self.path, message, hint, code=code)
 
-    def finish(self) -> str:
-        """Read what is left on disk and return the digest of all of it."""
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file on disk, lower-case hex. Reads to the end of the file if need be."""
         self._raw.drain()
         return self._raw.hash.hexdigest()
 
     def close(self) -> None:
         self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 BOM = b"\xef\xbb\xbf"
@@ -226,11 +211,10 @@ class Source:
 
 def read_source(path: str | Path) -> Source:
     """Read a file whole. Raises DatasetError for anything that keeps it from being read."""
-    reader = Reader(path)
-    try:
-        chunks = []
+    chunks = []
+    with Reader(path) as reader:
         while chunk := reader.read_chunk():
-            if reader.size > MAX_DOCUMENT_BYTES:
+            if reader.decompressed > MAX_DOCUMENT_BYTES:
                 raise DatasetSyntaxError.at(
                     reader.path,
                     f"the file is larger than {format_size(MAX_DOCUMENT_BYTES)}, the limit for a file that is one JSON "
@@ -239,9 +223,7 @@ def read_source(path: str | Path) -> Source:
                     code="too-large",
                 )
             chunks.append(chunk)
-        return Source(reader.path, b"".join(chunks), reader.finish())
-    finally:
-        reader.close()
+        return Source(reader.path, b"".join(chunks), reader.digest)
 
 
 def read_json(path: str | Path) -> Any:
@@ -342,11 +324,11 @@ def iter_json_lines(
         yield number, value
 
 
-class LineSource:
+class LineSource(Reader):
     """A file's lines, streamed: memory for one line at a time. A context manager; iterate once.
 
     Iteration yields `(number, bytes)` as `split_lines` does; a line beyond the limit ends it with DatasetSyntaxError.
-    After the last line, `digest` is the SHA-256 of the bytes on disk.
+    After the last line, `digest` is known also when the file is closed.
     """
 
     latest: ClassVar[weakref.ref[LineSource] | None] = None
@@ -354,63 +336,38 @@ class LineSource:
     lines_read = 0
 
     def __init__(self, path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> None:
-        self.path = str(path)
+        super().__init__(path)
         self.max_line_bytes = max_line_bytes
-        self._reader = Reader(path)
-        self._digest: str | None = None
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the file on disk, lower-case hex. Reads to the end of the file if need be."""
-        if self._digest is None:
-            self._digest = self._reader.finish()
-        return self._digest
 
     @property
     def bytes_read(self) -> int:
         """Bytes on disk read so far."""
-        return self._reader._raw.count  # noqa: SLF001 - one unit
+        return self._raw.count
 
     @property
     def size(self) -> int:
         """Bytes on disk, as the open file has them; 0 when it is closed."""
-        try:
-            return os.fstat(self._reader._file.fileno()).st_size  # noqa: SLF001 - one unit
-        except ValueError:
-            return 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._reader.close()
+        return 0 if self._file.closed else os.fstat(self._file.fileno()).st_size
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         LineSource.latest = weakref.ref(self)
-        for number, line in split_lines(self._reader.read_chunk, self.max_line_bytes):
+        for number, line in split_lines(self.read_chunk, self.max_line_bytes):
             self.lines_read = number
             if line is None:
                 raise DatasetSyntaxError([too_long(self.path, number, self.max_line_bytes)])
             yield number, line
-        self._digest = self._reader.finish()
-
-    @property
-    def is_compressed(self) -> bool:
-        """Whether it is not to be read as it lies on the disk."""
-        return bool(self._reader.compression)
+        _ = self.digest
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the file's bytes, decompressed, in place of its lines; the caller counts `lines_read`."""
         LineSource.latest = weakref.ref(self)
-        while chunk := self._reader.read_chunk():
-            yield chunk
+        return iter(self.read_chunk, b"")
 
 
 def show_reading(path: str | Path) -> Progress:
     """Return what shows how far this process is with a file, and with the files that it stands for.
 
-    The lines that there will be are foreseen from the bytes on disk; what
-    is no file of lines shows how long it takes.
+    The lines that there will be are foreseen from the bytes on disk; what is no file of lines shows how long it takes.
     """
     from helm_ext.engines.progress import Measured, Progress
 

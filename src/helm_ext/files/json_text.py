@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -21,7 +21,6 @@ ZIP_MAGIC = b"PK\x03\x04"
 _STRING_PATTERN = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"
 _TOKEN = re.compile(rf"{_COMMENT}|{_STRING_PATTERN}|[{{}}\[\]:,]|[^\s{{}}\[\]:,\"/]+", re.DOTALL)
-_KEY_END = re.compile(r"\s*:")
 
 
 def decode(data: bytes, path: str, line: int = 1) -> str:
@@ -134,7 +133,7 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
     if is_deeper(value, MAX_DEPTH):
         raise _too_deep(text, path, line)
     if doubled:
-        at = line + _line_of_doubled(text, doubled[0])
+        at = line - 1 + _line_of_doubled(text, doubled[0])
         raise DatasetSchemaError.at(
             path,
             f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object",
@@ -216,19 +215,14 @@ _STRING = re.compile(_STRING_PATTERN, re.DOTALL)
 
 
 def _line_of_doubled(text: str, key: str) -> int:
-    """Return how many lines after the first `key` is given again in the same object."""
-    stack: list[set[str]] = []
-    for match in _TOKEN.finditer(text):
-        piece = match[0]
-        if piece == "{":
-            stack.append(set())
-        elif piece == "}" and stack:
-            stack.pop()
-        elif piece[0] == '"' and stack and _KEY_END.match(text, match.end()):
-            if json.loads(piece) == key and key in stack[-1]:
-                return text.count("\n", 0, match.start())
-            stack[-1].add(json.loads(piece))
-    return 0
+    """Return the line, from 1, on which `key` is given again in the same object."""
+    seen: set[Path] = set()
+    for place, line in _walk(text):
+        if place and place[-1] == key:
+            if place in seen:
+                return line
+            seen.add(place)
+    return 1
 
 
 _MESSAGES = {
@@ -293,67 +287,47 @@ def locate(text: str, paths: Iterable[Path]) -> dict[Path, int]:
     """
     wanted = dict.fromkeys(paths, 1)
     asked = {path[:length] for path in wanted for length in range(len(path) + 1)}
-    found = _walk(text, asked) if wanted else {}
+    found: dict[Path, int] = {}
+    for place, line in _walk(text) if wanted else ():
+        if place in asked:
+            found.setdefault(place, line)
+            if len(found) == len(asked):
+                break
     for path in wanted:
         ancestors = (path[:length] for length in range(len(path), -1, -1))
         wanted[path] = next((found[ancestor] for ancestor in ancestors if ancestor in found), 1)
     return wanted
 
 
-class _Container:
-    """An open object or list, while its text is walked through."""
-
-    __slots__ = ("expects_key", "is_object", "key", "path")
-
-    def __init__(self, path: Path | None, *, is_object: bool) -> None:
-        self.path = path
-        """None inside a value that nobody asks about."""
-        self.is_object = is_object
-        self.expects_key = is_object
-        self.key: str | int = "" if is_object else 0
-
-    def inside(self) -> Path | None:
-        """Return the path of the value that comes next."""
-        return None if self.path is None else (*self.path, self.key)
-
-
-def _walk(text: str, asked: set[Path]) -> dict[Path, int]:
-    """Return the lines of those paths in `asked` that are there."""
-    found: dict[Path, int] = {}
-    open_containers: list[_Container] = []
-    line, last = 1, 0
+def _walk(text: str) -> Iterator[tuple[Path, int]]:
+    """Yield the path and the line of each value, with comments or without, also of text that is no whole JSON."""
+    path: list[str | int] = []
+    """Keys and numbers of the open objects and lists; of the innermost, that of the value that comes next."""
+    expects_key, line, last = False, 1, 0
     for match in _TOKEN.finditer(text):
         piece = match[0]
         line += text.count("\n", last, match.start())
         last = match.start()
         if piece.startswith(("//", "/*")) or piece == ":":
             continue
-        container = open_containers[-1] if open_containers else None
         if piece in "}]":
-            if open_containers:
-                open_containers.pop()
+            expects_key = False
+            del path[-1:]
         elif piece == ",":
-            if container is not None and isinstance(container.key, int):
-                container.key += 1
-            elif container is not None:
-                container.expects_key = True
-        elif container is not None and container.expects_key:
-            container.key = _unquote(piece)
-            container.expects_key = False
-            place = container.inside()
-            if place in asked and place is not None:
-                found[place] = line
+            if path and isinstance(path[-1], int):
+                path[-1] += 1
+            else:
+                expects_key = bool(path)
+        elif expects_key:
+            path[-1] = _unquote(piece)
+            expects_key = False
+            yield tuple(path), line
         else:
-            place = () if container is None else container.inside()
-            if place not in asked:
-                place = None
-            if place is not None:
-                found.setdefault(place, line)
-            if len(found) == len(asked):
-                break
+            if not path or isinstance(path[-1], int):  # else its key was there before
+                yield tuple(path), line
             if piece in "{[":
-                open_containers.append(_Container(place, is_object=piece == "{"))
-    return found
+                expects_key = piece == "{"
+                path.append("" if expects_key else 0)
 
 
 def _unquote(piece: str) -> str:

@@ -155,7 +155,7 @@ def test_blank_lines_that_are_next_to_nothing_when_compressed_end_soon(tmp_path,
     ):
         for _ in source:
             pass
-    assert source._reader.size <= 1 << 22
+    assert source.decompressed <= 1 << 22
 
 
 def test_document_limit(tmp_path, monkeypatch):

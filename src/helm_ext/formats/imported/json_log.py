@@ -157,7 +157,7 @@ class JsonPieces:
     @property
     def digest(self) -> str:
         """Return the SHA-256 of the bytes on disk."""
-        return self._reader.finish()
+        return self._reader.digest
 
     def __enter__(self) -> Self:
         return self

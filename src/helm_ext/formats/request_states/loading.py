@@ -200,7 +200,7 @@ def cut(reader: FileReader, size: int) -> Iterator[Lines]:
         first, start, held, number, parts, hashed = 1, 0, 0, 0, [b""], xxhash.xxh3_64()
 
         def to_piece() -> Lines:
-            if source.is_compressed:
+            if source.compression:
                 return Lines(source.path, first, number, b"".join(parts))
             return Lines(source.path, first, number, None, start, held, hashed.intdigest())
 
@@ -212,7 +212,7 @@ def cut(reader: FileReader, size: int) -> Iterator[Lines]:
                 some = chunk[begin : end or len(chunk)]
                 begin, held, number = begin + len(some), held + len(some), number + some.count(b"\n")
                 hashed.update(some)
-                if source.is_compressed:
+                if source.compression:
                     parts.append(some)
                 if end:
                     if not is_head:
