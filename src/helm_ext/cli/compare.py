@@ -8,22 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
-from helm_ext.cli.common import (
-    Cluster,
-    JsonLines,
-    Metric,
-    RunFolders,
-    echo,
-    make_console,
-    one_of,
-    print_table,
-    read_folders,
-    shorten,
-    status,
-    without_output,
-)
+from helm_ext.cli import options
+from helm_ext.cli.common import echo, make_console, print_table, read_folders, shorten, status, without_output
 from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
@@ -37,25 +25,24 @@ _CANNOT_TELL = 3
 
 
 def compare(
-    runs: RunFolders,
-    baseline: Annotated[str | None, typer.Option(help="Compare the other models with this one alone.")] = None,
-    metric: Metric = None,
-    cluster: Cluster = None,
-    rows: Annotated[int, typer.Option(min=0, help="How many flipped rows to show of each pair of models.")] = 5,
+    runs: options.RunFolders,
+    baseline: Annotated[str | None, Option(help="Compare the other models with this one alone.")] = None,
+    metric: options.Metric = None,
+    cluster: options.Cluster = None,
+    rows: Annotated[int, Option(min=0, help="How many flipped rows to show of each pair of models.")] = 5,
     allow_different: Annotated[
-        bool, typer.Option("--allow-different", help="Leave out rows that ask the models different questions.")
+        bool, Option("--allow-different", help="Leave out rows that ask the models different questions.")
     ] = False,
     by_suite: Annotated[
-        bool,
-        typer.Option("--by-suite", help="A model that was run in several suites is one model each: MODEL (SUITE)."),
+        bool, Option("--by-suite", help="A model that was run in several suites is one model each: MODEL (SUITE).")
     ] = False,
     slices: Annotated[
-        list[str] | None, typer.Option(metavar="ATTRIBUTE", help="Compare the slices by this one alone; repeatable.")
+        list[str] | None, Option(metavar="ATTRIBUTE", help="Compare the slices by this one alone; repeatable.")
     ] = None,
-    no_slices: Annotated[bool, typer.Option("--no-slices", help="Compare all rows alone.")] = False,
+    no_slices: Annotated[bool, Option("--no-slices", help="Compare all rows alone.")] = False,
     fail_if_worse: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="MARGIN",
             min=0,
             help="Exit 1 if a model is worse than the baseline by more than this for certain (95 %), on all rows.",
@@ -63,23 +50,20 @@ def compare(
     ] = None,
     fail_if_unsure: Annotated[
         bool,
-        typer.Option(
-            "--fail-if-unsure", help="With --fail-if-worse: exit 3 unless each model is not worse for certain."
-        ),
+        Option("--fail-if-unsure", help="With --fail-if-worse: exit 3 unless each model is not worse for certain."),
     ] = False,
     point_estimate: Annotated[
-        bool,
-        typer.Option("--point-estimate", help="With --fail-if-worse: judge the mean difference alone, noise included."),
+        bool, Option("--point-estimate", help="With --fail-if-worse: judge the mean difference alone, noise included.")
     ] = False,
     over: Annotated[
         str | None,
-        typer.Option(
-            parser=one_of("time", "suite"),
+        Option(
+            parser=options.one_of("time", "suite"),
             metavar="time|suite",
             help="Follow the runs of one model: by when they were finished, or by the names of their suites.",
         ),
     ] = None,
-    as_json: JsonLines = False,
+    as_json: options.JsonLines = False,
 ) -> None:
     """Compare finished runs row by row, of any HELM scenario: differences, how sure they are, rows that flipped.
 
@@ -150,9 +134,9 @@ def compare(
         echo(f"cannot tell whether {model} is worse than {against} on {title}: not compared", err=True)
         outcomes.add("cannot tell")
     if "fail" in outcomes:
-        raise typer.Exit(1)
+        raise Exit(1)
     if fail_if_unsure and "cannot tell" in outcomes:
-        raise typer.Exit(_CANNOT_TELL)
+        raise Exit(_CANNOT_TELL)
 
 
 def _read_all(
@@ -199,7 +183,7 @@ def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: s
             print_table(*_to_series_lines(one), left=("finished (UTC)", ""), console=console)
             console.print(one.describe())
     if margin is not None and any(one.first_worse for one in series):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _to_series_lines(series: Series) -> tuple[list[str], list[list[str]]]:
@@ -303,18 +287,18 @@ def _show_flip(one: PairResult, flip: Flip) -> str:
 
 
 def plan(
-    difference: Annotated[float, typer.Argument(help="The difference to be told, of two shares: 0.03.")],
+    difference: Annotated[float, Argument(help="The difference to be told, of two shares: 0.03.")],
     base_rate: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Share of rows that the first model gets right; both err independently."),
+        Option(min=0, max=1, help="Share of rows that the first model gets right; both err independently."),
     ] = None,
     discordant: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of rows that exactly one of the models gets right.")
+        float | None, Option(min=0, max=1, help="Share of rows that exactly one of the models gets right.")
     ] = None,
     runs: Annotated[
-        list[Path] | None, typer.Option("--from", help="Finished runs of two models: their share is measured.")
+        list[Path] | None, Option("--from", help="Finished runs of two models: their share is measured.")
     ] = None,
-    power: Annotated[float, typer.Option(help="How often the difference shall be told.")] = 0.8,
+    power: Annotated[float, Option(help="How often the difference shall be told.")] = 0.8,
 ) -> None:
     """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""
     from helm_ext.scoring.statistics import discordant_share, rows_needed

@@ -10,24 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from helm_ext.cli.common import (
-    OUTPUT,
-    AsFormat,
-    Cluster,
-    Metric,
-    OutputPath,
-    Replace,
-    RunFolders,
-    choice,
-    echo,
-    not_written,
-    one_of,
-    parse_arguments,
-    read_folders,
-    status,
-    without_output,
-)
+from helm_ext.cli import options
+from helm_ext.cli.common import echo, not_written, parse_arguments, read_folders, status, without_output
 from helm_ext.cli.session import choose_format, find_file, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError, count
 from helm_ext.formats import Format, all_formats, format_names, get_format
@@ -41,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="SRC", help="A dataset file, or a dataset's name.")],
-    target: Annotated[Path, typer.Argument(metavar="DST", help="FILE.jsonl (adapter_spec).")],
+    source: Annotated[Path, Argument(metavar="SRC", help="A dataset file, or a dataset's name.")],
+    target: Annotated[Path, Argument(metavar="DST", help="FILE.jsonl (adapter_spec).")],
     arg: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE, as in the run entry of SRC, missing aside; repeatable.")
+        list[str] | None, Option(help="KEY=VALUE, as in the run entry of SRC, missing aside; repeatable.")
     ] = None,
-    kind: AsFormat = None,
-    lossy: Annotated[bool, typer.Option("--lossy", help="Convert even if something is lost.")] = False,
-    replace: Replace = False,
+    kind: options.AsFormat = None,
+    lossy: Annotated[bool, Option("--lossy", help="Convert even if something is lost.")] = False,
+    replace: options.Replace = False,
 ) -> None:
     """Convert a dataset to adapter_spec JSON Lines, if that loses nothing; else say what it would lose.
 
@@ -102,7 +88,7 @@ SUITE_SCHEMA = "helm_ext_schema.json"
 
 def schema(
     kind: Annotated[
-        str, typer.Argument(metavar="FORMAT", parser=one_of(*format_names()), help=f"{' or '.join(format_names())}.")
+        str, Argument(metavar="FORMAT", parser=options.one_of(*format_names()), help=f"{' or '.join(format_names())}.")
     ] = "adapter_spec",
 ) -> None:
     """Print the JSON Schema of a format, for editors: "$schema": "adapter_spec.schema.json" in a file."""
@@ -110,8 +96,8 @@ def schema(
 
 
 def schema_path(
-    suite: Annotated[str | None, typer.Option(help="Group this suite's runs by their datasets.")] = None,
-    output_path: OutputPath = OUTPUT,
+    suite: Annotated[str | None, Option(help="Group this suite's runs by their datasets.")] = None,
+    output_path: options.OutputPath = options.OUTPUT,
 ) -> None:
     """Print the path of our report schema: helm-summarize --schema-path "$(helm-ext schema-path)".
 
@@ -161,30 +147,29 @@ _PREDICTIONS, _SCORES = "predictions", "scores"
 
 
 def _choice_of_record(path: str, about: str) -> typer.models.OptionInfo:
-    return choice(*ENUMS[path], about=f"EEE: {about}")
+    return options.choice(*ENUMS[path], about=f"EEE: {about}")
 
 
 def export(
-    runs: RunFolders,
-    to: Annotated[str, choice(*_ENDINGS, about="What to write.")],
+    runs: options.RunFolders,
+    to: Annotated[str, options.choice(*_ENDINGS, about="What to write.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="The file, or for every_eval_ever the folder. Default: the table's name, every_eval_ever."),
+        Option(help="The file, or for every_eval_ever the folder. Default: the table's name, every_eval_ever."),
     ] = None,
     table: Annotated[
         str,
-        choice(
+        options.choice(
             _PREDICTIONS,
             _SCORES,
             about="A row for each prediction, or for each run, score and slice with its 95 % interval.",
         ),
     ] = _PREDICTIONS,
-    replace: Replace = False,
+    replace: options.Replace = False,
     for_spreadsheets: Annotated[
-        bool,
-        typer.Option("--for-spreadsheets", help="csv: an apostrophe before texts that begin with = + - @."),
+        bool, Option("--for-spreadsheets", help="csv: an apostrophe before texts that begin with = + - @.")
     ] = False,
-    organization: Annotated[str, typer.Option(help="EEE: who ran the evaluation.")] = "unknown",
+    organization: Annotated[str, Option(help="EEE: who ran the evaluation.")] = "unknown",
     relationship: Annotated[
         str,
         _choice_of_record("source_metadata.evaluator_relationship", "of the organization to the model's developer."),
@@ -252,12 +237,12 @@ def _write_records(
 
 
 def report(
-    runs: RunFolders,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Default: the name of the suite.")] = None,
-    metric: Metric = None,
-    cluster: Cluster = None,
-    rows: Annotated[int, typer.Option(min=0, help="How many rows of each dataset to show, drawn by their ids.")] = 500,
+    runs: options.RunFolders,
+    out: Annotated[Path, Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    title: Annotated[str | None, Option(help="Default: the name of the suite.")] = None,
+    metric: options.Metric = None,
+    cluster: options.Cluster = None,
+    rows: Annotated[int, Option(min=0, help="How many rows of each dataset to show, drawn by their ids.")] = 500,
 ) -> None:
     """Write one self-contained HTML page about finished runs of any HELM scenario: to open from disk, mail or print.
 

@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Exit, Option
 
 import helm_ext.formats.innodata.hub as hubs
-from helm_ext.cli.common import Replace, echo, make_console, parse_pairs, print_table, status
-from helm_ext.errors import (
-    DatasetNotFoundError,
-    HelmExtError,
-    Location,
-    Problems,
-    count,
-    raise_for,
-    show,
-)
+from helm_ext.cli import options
+from helm_ext.cli.common import echo, make_console, parse_pairs, print_table, status
+from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, Problems, count, raise_for, show
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.formats.innodata.hub.records import parse_object
 
@@ -31,23 +25,22 @@ hub_app = typer.Typer(
 )
 
 Hub = Annotated[
-    str | None,
-    typer.Option("--hub", help=f"Folder or fsspec URL. Default: {hubs.HUB_ENV}, else a folder in your user data."),
+    str | None, Option("--hub", help=f"Folder or fsspec URL. Default: {hubs.HUB_ENV}, else a folder in your user data.")
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset of the hub.")]
-VersionOption = Annotated[str | None, typer.Option("--version", help="A number. Default: the newest.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Name = Annotated[str, Argument(metavar="NAME", help="A dataset of the hub.")]
+VersionOption = Annotated[str | None, Option("--version", help="A number. Default: the newest.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON for programs.")]
 
 
 @hub_app.command()
 def pack(
-    test: Annotated[Path, typer.Option(help="Records of the test split, JSON Lines.")],
-    name: Annotated[str, typer.Option(help="The dataset's name; the bundle is NAME.zip.")],
-    train: Annotated[Path | None, typer.Option(help="Records of the train split. Default: empty.")] = None,
-    attr: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, a string attribute; repeatable.")] = None,
-    attributes: Annotated[Path | None, typer.Option(help="A JSON object with attributes of any type.")] = None,
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
-    replace: Replace = False,
+    test: Annotated[Path, Option(help="Records of the test split, JSON Lines.")],
+    name: Annotated[str, Option(help="The dataset's name; the bundle is NAME.zip.")],
+    train: Annotated[Path | None, Option(help="Records of the train split. Default: empty.")] = None,
+    attr: Annotated[list[str] | None, Option(help="KEY=VALUE, a string attribute; repeatable.")] = None,
+    attributes: Annotated[Path | None, Option(help="A JSON object with attributes of any type.")] = None,
+    out: Annotated[Path, Option(help="The folder to write to.")] = Path(),
+    replace: options.Replace = False,
 ) -> None:
     """Check two JSON Lines files and write NAME.zip: same input, same bytes."""
     packed = hubs.pack(
@@ -77,7 +70,7 @@ def _read_attributes(path: Path | None) -> dict[str, Any]:
 
 @hub_app.command()
 def upload(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles, NAME.zip.")], hub: Hub = None
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Bundles, NAME.zip.")], hub: Hub = None
 ) -> None:
     """Check bundles and make each the next version of its dataset. The same ZIP twice is refused.
 
@@ -97,7 +90,7 @@ def upload(
         version = uploaded.version
         echo(f"{version.name}: version {version.number}, SHA-256 {version.digest}")
     if refused:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @hub_app.command("list")
@@ -125,7 +118,7 @@ def list_(hub: Hub = None, as_json: AsJson = False) -> None:
             [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _pairs(v.attributes)) for v in newest],
         )
     if damaged:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @hub_app.command("show")
@@ -146,8 +139,7 @@ def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
 
 @hub_app.command()
 def verify(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One dataset. Default: all.")] = None,
-    hub: Hub = None,
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="One dataset. Default: all.")] = None, hub: Hub = None
 ) -> None:
     """Re-read every version: numbering, digests, and every rule of a bundle. Exit code 1 if anything is damaged."""
     with status("verifying"):
@@ -157,15 +149,15 @@ def verify(
     checked = [name] if name else hubs.names(hub)
     echo(f"{count(len(checked), 'dataset')} verified, {count(len(problems), 'problem')}")
     if problems:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @hub_app.command()
 def download(
     name: Name,
     version: VersionOption = None,
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
-    replace: Replace = False,
+    out: Annotated[Path, Option(help="The folder to write to.")] = Path(),
+    replace: options.Replace = False,
     hub: Hub = None,
 ) -> None:
     """Write NAME.zip, byte for byte as it was uploaded. The newest version, or a frozen one."""

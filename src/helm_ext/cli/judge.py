@@ -10,31 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Exit, Option
 
 from helm_ext.analysis.json_arrays import RowKey
-from helm_ext.cli.common import (
-    MAX_PER_SHARD,
-    OUTPUT,
-    PROD_ENV,
-    JsonLines,
-    LocalPath,
-    Omit,
-    OutputPath,
-    PerShard,
-    PricesOption,
-    Results,
-    Seed,
-    SentAs,
-    Suite,
-    Verbose,
-    choice,
-    echo,
-    make_console,
-    not_written,
-    print_table,
-    read_folders,
-    without_output,
-)
+from helm_ext.cli import options
+from helm_ext.cli.common import echo, make_console, not_written, print_table, read_folders, without_output
 from helm_ext.cli.judge_runs import Judged, require_run, write_judged
 from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
 from helm_ext.cli.session import Settings, require_suite, started
@@ -54,23 +34,18 @@ judge_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-RubricFile = Annotated[
-    str | None, typer.Option("--rubric", help="A TOML file, or one of ours: correct, helpful, better.")
-]
-Judges = Annotated[list[str] | None, typer.Option("--judge", help="ORGANIZATION/NAME of a model; several are a jury.")]
+RubricFile = Annotated[str | None, Option("--rubric", help="A TOML file, or one of ours: correct, helpful, better.")]
+Judges = Annotated[list[str] | None, Option("--judge", help="ORGANIZATION/NAME of a model; several are a jury.")]
 Against = Annotated[
-    Path | None, typer.Option(help="The run whose answers these are compared with, for a rubric about two answers.")
+    Path | None, Option(help="The run whose answers these are compared with, for a rubric about two answers.")
 ]
-Swap = Annotated[bool, typer.Option("--swap", help="Ask about each pair of answers in both orders.")]
+Swap = Annotated[bool, Option("--swap", help="Ask about each pair of answers in both orders.")]
 Unclear = Annotated[
-    bool,
-    typer.Option("--judge-unclear", help="Ask only about answers that could not be read: what they choose, or refuse."),
+    bool, Option("--judge-unclear", help="Ask only about answers that could not be read: what they choose, or refuse.")
 ]
 MainMetric = Annotated[
     str | None,
-    typer.Option(
-        help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was."
-    ),
+    Option(help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was."),
 ]
 
 _DESIGNS_ELSEWHERE = ("random", "by_verdict", "by_label")
@@ -78,27 +53,27 @@ _DESIGNS_ELSEWHERE = ("random", "by_verdict", "by_label")
 
 @judge_app.command()
 def out(
-    run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a finished run.")] = None,
+    run: Annotated[Path | None, Argument(metavar="RUN", help="The folder of a finished run.")] = None,
     rubric: RubricFile = None,
     judge: Judges = None,
     against: Against = None,
     swap: Swap = False,
     judge_unclear: Unclear = False,
-    folder: Annotated[Path, typer.Option("--out", help="The folder to write to, one in it for each judge.")] = Path(
+    folder: Annotated[Path, Option("--out", help="The folder to write to, one in it for each judge.")] = Path(
         "judging"
     ),
     only_missing: Annotated[
-        bool, typer.Option("--only-missing", help="Write again what has no answer yet, of the judge's folder --out.")
+        bool, Option("--only-missing", help="Write again what has no answer yet, of the judge's folder --out.")
     ] = False,
-    endpoint: Annotated[Endpoint, choice(*ENDPOINTS, about="Where the judge is asked.")] = "chat",
-    sent_as: SentAs = None,
-    omit: Omit = None,
-    seed: Seed = None,
-    prices: PricesOption = None,
-    per_shard: PerShard = MAX_PER_SHARD,
-    output_path: OutputPath = OUTPUT,
-    local_path: LocalPath = PROD_ENV,
-    verbose: Verbose = False,
+    endpoint: Annotated[Endpoint, options.choice(*ENDPOINTS, about="Where the judge is asked.")] = "chat",
+    sent_as: options.SentAs = None,
+    omit: options.Omit = None,
+    seed: options.Seed = None,
+    prices: options.Prices = None,
+    per_shard: options.PerShard = options.MAX_PER_SHARD,
+    output_path: options.OutputPath = options.OUTPUT,
+    local_path: options.LocalPath = options.PROD_ENV,
+    verbose: options.Verbose = False,
 ) -> None:
     """Write what judges are asked about a run's answers, as files of OpenAI's Batch API."""
     settings = Settings(output_path, local_path, verbose=verbose)
@@ -127,24 +102,24 @@ def out(
 
 @judge_app.command("in")
 def in_(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The judge's folder, with manifest.json.")],
-    files: Results = None,
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="The judge's folder, with manifest.json.")],
+    files: options.Results = None,
     run: Annotated[
         Path | None,
-        typer.Option(
-            "--run", help="The run to add to: one with the same answers, as another judge's. Default: as asked."
-        ),
+        Option("--run", help="The run to add to: one with the same answers, as another judge's. Default: as asked."),
     ] = None,
     rubric: Annotated[
-        str | None, typer.Option(help="Read the replies by this rubric, which may differ in [reading] alone.")
+        str | None, Option(help="Read the replies by this rubric, which may differ in [reading] alone.")
     ] = None,
-    missing: Annotated[str, choice("error", "skip", about="Answers without a reply: skip counts them.")] = "error",
-    prices: PricesOption = None,
-    output_path: OutputPath = OUTPUT,
-    suite: Suite = "judged",
+    missing: Annotated[
+        str, options.choice("error", "skip", about="Answers without a reply: skip counts them.")
+    ] = "error",
+    prices: options.Prices = None,
+    output_path: options.OutputPath = options.OUTPUT,
+    suite: options.Suite = "judged",
     main_metric: MainMetric = None,
-    local_path: LocalPath = PROD_ENV,
-    verbose: Verbose = False,
+    local_path: options.LocalPath = options.PROD_ENV,
+    verbose: options.Verbose = False,
 ) -> None:
     """Join a judge's replies with the answers that it was asked about, and score the run with what it said.
 
@@ -172,7 +147,7 @@ def in_(
     if missing == "error" and (waiting := find_waiting(answers)):
         echo(f"not made: {count(len(waiting[0]), 'answer')} without a reply", err=True)
         echo(f"to write them again: helm-ext judge out --only-missing --out {folder}", err=True)
-        raise typer.Exit(1)
+        raise Exit(1)
     settings = Settings(output_path, local_path, suite, verbose=verbose)
     with started(settings) as runner:
         spec = runner.executor.execution_spec
@@ -185,19 +160,19 @@ def in_(
 
 @judge_app.command()
 def ask(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
-    judge: Annotated[list[str], typer.Option(help="ORGANIZATION/NAME of a model; several are a jury.")],
+    run: Annotated[Path, Argument(metavar="RUN", help="The folder of a finished run.")],
+    judge: Annotated[list[str], Option(help="ORGANIZATION/NAME of a model; several are a jury.")],
     rubric: RubricFile = None,
     against: Against = None,
     swap: Swap = False,
     judge_unclear: Unclear = False,
-    num_threads: Annotated[int, typer.Option("--num-threads", "-n", min=1, help="Requests at a time.")] = 4,
-    disable_cache: Annotated[bool, typer.Option("--disable-cache", help="Keep no replies in HELM's cache.")] = False,
-    output_path: OutputPath = OUTPUT,
-    suite: Suite = "judged",
+    num_threads: Annotated[int, Option("--num-threads", "-n", min=1, help="Requests at a time.")] = 4,
+    disable_cache: Annotated[bool, Option("--disable-cache", help="Keep no replies in HELM's cache.")] = False,
+    output_path: options.OutputPath = options.OUTPUT,
+    suite: options.Suite = "judged",
     main_metric: MainMetric = None,
-    local_path: LocalPath = PROD_ENV,
-    verbose: Verbose = False,
+    local_path: options.LocalPath = options.PROD_ENV,
+    verbose: options.Verbose = False,
 ) -> None:
     """Ask live judges about a run's answers, and score the run with what they said.
 
@@ -281,14 +256,14 @@ def _join(found: Iterable[Judged]) -> dict[RowKey, list[Judgement]]:
 
 @judge_app.command()
 def sheet(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A finished run; for disagreements also two.")],
-    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many answers people label.")] = 100,
-    design: Annotated[str, choice(*DESIGNS, about="How they are drawn.")] = "by_verdict",
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
-    raters: Annotated[int, typer.Option(min=1, max=10, help="One sheet each; one in five answers is on all.")] = 1,
-    criterion: Annotated[str | None, typer.Option(help="What is judged, of several things.")] = None,
-    rubric: Annotated[str | None, typer.Option(help="What people are asked, where no judge was: a rubric.")] = None,
-    target: Annotated[Path, typer.Option("--out", "-o", help="NAME of NAME.csv, .html, .draw.json.")] = Path("sheet"),
+    runs: Annotated[list[Path], Argument(metavar="RUN...", help="A finished run; for disagreements also two.")],
+    number: Annotated[int, Option("--number", "-n", min=1, help="How many answers people label.")] = 100,
+    design: Annotated[str, options.choice(*DESIGNS, about="How they are drawn.")] = "by_verdict",
+    seed: Annotated[int, Option(help="Of the draw.")] = 1,
+    raters: Annotated[int, Option(min=1, max=10, help="One sheet each; one in five answers is on all.")] = 1,
+    criterion: Annotated[str | None, Option(help="What is judged, of several things.")] = None,
+    rubric: Annotated[str | None, Option(help="What people are asked, where no judge was: a rubric.")] = None,
+    target: Annotated[Path, Option("--out", "-o", help="NAME of NAME.csv, .html, .draw.json.")] = Path("sheet"),
 ) -> None:
     """Draw answers for people to label, with known chances: a CSV file, and a page that works offline.
 
@@ -318,17 +293,17 @@ def sheet(
 
 @judge_app.command()
 def labels(
-    sheets: Annotated[list[Path], typer.Argument(metavar="SHEET.csv... RUN...", help="Labelled sheets, and the runs.")],
+    sheets: Annotated[list[Path], Argument(metavar="SHEET.csv... RUN...", help="Labelled sheets, and the runs.")],
     design: Annotated[
-        str | None, choice(*_DESIGNS_ELSEWHERE, about="Of labels made elsewhere: how their rows were chosen.")
+        str | None, options.choice(*_DESIGNS_ELSEWHERE, about="Of labels made elsewhere: how their rows were chosen.")
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who labelled. Default: the letter of the sheet.")] = None,
-    criterion: Annotated[str | None, typer.Option(help="Of labels made elsewhere: what they judge.")] = None,
-    rubric: Annotated[str | None, typer.Option(help="Of labels made elsewhere: what people were asked.")] = None,
-    output_path: OutputPath = OUTPUT,
-    suite: Suite = "judged",
+    by: Annotated[str | None, Option(help="Who labelled. Default: the letter of the sheet.")] = None,
+    criterion: Annotated[str | None, Option(help="Of labels made elsewhere: what they judge.")] = None,
+    rubric: Annotated[str | None, Option(help="Of labels made elsewhere: what people were asked.")] = None,
+    output_path: options.OutputPath = options.OUTPUT,
+    suite: options.Suite = "judged",
     main_metric: MainMetric = None,
-    local_path: LocalPath = PROD_ENV,
+    local_path: options.LocalPath = options.PROD_ENV,
 ) -> None:
     """Take labels back onto the rows that they are of, and score the run with them.
 
@@ -390,10 +365,10 @@ def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, JudgedRow]]
 @judge_app.command()
 def check(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, of one model each, or of suites.")
+        list[Path], Argument(metavar="RUN...", help="Folders of finished runs, of one model each, or of suites.")
     ],
-    criterion: Annotated[str | None, typer.Option(help="Check judges by this criterion alone.")] = None,
-    as_json: JsonLines = False,
+    criterion: Annotated[str | None, Option(help="Check judges by this criterion alone.")] = None,
+    as_json: options.JsonLines = False,
 ) -> None:
     """Say whether judges are any good, whom they favour, and how many more labels are needed.
 

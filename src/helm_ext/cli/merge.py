@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from helm_ext.cli.common import OUTPUT, OutputPath, echo, not_written, without_output
+from helm_ext.cli import options
+from helm_ext.cli.common import echo, not_written, without_output
 from helm_ext.cli.session import require_suite
 from helm_ext.errors import RunEntryError, count, show
 
@@ -18,16 +19,16 @@ NOT_RUNS = ("eval_cache", "groups")
 def merge(
     runs: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="RUN|FOLDER...",
             help="Finished runs of the shards, in the order of their rows; a folder's in the order of names.",
         ),
     ],
-    into: Annotated[str, typer.Option(help="The suite that the merged run goes to.")],
-    name: Annotated[str | None, typer.Option(help="The run's name. Default: what the names of the runs share.")] = None,
-    output_path: OutputPath = OUTPUT,
+    into: Annotated[str, Option(help="The suite that the merged run goes to.")],
+    name: Annotated[str | None, Option(help="The run's name. Default: what the names of the runs share.")] = None,
+    output_path: options.OutputPath = options.OUTPUT,
     skip_completed_runs: Annotated[
-        bool, typer.Option("--skip-completed-runs", help="Do nothing where the merged run is there already.")
+        bool, Option("--skip-completed-runs", help="Do nothing where the merged run is there already.")
     ] = False,
 ) -> None:
     """Join finished runs of shards of one dataset to one run, whose stats are those of one run of all rows.

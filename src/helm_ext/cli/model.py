@@ -9,21 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from helm_ext.cli.common import (
-    PROD_ENV,
-    ExtraToken,
-    LocalPath,
-    Omit,
-    Seed,
-    TopK,
-    echo,
-    helm_output_to_stderr,
-    make_console,
-    print_table,
-    status,
-    without_output,
-)
+from helm_ext.cli import options
+from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, print_table, status, without_output
 from helm_ext.cli.session import register_models, start_helm
 from helm_ext.clients import deployments as entries
 from helm_ext.clients.deployments import LocalModels
@@ -39,7 +28,7 @@ model_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="ORGANIZATION/NAME, as in model=NAME of run entries.")]
+Name = Annotated[str, Argument(metavar="NAME", help="ORGANIZATION/NAME, as in model=NAME of run entries.")]
 
 WITHOUT_TOKENIZER = """\
 without --tokenizer, prompts are not fitted to the model's window (demonstrations that do not fit are sent all the
@@ -49,42 +38,42 @@ without --tokenizer, prompts are not fitted to the model's window (demonstration
 @model_app.command()
 def add(
     name: Name,
-    url: Annotated[str | None, typer.Option(help="A server of OpenAI's protocol, up to and with /v1.")] = None,
+    url: Annotated[str | None, Option(help="A server of OpenAI's protocol, up to and with /v1.")] = None,
     path: Annotated[
-        str | None, typer.Option(help="Instead: a folder with a Hugging Face model, or its name on the hub.")
+        str | None, Option(help="Instead: a folder with a Hugging Face model, or its name on the hub.")
     ] = None,
     is_chat: Annotated[
-        bool, typer.Option("--chat/--completions", help="The endpoint; log-probabilities need completions.")
+        bool, Option("--chat/--completions", help="The endpoint; log-probabilities need completions.")
     ] = True,
     model_name: Annotated[
-        str | None, typer.Option(help="The model's name for the server. Default: the only one it lists, else of NAME.")
+        str | None, Option(help="The model's name for the server. Default: the only one it lists, else of NAME.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="HELM's name of the model, under which results stand. Default: NAME.")
+        str | None, Option(help="HELM's name of the model, under which results stand. Default: NAME.")
     ] = None,
     tokenizer: Annotated[
-        str | None, typer.Option(help="One of HELM's, or a folder or hub name of Hugging Face. Default for --path: it.")
+        str | None, Option(help="One of HELM's, or a folder or hub name of Hugging Face. Default for --path: it.")
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of the model's window. Default: as server or tokenizer say.")
+        int | None, Option(min=1, help="Tokens of the model's window. Default: as server or tokenizer say.")
     ] = None,
     api_key_env: Annotated[
-        str | None, typer.Option(metavar="VAR", help="The environment variable that holds the key.")
+        str | None, Option(metavar="VAR", help="The environment variable that holds the key.")
     ] = None,
-    omit: Omit = None,
-    top_k: TopK = False,
-    seed: Seed = None,
-    extra_token: ExtraToken = False,
+    omit: options.Omit = None,
+    top_k: options.TopK = False,
+    seed: options.Seed = None,
+    extra_token: options.ExtraToken = False,
     prompt_logprobs: Annotated[
-        bool, typer.Option("--prompt-logprobs", help="Scored prompts: ask by vLLM's prompt_logprobs, not by echo.")
+        bool, Option("--prompt-logprobs", help="Scored prompts: ask by vLLM's prompt_logprobs, not by echo.")
     ] = False,
     timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds for a whole reply before a request is given up.")
+        float | None, Option(min=1, help="Seconds for a whole reply before a request is given up.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="For --path: cpu, cuda, mps. Default: what there is.")] = None,
-    display_name: Annotated[str | None, typer.Option(help="What reports call it.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Write a deployment of this name again.")] = False,
-    local_path: LocalPath = PROD_ENV,
+    device: Annotated[str | None, Option(help="For --path: cpu, cuda, mps. Default: what there is.")] = None,
+    display_name: Annotated[str | None, Option(help="What reports call it.")] = None,
+    replace: Annotated[bool, Option("--replace", help="Write a deployment of this name again.")] = False,
+    local_path: options.LocalPath = options.PROD_ENV,
 ) -> None:
     """Write a model into HELM's files, so that helm-run, preview, requests and PPL know it by its name.
 
@@ -141,11 +130,11 @@ def add(
     _show(models.add(made, replace=replace))
     if url is not None:
         _say_what_follows(name, args, has_tokenizer=tokenizer is not None, listed=listed)
-    echo(f"next: helm-ext model test {name}{'' if local_path == PROD_ENV else f' --local-path {local_path}'}")
+    echo(f"next: helm-ext model test {name}{'' if local_path == options.PROD_ENV else f' --local-path {local_path}'}")
 
 
 @model_app.command("list")
-def list_(local_path: LocalPath = PROD_ENV) -> None:
+def list_(local_path: options.LocalPath = options.PROD_ENV) -> None:
     """Show the models of HELM's folder of local configurations."""
     models = LocalModels(local_path)
     if not models.deployments:
@@ -168,7 +157,7 @@ def list_(local_path: LocalPath = PROD_ENV) -> None:
 
 
 @model_app.command()
-def remove(name: Name, local_path: LocalPath = PROD_ENV) -> None:
+def remove(name: Name, local_path: options.LocalPath = options.PROD_ENV) -> None:
     """Take a model out of HELM's files again, with what no other one needs."""
     _show(LocalModels(local_path).remove(name), verb="removed from")
 
@@ -176,8 +165,8 @@ def remove(name: Name, local_path: LocalPath = PROD_ENV) -> None:
 @model_app.command("test")
 def try_(
     name: Name,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds for a whole reply.")] = 60.0,
-    local_path: LocalPath = PROD_ENV,
+    timeout: Annotated[float, Option(min=1, help="Seconds for a whole reply.")] = 60.0,
+    local_path: options.LocalPath = options.PROD_ENV,
 ) -> None:
     """Ask a model for one answer of each kind, and show what it refuses or ignores.
 

@@ -9,38 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Exit, Option
 
-from helm_ext.cli.common import (
-    MAX_PER_SHARD,
-    OUTPUT,
-    PROD_ENV,
-    ExtraToken,
-    LocalPath,
-    Omit,
-    OutputPath,
-    PerShard,
-    Plugins,
-    PricesOption,
-    Results,
-    Seed,
-    SentAs,
-    Suite,
-    TopK,
-    Verbose,
-    choice,
-    echo,
-    status,
-    without_output,
-)
-from helm_ext.cli.session import (
-    Settings,
-    blaming,
-    find_deployment,
-    only_registered_entries,
-    require_suite,
-    stand_in,
-    started,
-)
+from helm_ext.cli import options, session
+from helm_ext.cli.common import echo, status, without_output
+from helm_ext.cli.session import Settings
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import MANIFEST, read_manifest
 from helm_ext.errors import DatasetChangedError, DatasetNotFoundError, HelmExtError, RunEntryError, count, show
@@ -104,12 +77,12 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     from helm.benchmark.presentation.run_entry import RunEntry
     from helm.benchmark.run import run_entries_to_run_specs
 
-    find_deployment(plan.model)
+    session.find_deployment(plan.model)
     run_specs: list[RunSpec] = []
     for entry in plan.run_entries:
         # HELM's own run specs need packages that ours do not.
         is_of_format = entry.partition(":")[0] in format_names()
-        with only_registered_entries() if is_of_format else contextlib.nullcontext(), blaming(entry):
+        with session.only_registered_entries() if is_of_format else contextlib.nullcontext(), session.blaming(entry):
             made = run_entries_to_run_specs(
                 [RunEntry(description=entry, priority=1, groups=None)],
                 max_eval_instances=plan.max_eval_instances,
@@ -125,7 +98,7 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs})
     if len(deployments) != 1:
         raise RunEntryError(f"the runs ask several deployments: {', '.join(deployments)}\n  hint: one at a time")
-    sent_as = stand_in(deployments[0])
+    sent_as = session.stand_in(deployments[0])
     for run_spec in run_specs:
         _require_answerable(run_spec)
     return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs
@@ -184,7 +157,7 @@ def write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, pric
     from helm_ext.clients.request_files import RequestWriter
 
     cost = Prices.parse(prices) if prices else None
-    with _staged(folder) as files, started(settings) as runner:
+    with _staged(folder) as files, session.started(settings) as runner:
         named, planned = _plan_states(runner, plan)
         writer = RequestWriter(files, named.to_dialect(), per_shard=per_shard)
         estimate = _write_requests(writer, runner, planned)
@@ -208,7 +181,7 @@ def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Se
     if not missing:
         echo("every request is answered")
         return
-    with _staged(folder) as files, started(settings) as runner:
+    with _staged(folder) as files, session.started(settings) as runner:
         plan, planned = _plan_states(runner, manifest.plan)
         round_ = next_round(folder)
         writer = RequestWriter(files, plan.to_dialect(), only=missing, round_=round_, per_shard=per_shard)
@@ -275,7 +248,7 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
         echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
 
 
-# Results in
+# options.Results in
 
 
 def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None, prices: str | None) -> Answers:
@@ -330,7 +303,7 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
     from helm_ext.clients.answers import AnsweredExecutor
 
     made: list[tuple[Path, AnsweredExecutor]] = []
-    with started(settings) as runner:
+    with session.started(settings) as runner:
         _, run_specs = plan_runs(manifest.plan)
         before, now = [run.name for run in manifest.runs], [run_spec.name for run_spec in run_specs]
         if before != now:
@@ -366,31 +339,31 @@ requests_app = typer.Typer(
 @requests_app.command()
 def out(
     entries: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN_ENTRY...", help="As for helm-run; the model may be left out.")
+        list[str] | None, Argument(metavar="RUN_ENTRY...", help="As for helm-run; the model may be left out.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="ORGANIZATION/NAME: HELM's name of the model.")] = None,
-    endpoint: Annotated[Endpoint | None, choice(*ENDPOINTS, about="completions is for likelihood tasks.")] = None,
-    folder: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("requests"),
+    model: Annotated[str | None, Option(help="ORGANIZATION/NAME: HELM's name of the model.")] = None,
+    endpoint: Annotated[
+        Endpoint | None, options.choice(*ENDPOINTS, about="completions is for likelihood tasks.")
+    ] = None,
+    folder: Annotated[Path, Option("--out", help="The folder to write to.")] = Path("requests"),
     only_missing: Annotated[
-        bool, typer.Option("--only-missing", help="Write again what has no answer yet; the rest is as it was planned.")
+        bool, Option("--only-missing", help="Write again what has no answer yet; the rest is as it was planned.")
     ] = False,
-    prices: PricesOption = None,
+    prices: options.Prices = None,
     max_eval_instances: Annotated[
-        int | None, typer.Option("--max-eval-instances", "-m", min=1, help="As for helm-run. Default: all rows.")
+        int | None, Option("--max-eval-instances", "-m", min=1, help="As for helm-run. Default: all rows.")
     ] = None,
-    num_train_trials: Annotated[
-        int | None, typer.Option("--num-train-trials", "-t", min=1, help="As for helm-run.")
-    ] = None,
-    sent_as: SentAs = None,
-    omit: Omit = None,
-    top_k: TopK = False,
-    seed: Seed = None,
-    extra_token: ExtraToken = False,
-    per_shard: PerShard = MAX_PER_SHARD,
-    output_path: OutputPath = OUTPUT,
-    local_path: LocalPath = PROD_ENV,
-    plugins: Plugins = None,
-    verbose: Verbose = False,
+    num_train_trials: Annotated[int | None, Option("--num-train-trials", "-t", min=1, help="As for helm-run.")] = None,
+    sent_as: options.SentAs = None,
+    omit: options.Omit = None,
+    top_k: options.TopK = False,
+    seed: options.Seed = None,
+    extra_token: options.ExtraToken = False,
+    per_shard: options.PerShard = options.MAX_PER_SHARD,
+    output_path: options.OutputPath = options.OUTPUT,
+    local_path: options.LocalPath = options.PROD_ENV,
+    plugins: options.Plugins = None,
+    verbose: options.Verbose = False,
 ) -> None:
     """Plan runs as helm-run does, and write their requests instead of sending them.
 
@@ -433,24 +406,24 @@ def _require_as_planned(plan: Plan, given: Mapping[str, Any]) -> None:
 
 @requests_app.command("in")
 def in_(
-    manifest_path: Annotated[Path, typer.Argument(metavar="MANIFEST", help="manifest.json, or its folder.")],
-    files: Results = None,
+    manifest_path: Annotated[Path, Argument(metavar="MANIFEST", help="manifest.json, or its folder.")],
+    files: options.Results = None,
     missing: Annotated[
-        str, choice("error", "skip", about="Rows without an answer: skip leaves them out and counts them.")
+        str, options.choice("error", "skip", about="Rows without an answer: skip leaves them out and counts them.")
     ] = "error",
-    prices: PricesOption = None,
-    output_path: OutputPath = OUTPUT,
-    suite: Suite = "default",
-    local_path: LocalPath = PROD_ENV,
-    plugins: Plugins = None,
-    verbose: Verbose = False,
+    prices: options.Prices = None,
+    output_path: options.OutputPath = options.OUTPUT,
+    suite: options.Suite = "default",
+    local_path: options.LocalPath = options.PROD_ENV,
+    plugins: options.Plugins = None,
+    verbose: options.Verbose = False,
 ) -> None:
     """Join results with their requests, and leave the same files behind as helm-run, times aside.
 
     What was joined is kept beside the manifest, so that results may come in parts. A run is made when all its requests
     are answered, or with --missing skip; the exit code is 1 while some are not.
     """
-    require_suite(suite)
+    session.require_suite(suite)
     manifest, folder = open_requests(manifest_path, "requests")
     answers = read_results(manifest, folder, files, prices)
     waiting = {} if missing == "skip" else find_waiting(answers)
@@ -460,4 +433,4 @@ def in_(
         echo(f"not made: {manifest.runs[index].name}: {count(len(ids), 'request')} without an answer", err=True)
     if waiting:
         echo(f"to write them again: helm-ext requests out --only-missing --out {folder}", err=True)
-        raise typer.Exit(1)
+        raise Exit(1)

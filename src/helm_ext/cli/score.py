@@ -10,39 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
-from helm_ext.cli.common import (
-    OUTPUT,
-    PROD_ENV,
-    Arguments,
-    AsFormat,
-    JsonLines,
-    LocalPath,
-    OutputPath,
-    Suite,
-    Verbose,
-    echo,
-    helm_output_to_stderr,
-    make_console,
-    parse_arguments,
-    status,
-    without_output,
-)
+from helm_ext.cli import options, session
+from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, parse_arguments, status, without_output
 from helm_ext.cli.run_scores import FileFacts, ScoredRun, make_wrong_list, parse_thresholds
-from helm_ext.cli.session import (
-    Settings,
-    choose_format,
-    find_file,
-    is_described,
-    load_arguments,
-    make_run_spec,
-    make_runner,
-    register_models,
-    require_suite,
-    set_output_path,
-    start_helm,
-)
+from helm_ext.cli.session import Settings
 from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
 from helm_ext.formats import files_in
 
@@ -67,42 +40,38 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.@+:/-]+")
 def score(
     files: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="FILE|FOLDER|NAME...",
             help="Files of any format with completions, folders of such files, or datasets' names.",
         ),
     ],
     model: Annotated[
         str | None,
-        typer.Option(
-            help="The model's name in the report: NAME or ORGANIZATION/NAME. Not needed where the file names it."
-        ),
+        Option(help="The model's name in the report: NAME or ORGANIZATION/NAME. Not needed where the file names it."),
     ] = None,
-    arg: Arguments = None,
+    arg: options.Arguments = None,
     missing: Annotated[
-        str | None,
-        typer.Option(help="Rows without a usable completion: error, or skip.  [default: as the format has it]"),
+        str | None, Option(help="Rows without a usable completion: error, or skip.  [default: as the format has it]")
     ] = None,
-    output_path: OutputPath = OUTPUT,
-    suite: Suite = "score",
-    kind: AsFormat = None,
-    local_path: LocalPath = PROD_ENV,
-    as_json: JsonLines = False,
+    output_path: options.OutputPath = options.OUTPUT,
+    suite: options.Suite = "score",
+    kind: options.AsFormat = None,
+    local_path: options.LocalPath = options.PROD_ENV,
+    as_json: options.JsonLines = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="METRIC=X",
             help="Exit 1 if a run's METRIC is below X; `main` is each main metric, `main@ci_low` and `main@ci_high` "
             "are the ends of its 95 % interval.",
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--warnings-as-errors", help="Exit 1 if there is a warning.")] = False,
+    strict: Annotated[bool, Option("--warnings-as-errors", help="Exit 1 if there is a warning.")] = False,
     show: Annotated[
-        str | None,
-        typer.Option(metavar="wrong[=N]", help="List rows that the main metric calls wrong: the first 10, or N."),
+        str | None, Option(metavar="wrong[=N]", help="List rows that the main metric calls wrong: the first 10, or N.")
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Show every stat, also those that describe the run.")] = False,
-    verbose: Verbose = False,
+    show_all: Annotated[bool, Option("--all", help="Show every stat, also those that describe the run.")] = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Re-score recorded completions, print the table, and leave finished HELM runs behind.
 
@@ -128,7 +97,7 @@ def score(
         failures += sum(one.startswith("below") for one in below)
         failures += sum(one.startswith("warning") for one in warnings) if strict else 0
     if failures:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = False, show_all: bool = False) -> None:
@@ -166,7 +135,7 @@ def _require_sense(model: str | None, suite: str, arguments: Mapping[str, Any]) 
 
     if model is not None and (not model.strip() or model.removeprefix("recorded/").count("/") > 1):
         raise RunEntryError(f"--model: expected a name, NAME or ORGANIZATION/NAME, got {model!r}")
-    require_suite(suite)
+    session.require_suite(suite)
     check_settings()
     if "model_deployment" in arguments:  # it would ask a model
         value = arguments["model_deployment"]
@@ -196,15 +165,15 @@ def score_files(
     from helm_ext.formats import planned
 
     with status("scoring"), helm_output_to_stderr():
-        start_helm(verbose=settings.verbose)
+        session.start_helm(verbose=settings.verbose)
     scoring = _Scoring(arguments, model, settings)
     found = [one for file in files for one in (files_in(file) if kind is None else [file])]
     for file in found:
         try:
             with helm_output_to_stderr():
-                format_ = choose_format(kind, file)
-                is_named = find_file(file) != file
-                tasks = [{}] if is_named else format_.tasks(load_arguments(format_, file, arguments))
+                format_ = session.choose_format(kind, file)
+                is_named = session.find_file(file) != file
+                tasks = [{}] if is_named else format_.tasks(session.load_arguments(format_, file, arguments))
                 scoring.require_one_model(format_, file, tasks)
         except HelmExtError as error:
             if len(found) == 1:
@@ -253,11 +222,11 @@ class _Scoring:
     def score_task(self, format_: Format, file: Path, chosen: Mapping[str, Any]) -> ScoredRun:
         """Score one task of a file. Raises HelmExtError."""
         named = deployment_of(_read_model(format_, file, chosen) if self.model is None else self.model)
-        if not self.knows_models and is_described(named["model"], self.settings.local_path):
-            register_models(self.settings.local_path)
+        if not self.knows_models and session.is_described(named["model"], self.settings.local_path):
+            session.register_models(self.settings.local_path)
             self.knows_models = True
-        set_output_path(self.settings.output_path)  # rows of a large file are stored there
-        run_spec = make_run_spec(format_, file, named, chosen)
+        session.set_output_path(self.settings.output_path)  # rows of a large file are stored there
+        run_spec = session.make_run_spec(format_, file, named, chosen)
         if run_spec.name in self.taken:  # it would be written over
             said = f"--model {self.model}: two runs would have one name, {run_spec.name}"
             raise RunEntryError(f"{said}\n  hint: leave it out, the file names the models")
@@ -267,13 +236,13 @@ class _Scoring:
             return ScoredRun(run(run_spec, self.settings), facts)
         except RecordedError:
             if self.model is not None:  # else it was asked before: a format says what its file lacks
-                format_.name_model(load_arguments(format_, file, chosen))
+                format_.name_model(session.load_arguments(format_, file, chosen))
             raise
 
 
 def _read_model(format_: Format, file: Path, arguments: Mapping[str, Any]) -> str:
     """Return the name of the model that the file names, written as HELM can have it. Raises RunEntryError for none."""
-    named = format_.name_model(load_arguments(format_, file, arguments))
+    named = format_.name_model(session.load_arguments(format_, file, arguments))
     if not named:
         raise RunEntryError(f"{file}: the file does not say whose completions it holds\n  hint: --model NAME")
     organization, slash, name = _NOT_IN_A_NAME.sub("-", named).strip("-/").partition("/")
@@ -324,7 +293,7 @@ def run(run_spec: RunSpec, settings: Settings) -> Path:
     from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 
     try:
-        make_runner(settings).run_one(run_spec)
+        session.make_runner(settings).run_one(run_spec)
     except (OptionalDependencyNotInstalled, OSError) as error:  # a package, or a file from the network, is not there
         said = str(error) or type(error).__name__
         raise HelmExtError(f"{run_spec.name}: cannot be run: {said}") from error

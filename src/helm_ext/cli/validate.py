@@ -12,30 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
-from helm_ext.cli.common import (
-    PROD_ENV,
-    Arguments,
-    AsFormat,
-    LocalPath,
-    choice,
-    echo,
-    helm_output_to_stderr,
-    parse_arguments,
-    status,
-    without_output,
-)
-from helm_ext.cli.session import (
-    choose_format,
-    find_file,
-    load_arguments,
-    make_run_spec,
-    register_models,
-    require_known,
-    require_unnamed,
-    start_helm,
-)
+from helm_ext.cli import options, session
+from helm_ext.cli.common import echo, helm_output_to_stderr, parse_arguments, status, without_output
 from helm_ext.engines.progress import read_mode
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.formats import Format, detect, files_in, get_format
@@ -51,19 +31,19 @@ NOT_CHECKED = "not checked: whether prompts fit a model's context window, and wh
 
 
 def validate(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Files of any format, folders of them, or names."),
-    ],
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of any format, folders of them, or names.")],
     output: Annotated[
-        str, choice("text", "json", "github", name="--format", about="text, json, or github (workflow annotations).")
+        str,
+        options.choice(
+            "text", "json", "github", name="--format", about="text, json, or github (workflow annotations)."
+        ),
     ] = "text",
-    kind: AsFormat = None,
-    arg: Arguments = None,
-    no_exec: Annotated[bool, typer.Option("--no-exec", help="Check scripts without running them.")] = False,
+    kind: options.AsFormat = None,
+    arg: options.Arguments = None,
+    no_exec: Annotated[bool, Option("--no-exec", help="Check scripts without running them.")] = False,
     lint: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--lint/--no-lint",
             help="Look for contradictions, duplicates, leaks, uneven golds and answers in prompts. "
             f"[default: in files of up to {LINTED_ROWS:,} rows]",
@@ -94,7 +74,7 @@ def validate(
             _print_text(report)
         echo(NOT_CHECKED)
     if any(_has_errors(report["problems"]) for report in reports):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _has_errors(problems: Sequence[Problem]) -> bool:
@@ -102,19 +82,14 @@ def _has_errors(problems: Sequence[Problem]) -> bool:
 
 
 def check_file(
-    file: Path,
-    format_: Format | None,
-    arguments: Mapping[str, Any],
-    *,
-    no_exec: bool = False,
-    lint: bool | None = None,
+    file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False, lint: bool | None = None
 ) -> dict[str, Any]:
     """Return `{file, format, problems, counts, linted}` of one file, and `inferred` where something was.
 
     `lint`: whether the rows are linted. None: in small files, and where that runs no code of the user's. Raises
     RunEntryError for unknown arguments.
     """
-    file = find_file(file)
+    file = session.find_file(file)
     problems: list[Problem] = []
     report = {"file": str(file), "format": "", "problems": problems, "counts": {}, "linted": False}
     try:
@@ -124,14 +99,14 @@ def check_file(
         return report
     report["format"] = format_.name
     named = format_.name_file(file)
-    require_unnamed(named, arguments)
+    session.require_unnamed(named, arguments)
     if not file.exists():
         try:
             format_.parse(named)
         except RunEntryError as error:  # it says which dataset has that file name
             problems.append(to_problem(error, str(file)))
             return report
-    require_known(format_, arguments)
+    session.require_known(format_, arguments)
     named |= format_.parse_for_load(arguments)
     counts: Counter[str] = Counter()
     try:
@@ -257,32 +232,29 @@ PREVIEW_DEPLOYMENT = "helm-ext/preview"
 
 
 def preview(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE|NAME", help="A dataset file of any format, or a dataset's name."),
-    ],
-    count: Annotated[int, typer.Option("-n", min=1, help="How many rows.")] = 2,
+    file: Annotated[Path, Argument(metavar="FILE|NAME", help="A dataset file of any format, or a dataset's name.")],
+    count: Annotated[int, Option("-n", min=1, help="How many rows.")] = 2,
     model: Annotated[
-        str, typer.Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
+        str, Option(help="Fit to this model's context window and apply HELM's rewriting for it.")
     ] = PREVIEW_DEPLOYMENT,
-    arg: Arguments = None,
-    kind: AsFormat = None,
-    local_path: LocalPath = PROD_ENV,
+    arg: options.Arguments = None,
+    kind: options.AsFormat = None,
+    local_path: options.LocalPath = options.PROD_ENV,
 ) -> None:
     """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer.
 
     First, what was inferred from the file, and why.
     """
     with status("starting HELM"), helm_output_to_stderr():
-        start_helm()
+        session.start_helm()
         arguments = parse_arguments(arg)
         if model != PREVIEW_DEPLOYMENT or "model_deployment" in arguments:
-            register_models(local_path)
+            session.register_models(local_path)
         _register_preview_deployment()
-        format_ = choose_format(kind, file)
-        is_named = find_file(file) != file
-        said = [] if is_named else format_.describe(load_arguments(format_, file, arguments))
-        run_spec = make_run_spec(format_, file, {"model": model}, arguments)
+        format_ = session.choose_format(kind, file)
+        is_named = session.find_file(file) != file
+        said = [] if is_named else format_.describe(session.load_arguments(format_, file, arguments))
+        run_spec = session.make_run_spec(format_, file, {"model": model}, arguments)
         states = adapt(run_spec, count)
     for line in (*said, run_spec.name, f"method: {run_spec.adapter_spec.method}", *map(render, states)):
         echo(line)

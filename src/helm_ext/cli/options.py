@@ -1,0 +1,82 @@
+"""Options and arguments that several commands have, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, BadParameter, Option
+from typer.models import OptionInfo
+
+from helm_ext.formats import format_names
+
+OUTPUT = Path("benchmark_output")
+PROD_ENV = Path("prod_env")
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """Return a parser of an option that takes one of a few words. It raises BadParameter."""
+
+    def parse(value: str) -> str:
+        if value not in choices:
+            raise BadParameter(f"{value!r} is not one of {', '.join(map(repr, choices))}.")
+        return value
+
+    return parse
+
+
+def choice(*choices: str, name: str | None = None, about: str) -> OptionInfo:
+    """Return the declaration of such an option."""
+    option: OptionInfo = Option(
+        *filter(None, [name]), parser=one_of(*choices), metavar=f"[{'|'.join(choices)}]", help=about
+    )
+    return option
+
+
+# A dataset
+
+AsFormat = Annotated[str | None, choice(*format_names(), name="--as", about="Read the file as this format.")]
+Arguments = Annotated[list[str] | None, Option("--arg", help="KEY=VALUE, as in the run entry; repeatable.")]
+
+# HELM's folders
+
+OutputPath = Annotated[Path, Option("--output-path", "-o", help="HELM's output folder.")]
+LocalPath = Annotated[Path, Option(help="HELM's folder of local configurations.")]
+Suite = Annotated[str, Option(help="HELM's suite.")]
+Plugins = Annotated[
+    list[str] | None, Option(help="A module, or the path of one, with scenarios of your own; repeatable.")
+]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Show HELM's own log.")]
+
+# Finished runs
+
+RunFolders = Annotated[
+    list[Path], Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite.")
+]
+Metric = Annotated[str | None, Option(help="A stat of the rows. Default: each run's main metric.")]
+Cluster = Annotated[
+    str | None,
+    Option(help="Rows with one value of this key are not independent: a passage. Default: as the runs were told."),
+]
+
+# Requests, and a server that speaks OpenAI's protocol
+
+Results = Annotated[list[Path] | None, Argument(metavar="FILE...", help="Results, in any order; also parts of them.")]
+SentAs = Annotated[str | None, Option(help="The model's name for the server. Default: as HELM would send it.")]
+MAX_PER_SHARD = 50_000
+PerShard = Annotated[int, Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")]
+Prices = Annotated[
+    str | None, Option("--prices", metavar="IN,OUT", help="What a million tokens cost, in any currency.")
+]
+Omit = Annotated[list[str] | None, Option(help="A parameter that the server refuses, as temperature; repeatable.")]
+TopK = Annotated[bool, Option("--top-k", help="Send top_k, which OpenAI's API does not know.")]
+Seed = Annotated[int | None, Option(help="Send a seed.")]
+ExtraToken = Annotated[bool, Option("--extra-token", help="Scored prompts: ask for one token; some servers refuse 0.")]
+
+# What is written
+
+Replace = Annotated[bool, Option("--replace", help="Overwrite what is there.")]
+JsonLines = Annotated[
+    bool, Option("--json", help="Print JSON Lines for programs, one object for each result; notes go to stderr.")
+]
