@@ -30,38 +30,22 @@ def compare(
     metric: options.Metric = None,
     cluster: options.Cluster = None,
     rows: Annotated[int, Option(min=0, help="How many flipped rows to show of each pair of models.")] = 5,
-    allow_different: Annotated[
-        bool, Option("--allow-different", help="Leave out rows that ask the models different questions.")
-    ] = False,
-    by_suite: Annotated[
-        bool, Option("--by-suite", help="A model that was run in several suites is one model each: MODEL (SUITE).")
-    ] = False,
-    slices: Annotated[
-        list[str] | None, Option(metavar="ATTRIBUTE", help="Compare the slices by this one alone; repeatable.")
-    ] = None,
+    allow_different: Annotated[bool, Option("--allow-different", help="Skip rows with different questions.")] = False,
+    by_suite: Annotated[bool, Option("--by-suite", help="A model in two suites is two: MODEL (SUITE).")] = False,
+    slices: Annotated[list[str] | None, Option(metavar="ATTRIBUTE", help="Slices by this alone; repeatable.")] = None,
     no_slices: Annotated[bool, Option("--no-slices", help="Compare all rows alone.")] = False,
     fail_if_worse: Annotated[
         float | None,
-        Option(
-            metavar="MARGIN",
-            min=0,
-            help="Exit 1 if a model is worse than the baseline by more than this for certain (95 %), on all rows.",
-        ),
+        Option(metavar="MARGIN", min=0, help="Exit 1 if a model is worse than --baseline by more, for certain (95 %)."),
     ] = None,
     fail_if_unsure: Annotated[
-        bool,
-        Option("--fail-if-unsure", help="With --fail-if-worse: exit 3 unless each model is not worse for certain."),
+        bool, Option("--fail-if-unsure", help="With --fail-if-worse: exit 3 unless no model is worse for certain.")
     ] = False,
     point_estimate: Annotated[
         bool, Option("--point-estimate", help="With --fail-if-worse: judge the mean difference alone, noise included.")
     ] = False,
     over: Annotated[
-        str | None,
-        Option(
-            parser=options.one_of("time", "suite"),
-            metavar="time|suite",
-            help="Follow the runs of one model: by when they were finished, or by the names of their suites.",
-        ),
+        str | None, options.choice("time", "suite", about="Follow one model: by time, or by suite.")
     ] = None,
     as_json: options.JsonLines = False,
 ) -> None:
@@ -289,15 +273,10 @@ def _show_flip(one: PairResult, flip: Flip) -> str:
 def plan(
     difference: Annotated[float, Argument(help="The difference to be told, of two shares: 0.03.")],
     base_rate: Annotated[
-        float | None,
-        Option(min=0, max=1, help="Share of rows that the first model gets right; both err independently."),
+        float | None, Option(min=0, max=1, help="Share the first model gets right; errors are independent.")
     ] = None,
-    discordant: Annotated[
-        float | None, Option(min=0, max=1, help="Share of rows that exactly one of the models gets right.")
-    ] = None,
-    runs: Annotated[
-        list[Path] | None, Option("--from", help="Finished runs of two models: their share is measured.")
-    ] = None,
+    discordant: Annotated[float | None, Option(min=0, max=1, help="Share that exactly one model gets right.")] = None,
+    runs: Annotated[list[Path] | None, Option("--from", help="Instead: runs of two models; repeatable.")] = None,
     power: Annotated[float, Option(help="How often the difference shall be told.")] = 0.8,
 ) -> None:
     """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""

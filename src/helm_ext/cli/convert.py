@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 def convert(
     source: Annotated[Path, Argument(metavar="SRC", help="A dataset file, or a dataset's name.")],
     target: Annotated[Path, Argument(metavar="DST", help="FILE.jsonl (adapter_spec).")],
-    arg: Annotated[
-        list[str] | None, Option(help="KEY=VALUE, as in the run entry of SRC, missing aside; repeatable.")
-    ] = None,
+    arg: Annotated[list[str] | None, Option(help="KEY=VALUE, as in the run entry of SRC; repeatable.")] = None,
     kind: options.AsFormat = None,
     lossy: Annotated[bool, Option("--lossy", help="Convert even if something is lost.")] = False,
     replace: options.Replace = False,
@@ -153,22 +151,12 @@ def _choice_of_record(path: str, about: str) -> typer.models.OptionInfo:
 def export(
     runs: options.RunFolders,
     to: Annotated[str, options.choice(*_ENDINGS, about="What to write.")],
-    out: Annotated[
-        Path | None,
-        Option(help="The file, or for every_eval_ever the folder. Default: the table's name, every_eval_ever."),
-    ] = None,
+    out: Annotated[Path | None, Option(help="The file, or for EEE the folder. Default: as the table.")] = None,
     table: Annotated[
-        str,
-        options.choice(
-            _PREDICTIONS,
-            _SCORES,
-            about="A row for each prediction, or for each run, score and slice with its 95 % interval.",
-        ),
+        str, options.choice(_PREDICTIONS, _SCORES, about="A row for each prediction, or run, score and slice.")
     ] = _PREDICTIONS,
     replace: options.Replace = False,
-    for_spreadsheets: Annotated[
-        bool, Option("--for-spreadsheets", help="csv: an apostrophe before texts that begin with = + - @.")
-    ] = False,
+    for_spreadsheets: Annotated[bool, Option("--for-spreadsheets", help="csv: apostrophes before = + - @.")] = False,
     organization: Annotated[str, Option(help="EEE: who ran the evaluation.")] = "unknown",
     relationship: Annotated[
         str,

@@ -36,13 +36,9 @@ judge_app = typer.Typer(
 
 RubricFile = Annotated[str | None, Option("--rubric", help="A TOML file, or one of ours: correct, helpful, better.")]
 Judges = Annotated[list[str] | None, Option("--judge", help="ORGANIZATION/NAME of a model; several are a jury.")]
-Against = Annotated[
-    Path | None, Option(help="The run whose answers these are compared with, for a rubric about two answers.")
-]
+Against = Annotated[Path | None, Option(help="The other run, for a rubric that compares two answers.")]
 Swap = Annotated[bool, Option("--swap", help="Ask about each pair of answers in both orders.")]
-Unclear = Annotated[
-    bool, Option("--judge-unclear", help="Ask only about answers that could not be read: what they choose, or refuse.")
-]
+Unclear = Annotated[bool, Option("--judge-unclear", help="Ask only about answers that could not be read.")]
 MainMetric = Annotated[
     str | None,
     Option(help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was."),
@@ -62,9 +58,7 @@ def out(
     folder: Annotated[Path, Option("--out", help="The folder to write to, one in it for each judge.")] = Path(
         "judging"
     ),
-    only_missing: Annotated[
-        bool, Option("--only-missing", help="Write again what has no answer yet, of the judge's folder --out.")
-    ] = False,
+    only_missing: Annotated[bool, Option("--only-missing", help="Write again what has no answer yet.")] = False,
     endpoint: Annotated[Endpoint, options.choice(*ENDPOINTS, about="Where the judge is asked.")] = "chat",
     sent_as: options.SentAs = None,
     omit: options.Omit = None,
@@ -104,16 +98,9 @@ def out(
 def in_(
     folder: Annotated[Path, Argument(metavar="FOLDER", help="The judge's folder, with manifest.json.")],
     files: options.Results = None,
-    run: Annotated[
-        Path | None,
-        Option("--run", help="The run to add to: one with the same answers, as another judge's. Default: as asked."),
-    ] = None,
-    rubric: Annotated[
-        str | None, Option(help="Read the replies by this rubric, which may differ in [reading] alone.")
-    ] = None,
-    missing: Annotated[
-        str, options.choice("error", "skip", about="Answers without a reply: skip counts them.")
-    ] = "error",
+    run: Annotated[Path | None, Option("--run", help="The run to add to. Default: the one that was judged.")] = None,
+    rubric: Annotated[str | None, Option(help="Read the replies by this one; only its [reading] may differ.")] = None,
+    missing: Annotated[str, options.choice("error", "skip", about="Without a reply: skip counts them.")] = "error",
     prices: options.Prices = None,
     output_path: options.OutputPath = options.OUTPUT,
     suite: options.Suite = "judged",
@@ -364,9 +351,7 @@ def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, JudgedRow]]
 
 @judge_app.command()
 def check(
-    runs: Annotated[
-        list[Path], Argument(metavar="RUN...", help="Folders of finished runs, of one model each, or of suites.")
-    ],
+    runs: Annotated[list[Path], Argument(metavar="RUN...", help="Finished runs of one model each, or suites.")],
     criterion: Annotated[str | None, Option(help="Check judges by this criterion alone.")] = None,
     as_json: options.JsonLines = False,
 ) -> None:

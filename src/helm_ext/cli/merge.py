@@ -18,18 +18,12 @@ NOT_RUNS = ("eval_cache", "groups")
 
 def merge(
     runs: Annotated[
-        list[Path],
-        Argument(
-            metavar="RUN|FOLDER...",
-            help="Finished runs of the shards, in the order of their rows; a folder's in the order of names.",
-        ),
+        list[Path], Argument(metavar="RUN|FOLDER...", help="Finished runs of the shards, in order; a folder's by name.")
     ],
     into: Annotated[str, Option(help="The suite that the merged run goes to.")],
     name: Annotated[str | None, Option(help="The run's name. Default: what the names of the runs share.")] = None,
     output_path: options.OutputPath = options.OUTPUT,
-    skip_completed_runs: Annotated[
-        bool, Option("--skip-completed-runs", help="Do nothing where the merged run is there already.")
-    ] = False,
+    skip_completed_runs: Annotated[bool, Option("--skip-completed-runs", help="As for helm-run.")] = False,
 ) -> None:
     """Join finished runs of shards of one dataset to one run, whose stats are those of one run of all rows.
 

@@ -39,37 +39,19 @@ without --tokenizer, prompts are not fitted to the model's window (demonstration
 def add(
     name: Name,
     url: Annotated[str | None, Option(help="A server of OpenAI's protocol, up to and with /v1.")] = None,
-    path: Annotated[
-        str | None, Option(help="Instead: a folder with a Hugging Face model, or its name on the hub.")
-    ] = None,
-    is_chat: Annotated[
-        bool, Option("--chat/--completions", help="The endpoint; log-probabilities need completions.")
-    ] = True,
-    model_name: Annotated[
-        str | None, Option(help="The model's name for the server. Default: the only one it lists, else of NAME.")
-    ] = None,
-    model: Annotated[
-        str | None, Option(help="HELM's name of the model, under which results stand. Default: NAME.")
-    ] = None,
-    tokenizer: Annotated[
-        str | None, Option(help="One of HELM's, or a folder or hub name of Hugging Face. Default for --path: it.")
-    ] = None,
-    max_length: Annotated[
-        int | None, Option(min=1, help="Tokens of the model's window. Default: as server or tokenizer say.")
-    ] = None,
-    api_key_env: Annotated[
-        str | None, Option(metavar="VAR", help="The environment variable that holds the key.")
-    ] = None,
+    path: Annotated[str | None, Option(help="Instead: a folder or hub name of a Hugging Face model.")] = None,
+    is_chat: Annotated[bool, Option("--chat/--completions", help="Log-probabilities need completions.")] = True,
+    model_name: Annotated[str | None, Option(help="Its name for the server. Default: as listed, or of NAME.")] = None,
+    model: Annotated[str | None, Option(help="HELM's name of the model in results. Default: NAME.")] = None,
+    tokenizer: Annotated[str | None, Option(help="HELM's, or a folder or hub name. Default: --path.")] = None,
+    max_length: Annotated[int | None, Option(min=1, help="Its window. Default: as server or tokenizer say.")] = None,
+    api_key_env: Annotated[str | None, Option(metavar="VAR", help="The environment variable with the key.")] = None,
     omit: options.Omit = None,
     top_k: options.TopK = False,
     seed: options.Seed = None,
     extra_token: options.ExtraToken = False,
-    prompt_logprobs: Annotated[
-        bool, Option("--prompt-logprobs", help="Scored prompts: ask by vLLM's prompt_logprobs, not by echo.")
-    ] = False,
-    timeout: Annotated[
-        float | None, Option(min=1, help="Seconds for a whole reply before a request is given up.")
-    ] = None,
+    prompt_logprobs: Annotated[bool, Option("--prompt-logprobs", help="Score prompts by vLLM's way.")] = False,
+    timeout: Annotated[float | None, Option(min=1, help="Seconds before a request is given up.")] = None,
     device: Annotated[str | None, Option(help="For --path: cpu, cuda, mps. Default: what there is.")] = None,
     display_name: Annotated[str | None, Option(help="What reports call it.")] = None,
     replace: Annotated[bool, Option("--replace", help="Write a deployment of this name again.")] = False,

@@ -44,9 +44,7 @@ Arguments = Annotated[list[str] | None, Option("--arg", help="KEY=VALUE, as in t
 OutputPath = Annotated[Path, Option("--output-path", "-o", help="HELM's output folder.")]
 LocalPath = Annotated[Path, Option(help="HELM's folder of local configurations.")]
 Suite = Annotated[str, Option(help="HELM's suite.")]
-Plugins = Annotated[
-    list[str] | None, Option(help="A module, or the path of one, with scenarios of your own; repeatable.")
-]
+Plugins = Annotated[list[str] | None, Option(help="A module, or its path, with your scenarios; repeatable.")]
 Verbose = Annotated[bool, Option("--verbose", "-v", help="Show HELM's own log.")]
 
 # Finished runs
@@ -55,10 +53,7 @@ RunFolders = Annotated[
     list[Path], Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite.")
 ]
 Metric = Annotated[str | None, Option(help="A stat of the rows. Default: each run's main metric.")]
-Cluster = Annotated[
-    str | None,
-    Option(help="Rows with one value of this key are not independent: a passage. Default: as the runs were told."),
-]
+Cluster = Annotated[str | None, Option(help="Rows of one value depend on one another: passage. Default: as run.")]
 
 # Requests, and a server that speaks OpenAI's protocol
 
@@ -66,9 +61,7 @@ Results = Annotated[list[Path] | None, Argument(metavar="FILE...", help="Results
 SentAs = Annotated[str | None, Option(help="The model's name for the server. Default: as HELM would send it.")]
 MAX_PER_SHARD = 50_000
 PerShard = Annotated[int, Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")]
-Prices = Annotated[
-    str | None, Option("--prices", metavar="IN,OUT", help="What a million tokens cost, in any currency.")
-]
+Prices = Annotated[str | None, Option("--prices", metavar="IN,OUT", help="Cost of a million tokens.")]
 Omit = Annotated[list[str] | None, Option(help="A parameter that the server refuses, as temperature; repeatable.")]
 TopK = Annotated[bool, Option("--top-k", help="Send top_k, which OpenAI's API does not know.")]
 Seed = Annotated[int | None, Option(help="Send a seed.")]
@@ -77,6 +70,4 @@ ExtraToken = Annotated[bool, Option("--extra-token", help="Scored prompts: ask f
 # What is written
 
 Replace = Annotated[bool, Option("--replace", help="Overwrite what is there.")]
-JsonLines = Annotated[
-    bool, Option("--json", help="Print JSON Lines for programs, one object for each result; notes go to stderr.")
-]
+JsonLines = Annotated[bool, Option("--json", help="Print JSON Lines for programs; notes go to stderr.")]

@@ -338,17 +338,11 @@ requests_app = typer.Typer(
 
 @requests_app.command()
 def out(
-    entries: Annotated[
-        list[str] | None, Argument(metavar="RUN_ENTRY...", help="As for helm-run; the model may be left out.")
-    ] = None,
+    entries: Annotated[list[str] | None, Argument(metavar="RUN_ENTRY...", help="As for helm-run.")] = None,
     model: Annotated[str | None, Option(help="ORGANIZATION/NAME: HELM's name of the model.")] = None,
-    endpoint: Annotated[
-        Endpoint | None, options.choice(*ENDPOINTS, about="completions is for likelihood tasks.")
-    ] = None,
+    endpoint: Annotated[Endpoint | None, options.choice(*ENDPOINTS, about="completions: for likelihoods.")] = None,
     folder: Annotated[Path, Option("--out", help="The folder to write to.")] = Path("requests"),
-    only_missing: Annotated[
-        bool, Option("--only-missing", help="Write again what has no answer yet; the rest is as it was planned.")
-    ] = False,
+    only_missing: Annotated[bool, Option("--only-missing", help="Write again what has no answer yet.")] = False,
     prices: options.Prices = None,
     max_eval_instances: Annotated[
         int | None, Option("--max-eval-instances", "-m", min=1, help="As for helm-run. Default: all rows.")

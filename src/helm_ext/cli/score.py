@@ -40,14 +40,10 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.@+:/-]+")
 def score(
     files: Annotated[
         list[Path],
-        Argument(
-            metavar="FILE|FOLDER|NAME...",
-            help="Files of any format with completions, folders of such files, or datasets' names.",
-        ),
+        Argument(metavar="FILE|FOLDER|NAME...", help="Files with completions, folders of them, or datasets' names."),
     ],
     model: Annotated[
-        str | None,
-        Option(help="The model's name in the report: NAME or ORGANIZATION/NAME. Not needed where the file names it."),
+        str | None, Option(help="[ORGANIZATION/]NAME in reports. Not needed where the file names it.")
     ] = None,
     arg: options.Arguments = None,
     missing: Annotated[
@@ -67,9 +63,7 @@ def score(
         ),
     ] = None,
     strict: Annotated[bool, Option("--warnings-as-errors", help="Exit 1 if there is a warning.")] = False,
-    show: Annotated[
-        str | None, Option(metavar="wrong[=N]", help="List rows that the main metric calls wrong: the first 10, or N.")
-    ] = None,
+    show: Annotated[str | None, Option(metavar="wrong[=N]", help="List wrong rows: the first 10, or N.")] = None,
     show_all: Annotated[bool, Option("--all", help="Show every stat, also those that describe the run.")] = False,
     verbose: options.Verbose = False,
 ) -> None:

@@ -33,10 +33,7 @@ NOT_CHECKED = "not checked: whether prompts fit a model's context window, and wh
 def validate(
     files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of any format, folders of them, or names.")],
     output: Annotated[
-        str,
-        options.choice(
-            "text", "json", "github", name="--format", about="text, json, or github (workflow annotations)."
-        ),
+        str, options.choice("text", "json", "github", name="--format", about="github: workflow annotations.")
     ] = "text",
     kind: options.AsFormat = None,
     arg: options.Arguments = None,
