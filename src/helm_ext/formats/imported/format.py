@@ -8,7 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError, DatasetIntegrityError, Problem, Problems, count, did_you_mean, to_problem
+from helm_ext.errors import (
+    DatasetError,
+    DatasetIntegrityError,
+    Problem,
+    Problems,
+    RunEntryError,
+    count,
+    did_you_mean,
+    to_problem,
+)
 from helm_ext.formats.arguments import Argument, one_of
 from helm_ext.formats.format import Format, Plan
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
@@ -116,6 +125,11 @@ class ImportedFormat(Format):
     def describe(self, arguments: Mapping[str, Any]) -> list[str]:
         """Return what was inferred from a file, and why."""
         return self.explain(**_own(arguments))
+
+    def json_schema(self) -> dict[str, Any]:
+        """Raise RunEntryError: what a file must hold is for the tool to say that writes it."""
+        said = f"{self.name}: there is no JSON Schema: another tool writes these files"
+        raise RunEntryError(f"{said}\n  hint: `helm-ext validate FILE` checks one: {self.expects}")
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that a file names, "" where it names none. Raises DatasetError."""

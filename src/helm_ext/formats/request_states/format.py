@@ -208,7 +208,7 @@ class _AdapterSpec(Format):
         return {"dataset": dataset_name(file), **options}
 
     def name_model(self, arguments: Mapping[str, Any]) -> str:
-        """Return the recorded model that the requests of all rows name, as in the output of a run of ours."""
+        """Return the recorded model that all rows name, or the source that they were converted from."""
         from helm_ext.formats.request_states.reading import read_model
 
         return read_model(self._path(dict(arguments)))

@@ -268,17 +268,20 @@ _RECORDED = "recorded/"
 
 
 def read_model(path: str) -> str:
-    """Return the X of the `recorded/X` that every row names; "" where one names none, or two differ.
+    """Return the model that all rows name: "" where one names none, or two differ.
 
-    The names of live models do not count: a file with requests may have been written before anybody answered them.
-    What is wrong with the file, its reader says later.
+    A row names one as `recorded/X`, without it the header's `source.model` does: who answered the rows of another
+    tool's log. The names of live models do not count: a file with requests may have been written before anybody
+    answered them. What is wrong with the file, its reader says later.
     """
     found = ""
     with contextlib.suppress(DatasetError):
         reader = open_file(path, Problems(path))
+        source = reader.header.get("source") if isinstance(reader.header, dict) else None
+        said = source.get("model") if isinstance(source, dict) else None
         try:
             for state in reader.states():
-                name = _name_model(state.value)
+                name = _name_model(state.value) or (said if isinstance(said, str) else "")
                 if not name or (found and name != found):
                     return ""
                 found = name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,19 @@ def test_scores_of_a_source_survive_a_conversion(tmp_path, format_, make, argume
     if arguments.get("main_metric") == "exact_match":  # ours, so that the file has no headline
         said = [{key: value for key, value in one.items() if key not in ("main", "main_reason")} for one in said]
     assert said[0] == said[1]
+    assert FILE.name_model({"path": str(made.path)}) == before.source.model
     for key in ("source_scores", "source_unscored"):
         assert [row_extra(i).get(key) for i in after.instances] == [row_extra(i).get(key) for i in before.instances]
+
+
+def test_rows_of_another_model_than_the_source_name_none(tmp_path) -> None:
+    path = with_gold(tmp_path)
+    made = FILE.write(get_format("inspect").load(path=str(path)), tmp_path / "made.jsonl", WriteOptions(path)).path
+    *lines, last = made.read_text("utf-8").splitlines()
+    row = json.loads(last)
+    row["request"]["model"] = "recorded/other"
+    made.write_text("\n".join([*lines, json.dumps(row)]), "utf-8")
+    assert FILE.name_model({"path": str(made)}) == ""
 
 
 def test_a_score_that_the_header_does_not_name_is_an_error(tmp_path) -> None:
