@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from helm_ext.formats import get_format
-from helm_ext.formats.arguments import to_table
+from helm_ext.formats.format import to_table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from helm_ext.formats import all_formats
-from helm_ext.formats.arguments import to_table
+from helm_ext.formats.format import to_table
 from helm_ext.scoring.registry import get_scores
 
 KINDS = {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from helm_ext.errors import HelmExtError, RunEntryError, printable
-from helm_ext.formats.arguments import as_helm_reads
+from helm_ext.formats.format import as_helm_reads
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,9 +17,9 @@ from helm_ext.cli.common import echo, not_written, parse_arguments, read_folders
 from helm_ext.cli.session import choose_format, find_file, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError, count
 from helm_ext.formats import Format, all_formats, format_names, get_format
-from helm_ext.formats.arguments import MISSING
 from helm_ext.formats.conversion import Converted, WriteOptions
 from helm_ext.formats.every_eval_ever.record import ENUMS
+from helm_ext.formats.format import MISSING
 
 if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun

@@ -14,8 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.arguments import Argument, Kind
-from helm_ext.formats.format import Claim, Format, Plan, Seen
+from helm_ext.formats.format import Argument, Claim, Format, Kind, Plan, Seen
 from helm_ext.formats.registry import all_formats, detect, files_in, format_names, get_format
 
 if TYPE_CHECKING:

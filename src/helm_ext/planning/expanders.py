@@ -223,7 +223,7 @@ def _drawing_format(run_spec: RunSpec) -> Format | None:
 def _draw_again(format_: Format, before: RunSpec, expanded: list[RunSpec]) -> list[RunSpec]:
     """Return RunSpecs whose scenarios draw as many rows as each of `expanded` shows."""
     from helm_ext.formats import planned
-    from helm_ext.formats.arguments import MISSING
+    from helm_ext.formats.format import MISSING
     from helm_ext.planning.run_specs import make_run_spec
 
     known = {argument.name for argument in format_.arguments}

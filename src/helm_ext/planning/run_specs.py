@@ -23,8 +23,7 @@ from helm.common.object_spec import get_class_by_name
 
 from helm_ext.evalset import DIGEST_LENGTH, EvalSet
 from helm_ext.formats import planned
-from helm_ext.formats.arguments import MISSING
-from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.format import MISSING, Format, Plan
 from helm_ext.formats.registry import get_format
 from helm_ext.planning import CAPPED_ROWS, RUN_ARGUMENTS
 from helm_ext.planning.names import fit_arguments, fit_name, full_name

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helm_ext.formats import format_names, get_format
-from helm_ext.formats.arguments import TEXT, Argument, to_table
+from helm_ext.formats.format import TEXT, Argument, to_table
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))

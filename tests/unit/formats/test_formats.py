@@ -11,7 +11,7 @@ from helm_ext import formats
 from helm_ext.errors import DatasetError, DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import EvalSet
 from helm_ext.formats import Claim, all_formats, detect, files_in, get_format, registry
-from helm_ext.formats.arguments import parse_arguments
+from helm_ext.formats.format import parse_arguments
 from helm_ext.formats.scenario import EvalSetScenario
 
 NAMES = ["adapter_spec", "ultraeval", "innodata"]

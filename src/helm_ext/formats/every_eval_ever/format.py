@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, one_of
-from helm_ext.formats.format import Claim, Seen
+from helm_ext.formats.format import PATH, TEXT, WHOLE_NUMBER, Argument, Claim, Seen, one_of
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 
 if TYPE_CHECKING:

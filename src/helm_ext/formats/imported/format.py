@@ -18,8 +18,7 @@ from helm_ext.errors import (
     did_you_mean,
     to_problem,
 )
-from helm_ext.formats.arguments import Argument, one_of
-from helm_ext.formats.format import Format, Plan
+from helm_ext.formats.format import Argument, Format, Plan, one_of
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
 if TYPE_CHECKING:

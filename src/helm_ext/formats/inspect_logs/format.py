@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, count
-from helm_ext.formats.arguments import PATH, TEXT, Argument
-from helm_ext.formats.format import LOOKED_AT, ZIP, Claim, Plan, Seen, look
+from helm_ext.formats.format import LOOKED_AT, PATH, TEXT, ZIP, Argument, Claim, Plan, Seen, look
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, choose_part
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.arguments import PATH, TEXT, WHOLE_NUMBER, Argument, Kind, one_of
-from helm_ext.formats.arguments import read_path as _read_path
-from helm_ext.formats.format import Claim, Seen
+from helm_ext.formats.format import PATH, TEXT, WHOLE_NUMBER, Argument, Claim, Kind, Seen, one_of
+from helm_ext.formats.format import read_path as _read_path
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 
 if TYPE_CHECKING:

@@ -14,10 +14,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetNotFoundError, Problem, RunEntryError, did_you_mean
-from helm_ext.formats.arguments import FLAG, MISSING, SEVERAL, TEXT, THINKING, WHOLE_NUMBER, Argument, Kind, one_of
-from helm_ext.formats.arguments import read_path as _read_path
 from helm_ext.formats.conversion import Converted, WriteOptions
-from helm_ext.formats.format import Claim, Format, Plan, Seen
+from helm_ext.formats.format import (
+    FLAG,
+    MISSING,
+    SEVERAL,
+    TEXT,
+    THINKING,
+    WHOLE_NUMBER,
+    Argument,
+    Claim,
+    Format,
+    Kind,
+    Plan,
+    Seen,
+    one_of,
+)
+from helm_ext.formats.format import read_path as _read_path
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError, RunEntryError
-from helm_ext.formats.arguments import FLAG, PATH, SEVERAL, TEXT, Argument, Kind, one_of, read_path
-from helm_ext.formats.format import Claim, Seen
+from helm_ext.errors import DatasetError
+from helm_ext.formats.format import FLAG, PATH, SEVERAL, TEXT, Argument, Claim, Seen, of_values, one_of, read_path
 from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
 
 def _path(name: str, value: Any) -> str:
     return str(value) if str(value).startswith("hub:") else read_path(name, value)
-
-
-def _base(name: str, value: Any) -> int:
-    if value not in (0, 1):
-        raise RunEntryError(f"{name}={value}: expected 0 or 1")
-    return int(value)
 
 
 _READ = (
@@ -52,8 +45,8 @@ _READ = (
     Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
     Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what a gold is",
              "decided over the whole column", names_data=True),
-    Argument("index_base", Kind("`0` or `1`", _base), "the position of the first option", "decided over the whole "
-             "column", names_data=True),
+    Argument("index_base", of_values("`0` or `1`", lambda value: value in (0, 1), "0 or 1"), "the position of the "
+             "first option", "decided over the whole column", names_data=True),
     Argument("multi_label", FLAG, "several right options of a row: `true`, all of them together are the answer; "
              "`false`, any of them counts", "any of them counts; refused where outputs name several", names_data=True),
     Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from helm_ext.errors import Problems, RunEntryError, did_you_mean, raise_for
-from helm_ext.formats.arguments import Argument
+from helm_ext.formats.format import Argument
 from helm_ext.formats.imported.gold import Kind as GoldKind
 
 SUFFIX = ".table.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import Problem
-from helm_ext.formats.arguments import (
+from helm_ext.formats.format import (
     AS_GIVEN,
     FLAG,
     MISSING,
@@ -18,9 +18,12 @@ from helm_ext.formats.arguments import (
     THINKING,
     WHOLE_NUMBER,
     Argument,
+    Claim,
+    Format,
+    Plan,
+    Seen,
     one_of,
 )
-from helm_ext.formats.format import Claim, Format, Plan, Seen
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec

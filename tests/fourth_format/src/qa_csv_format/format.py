@@ -9,8 +9,8 @@ from typing import Any
 
 from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, raise_for
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Scoring
-from helm_ext.formats import Argument, Claim, Format, Seen
-from helm_ext.formats.arguments import MISSING, PATH, WHOLE_NUMBER
+from helm_ext.formats import Claim, Format, Seen
+from helm_ext.formats.format import MISSING, PATH, WHOLE_NUMBER, Argument
 
 COLUMNS = ["question", "answer"]
 
