@@ -17,6 +17,7 @@ import numpy as np
 
 from helm_ext.analysis.run_scores import RunScores, ScoredRow
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
+from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 
@@ -117,7 +118,7 @@ class PairResult:
     def describe_unpaired(self) -> str:
         """Return in words how many rows are no part of the comparison; "" where all are."""
         rows = count(self.unpaired, "row was", "rows were")
-        why = "scored for one of the models only, or asked otherwise"
+        why = "only one of the models has a score of them, or they were asked something else"
         return f"{rows} not compared: {why}" if self.unpaired else ""
 
     def flips(self) -> list[Flip]:
@@ -140,7 +141,7 @@ class PairResult:
             "p": c.p,
             "greater": c.greater,
             "less": c.less,
-            "detectable": c.detectable if np.isfinite(c.detectable) else None,
+            "detectable": self.detectable,
         }
         corrected: dict[str, Any] = {}
         if self.is_corrected:
@@ -167,6 +168,23 @@ class PairResult:
             **corrected,
             "stale": self.is_stale,
         }
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference that these rows would have told; None where there is none, or they do not tell it."""
+        lowest, highest = find_bounds(self.a.metric, self.a.run.metric_arguments)
+        found = self.comparison.detectable
+        return found if found <= highest - lowest and found < np.inf else None
+
+    def describe_detectable(self) -> str:
+        """Return in words how small a difference these rows could have shown."""
+        if self.detectable is not None:
+            return f"with these rows, a difference of {self.detectable:.3g} is found in 8 of 10 comparisons"
+        if np.isfinite(self.comparison.detectable):
+            return "so few rows cannot show any difference reliably"
+        groups = self.comparison.difference.clusters or self.rows
+        why = "there is only one" if groups == 1 else "they all differ by the same"
+        return f"how small a difference these rows can show cannot be estimated: {why}"
 
     @property
     def labels(self) -> int:
@@ -228,7 +246,8 @@ def compare_runs(
         of_dataset: list[PairResult] = []
         pairs = [(a, b) for a, b in combinations(found, 2) if baseline in (None, a.model, b.model)]
         if not pairs:
-            notes.append(f"{found[0].title}: not compared, {count(len(found), 'model')} and nothing to compare with")
+            why = "only one model was run on it" if len(found) == 1 else f"{baseline} was not run on it"
+            notes.append(f"{found[0].title}: not compared, {why}")
         for a, b in pairs:
             one, other = (b, a) if b.model == baseline else (a, b)
             of_dataset += _compare_pair(one, other, notes, allow_different=allow_different, chosen=slices)
@@ -277,11 +296,12 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
         rows = len(pairs) + len(different)
         asks = "asks a different question" if len(different) == 1 else "ask different questions"
         differ = [f"{len(different)} of {rows} rows {asks}, for example {different[0]}"] if different else []
-        differ += [f"{count(alone, 'row is', 'rows are')} of one of them alone"] if alone else []
+        differ += [f"{count(alone, 'row is', 'rows are')} in only one of them"] if alone else []
         differ = differ or ["their splits differ"]
         said.append(
             f"{a.title}: {a.model} and {b.model} have answered two versions of it: {', '.join(differ)}: "
-            f"{a.run.folder} and {b.run.folder}\n  hint: --allow-different compares the other {len(pairs)}"
+            f"{a.run.folder} and {b.run.folder}\n"
+            f"  hint: --allow-different compares the other {count(len(pairs), 'row')}"
         )
     return said
 
@@ -312,13 +332,13 @@ def _compare_pair(
     if a.completions != b.completions:
         how = " and ".join(run.completions or "the mean" for run in (a, b))
         raise RunEntryError(
-            f"{a.title}: {a.model} and {b.model} are scored by {a.metric}, of several completions {how}\n"
+            f"{a.title}: of several completions, {a.model} and {b.model} are scored by {how}\n"
             "  hint: score both with one --arg completions="
         )
     pairs, alone, different = _pair_rows(a, b)
     if different and not allow_different:
         raise DatasetIntegrityError(
-            f"{a.title}: {count(len(different), 'row asks', 'rows ask')} {a.model} and {b.model} different questions, "
+            f"{a.title}: {a.model} and {b.model} were asked different questions in {count(len(different), 'row')}, "
             f"for example {different[0]}: {a.run.folder} and {b.run.folder}\n"
             "  hint: --allow-different compares the other rows"
         )
@@ -338,8 +358,8 @@ def _compare_pair(
         else:
             yield _to_result(a, b, name, members, 0)
     if small:
-        few = f"{count(small, 'slice')} of fewer than {_FEWEST} rows"
-        notes.append(f"{a.title}, {a.model} and {b.model}: nothing is said of {few}")
+        few = f"{count(small, 'slice')} of fewer than {_FEWEST} rows left out"
+        notes.append(f"{a.title}, {a.model} and {b.model}: {few}")
 
 
 def _to_result(a: RunScores, b: RunScores, name: str, pairs: Sequence[RowPair], unpaired: int) -> PairResult:

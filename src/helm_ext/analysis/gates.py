@@ -20,7 +20,7 @@ from helm_ext.analysis.comparing import PairResult, compare_runs, correct_pairs,
 from helm_ext.analysis.judged import correct_intervals, list_judged
 from helm_ext.analysis.run_scores import RunScores
 from helm_ext.analysis.siblings import read_time
-from helm_ext.errors import RunEntryError
+from helm_ext.errors import RunEntryError, count
 from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.statistics import Interval, MarginTest, holm, judge_margin
 
@@ -50,7 +50,7 @@ class Gate:
             said = "worse" if self.outcome == "fail" else "not worse"
             return (
                 f"{self.outcome}: the mean of {one.b.model} is {said} than that of {on}: {test.gain:+.4g}; "
-                f"how much of it is noise is not asked{self._describe_unpaired()}"
+                f"whether that is more than chance was not tested{self._describe_unpaired()}"
             )
         said = {
             "fail": f"fail: {one.b.model} is worse than {on}, for certain",
@@ -61,7 +61,7 @@ class Gate:
         if one.refusal is not None:
             return f"{said}: by the judge's own verdicts {test.gain:+.4g}{sign}, which are not corrected: {one.refusal}"
         if test.p_worse is None:
-            return f"{said}: {test.gain:+.4g}{sign}, and how sure that is is not known{self._describe_unpaired()}"
+            return f"{said}: {test.gain:+.4g}{sign}; the rows do not say how sure that is{self._describe_unpaired()}"
         p = f"one-sided p {show_p(test.p_worse)}"
         if self.p_holm != test.p_worse and self.p_holm is not None:
             p += f", {show_p(self.p_holm)} corrected"
@@ -76,14 +76,13 @@ class Gate:
     def _describe_rows(self) -> str:
         test = self.test
         if test.rows_needed is None and test.assumed + test.margin:
-            return "how many rows would tell it is not known"
+            return "how many rows would settle it cannot be estimated"
         if test.rows_needed is None:
-            return "no number of rows would tell it of a model as good"
+            return "if both are equally good, no number of rows settles it"
+        how = f"{abs(test.assumed):.3g} {'better' if test.assumed > 0 else 'worse'}, as observed"
         if not test.assumed:
-            which = "that a model as good is not worse"
-        else:
-            which = f"it, were it {'better' if test.assumed > 0 else 'worse'} by {abs(test.assumed):.3g}, as it looks"
-        return f"{test.rows_needed:,} rows would tell {which}, in 8 of 10 cases"
+            how = "equally good"
+        return f"if it is {how}, {test.rows_needed:,} rows settle it in 8 of 10 cases"
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers, for programs. `gain`, `low` and `high` are positive where model b is better.
@@ -194,7 +193,7 @@ class Series:
         return (
             f"{self.model} on {self.title}: {worse.run.run.suite} is the first run that is worse than "
             f"{self.points[0].run.run.suite}{by} for certain: {worse.gate.test.gain:+.4g}, one-sided p "
-            f"{show_p(worse.gate.p_holm)}, corrected for {len(self.points) - 1}"
+            f"{show_p(worse.gate.p_holm)}, corrected for {count(len(self.points) - 1, 'comparison')}"
         )
 
     def to_json(self) -> list[dict[str, Any]]:

@@ -234,21 +234,21 @@ def describe(one: JudgeCheck) -> list[str]:
         said.append(f"Overrates the longer half of the answers by {_points(one.length)} more than the shorter{sure}.")
     if one.swapped is not None:
         said.append(
-            f"With both answers swapped it stays by its verdict in {_percent(one.swapped.consistency)} of the pairs; "
-            f"the first model wins {_percent(one.swapped.win_rate)}."
+            f"With the answers in the other order it keeps its verdict in {_percent(one.swapped.consistency)} of the "
+            f"pairs; the first model wins {_percent(one.swapped.win_rate)}."
         )
     if score.set_aside:
         said.append(f"Labels of {score.set_aside:,} rows were drawn in another way, earlier, and are set aside.")
     if one.statuses:
         numbers = (f"{number:,} {status}" for status, number in sorted(one.statuses.items()))
-        said.append(f"No part of this: {', '.join(numbers)}.")
+        said.append(f"Judgements not counted: {', '.join(numbers)}.")
     return [*said, *_describe_needed(one)]
 
 
 def _describe_worth(one: JudgeCheck) -> str:
     agreement, bias = one.whole.score.agreement, one.whole.bias
     coefficient = None if agreement is None else agreement.ac1 if one.whole.sensitivity else agreement.alpha
-    word = "It cannot be told whether this judge agrees with people"
+    word = "Whether this judge agrees with people cannot be told from these labels"
     if coefficient is not None and math.isfinite(coefficient.low):
         low, high = coefficient.low, coefficient.high
         word = (
@@ -260,9 +260,9 @@ def _describe_worth(one: JudgeCheck) -> str:
     if isinstance(bias, Refused):
         return f"{word}."
     if _holds_zero(bias.interval):
-        return f"{word}, and is not seen to be kinder or harsher ({_points(bias.interval)})."
+        return f"{word}. No sign that it is kinder or harsher than they are: by {_points(bias.interval)}."
     how = "too kind" if bias.interval.mean > 0 else "too harsh"
-    return f"{word}, and is {how}: by {_points(bias.interval)}."
+    return f"{word}. It is {how}: by {_points(bias.interval)}."
 
 
 def _describe_favour(models: list[ModelCheck]) -> list[str]:
@@ -277,7 +277,7 @@ def _describe_favour(models: list[ModelCheck]) -> list[str]:
     size = f"{100 * apart:.1f} points more than {least[1]} (95 %: {100 * low:+.1f} to {100 * high:+.1f})"
     if low > 0:
         return [f"It favours {most[1]}: it overrates it by {size}."]
-    return [f"It is not seen to favour a model: it overrates {most[1]} by {size}."]
+    return [f"No sign that it favours a model: it overrates {most[1]} by {size}."]
 
 
 def _describe_needed(one: JudgeCheck) -> list[str]:

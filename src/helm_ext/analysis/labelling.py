@@ -86,11 +86,11 @@ def find_asked(runs: Sequence[Sequence[JudgedRow]], criterion: str | None, rubri
     if len(criteria) != 1:
         known = f"judged so far: {', '.join(criteria)}" if criteria else "nothing is judged so far"
         raise RunEntryError(
-            f"--criterion{f' {criterion}' if criterion else ''}: which one is not clear; {known}\n"
+            f"--criterion{f' {criterion}' if criterion else ''}: name one that was judged; {known}\n"
             "  hint: --criterion NAME, or --rubric FILE says what people are asked"
         )
     if any(one.order for one in said):
-        raise RunEntryError(f"--criterion {criteria[0]}: it compares two answers, and sheets hold one a row")
+        raise RunEntryError(f"--criterion {criteria[0]}: it compares two answers, and a row of a sheet has one")
     if len({one.scale for one in said}) > 1:
         raise RunEntryError(f"--criterion {criteria[0]}: judged on several scales\n  hint: --rubric FILE names one")
     digests = {one.rubric_sha256 for one in said}

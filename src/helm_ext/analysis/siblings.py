@@ -87,8 +87,8 @@ class Siblings:
                 stale.update({run.folder: runs[-1] for run in runs[:-1] if run.finished < runs[-1].finished})
         return stale
 
-    def describe(self) -> list[str]:
-        """Return in words, with hints, which runs are stale, and which are averaged."""
+    def describe_versions(self) -> list[str]:
+        """Return in words, with hints, which runs are stale."""
         stale = self.find_stale()
         said = [
             f"stale: {run.name} was finished {run.finished}, and the same file has changed since: {newer.name} was "
@@ -97,20 +97,24 @@ class Siblings:
             for run in runs
             if (newer := stale.get(run.folder)) is not None
         ]
-        said += [
+        return said + [
             f"{count(len(runs), 'run')} of versions of one file, and not all of them say when they were made: "
             f"{', '.join(run.name for run in runs)}\n  hint: delete those that are out of date"
             for runs in self.versions
             if not any(run.folder in stale for run in runs)
         ]
+
+    def describe(self) -> list[str]:
+        """Return in words, with hints, which runs are stale, and which are averaged."""
+        stale, said = self.find_stale(), self.describe_versions()
         for runs in self.averaged:
             left = [run.name for run in runs if run.folder not in stale]
-            hint = "give each recording a model's name of its own, or a suite"
+            hint = "give each recording a name of its own with --model, or a suite of its own"
             if len(left) < 2:
                 hint = f"without what is stale, they show {left[0]} alone" if left else "delete what is stale"
             said.append(
-                f"{runs[0].cell.model} on {runs[0].cell.group}: tables show the mean of {len(runs)} runs"
-                f"{f', {len(runs) - len(left)} of them stale' if len(left) < len(runs) else ''}: "
+                f"{runs[0].cell.model} on {runs[0].cell.group}: HELM's tables show one number for {len(runs)} runs, "
+                f"their mean{f'; {len(runs) - len(left)} of them stale' if len(left) < len(runs) else ''}: "
                 f"{', '.join(run.name for run in runs)}\n  hint: {hint}"
             )
         return said

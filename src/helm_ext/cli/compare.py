@@ -77,7 +77,7 @@ def compare(
     found = read_folders(runs)
     siblings = find_siblings(read_sibling(run.folder) for run in found)
     stale = siblings.find_stale()
-    for note in siblings.describe():
+    for note in siblings.describe_versions():  # which runs HELM's tables average is no matter here
         echo(f"note: {note}", err=True)
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
@@ -112,7 +112,9 @@ def compare(
     if any(
         not gate.by_mean and gate.result.comparison.test == "mcnemar" and not gate.result.corrected for gate in gates
     ):
-        echo("note: one-sided p is of Tango's score test; at the edge McNemar's exact p may say otherwise", err=True)
+        echo(
+            "note: one-sided p is that of Tango's score test; close to the limit McNemar's exact p may differ", err=True
+        )
     outcomes = {gate.outcome for gate in gates}
     for model, title in find_not_judged(scores, results, against) if gates and against is not None else ():
         echo(f"cannot tell whether {model} is worse than {against} on {title}: not compared", err=True)
@@ -247,10 +249,8 @@ def describe_result(one: PairResult) -> str:
     said = [better, f"{count(c.greater + c.less, 'row differs', 'rows differ')}"]
     if one.is_corrected:
         said[-1] += " by the verdicts alone"
-    elif math.isfinite(c.detectable):
-        said.append(f"a difference of {c.detectable:.3g} would have been seen in 8 of 10 such comparisons")
     else:
-        said.append("how small a difference could have been seen is not known")
+        said.append(one.describe_detectable())
     if c.difference.clusters is not None:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
     said += filter(None, [one.describe_unpaired()])

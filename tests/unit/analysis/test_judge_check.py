@@ -66,7 +66,7 @@ def test_a_judge_that_is_kind_to_one_model_and_to_long_answers(monkeypatch):
 
 def test_a_perfect_judge_needs_few_labels(monkeypatch):
     (one,) = check(monkeypatch, ("org/a", judged(3, 0.0, rows=2000, labels=1000)))
-    assert describe(one)[0].startswith("This judge agrees well with people, and is not seen to be kinder or harsher")
+    assert describe(one)[0].startswith("This judge agrees well with people. No sign that it is kinder or harsher")
     assert one.whole.score.agreement.kappa.mean == 1
     assert to_json(one)["labels_needed"] == {"1": 0, "0": 0}
 
@@ -90,7 +90,7 @@ def test_of_several_judges_the_jury_comes_first_and_what_does_not_count_is_said(
     assert (jury.judge, a.judge, b.judge) == (JURY, "a", "b")
     assert (jury.whole.score.raw.count, a.whole.score.raw.count) == (30, 60)  # one of two is no majority
     assert jury.statuses == b.statuses == {"unparsed": 30}
-    assert describe(b)[-2] == "No part of this: 30 unparsed."
+    assert describe(b)[-2] == "Judgements not counted: 30 unparsed."
 
 
 def test_swapped_pairs_of_a_judge_that_always_says_the_first(monkeypatch):
@@ -99,7 +99,7 @@ def test_swapped_pairs_of_a_judge_that_always_says_the_first(monkeypatch):
     ]
     (one,) = check(monkeypatch, ("org/m", rows))
     assert (one.swapped.consistency.mean, one.swapped.win_rate.low, one.swapped.win_rate.high) == (0, 0, 1)
-    assert any("stays by its verdict in 0.0%" in line for line in describe(one))
+    assert any("keeps its verdict in 0.0%" in line for line in describe(one))
 
 
 def test_what_was_not_judged_is_an_error(monkeypatch):

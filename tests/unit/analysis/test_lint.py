@@ -73,13 +73,13 @@ def test_what_is_said_of_it(tmp_path):
     first, second = problems(tmp_path, [EMMA] * 3)
     path = tmp_path / "rows.jsonl"
     assert str(first) == (
-        f'{path}:3: id "q3": the question of line 2 (id "q2"), with the same gold\n  hint: it counts twice in every score'
+        f'{path}:3: id "q3": asks the same as line 2 (id "q2"), with the same gold\n  hint: it counts twice in every score'
     )
     assert ("line 2" in second.message, second.location.line) == (True, 4)
     (problem,) = problems(tmp_path, [row("Largest moon?", "Ganymede"), row("Largest moon?", "Titan")])
     assert (problem.code, problem.severity, problem.location.line) == ("different-golds", "warning", 3)
     assert problem.message == (
-        'id "q3": the question of line 2 (id "q2") with another gold: "Titan", and there "Ganymede"'
+        'id "q3": asks the same as line 2 (id "q2"), but has another gold: "Titan", there "Ganymede"'
     )
     (problem,) = problems(tmp_path, [{**EMMA, "split": "valid"}, EMMA])
     assert 'line 2 (id "q2"), a row of the valid split, with the same gold' in problem.message

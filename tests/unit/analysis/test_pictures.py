@@ -92,7 +92,7 @@ def test_helms_own_runs_of_other_pictures_are_not_compared(tmp_path):
         path.write_text(json.dumps(value))
         runs.append(read_scores(run))
     assert len(compare_runs(runs[:2])[0]) == 1
-    with pytest.raises(DatasetError, match="1 row asks org/a and org/c different questions"):
+    with pytest.raises(DatasetError, match="org/a and org/c were asked different questions in 1 row"):
         compare_runs([runs[0], runs[2]])
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from helm_ext.analysis.run_scores import describe_scores, find_scores
+from helm_ext.analysis.comparing import PairResult
+from helm_ext.analysis.run_scores import RunScores, ScoredRow, describe_scores, find_scores
+from helm_ext.scoring.statistics.paired import compare_rows
 
 NO_METRICS = {"metric_specs": []}
 
@@ -50,3 +53,26 @@ def test_the_runs_own_metric_is_asked_first():
 def test_a_metric_that_cannot_be_made_here_says_nothing():
     spec = {"metric_specs": [{"class_name": "no.such.Metric", "args": {}}]}
     assert describe_scores(spec, ["exact_match"])["exact_match"].lower_is_better is False
+
+
+@pytest.mark.parametrize(
+    ("metric", "a", "b", "detectable", "said"),
+    [
+        # 2.8016 standard errors, 1 / sqrt(3) of three rows: 1.62, which no two shares differ by
+        ("exact_match", [1, 0, 0], [0, 1, 0], None, "so few rows cannot show any difference reliably"),
+        ("of_nobody", [1, 0, 0], [0, 1, 0], 1.6175, "a difference of 1.62 is found in 8 of 10"),
+        ("exact_match", [1, 0, 0] * 20, [0, 1, 0] * 20, 0.2978, "a difference of 0.298 is found in 8 of 10"),
+        ("exact_match", [1, 0], [1, 0], None, "cannot be estimated: they all differ by the same"),
+        ("exact_match", [1], [0], None, "cannot be estimated: there is only one"),
+    ],
+)
+def test_what_difference_rows_can_show_is_one_that_scores_can_have(metric, a, b, detectable, said):
+    run = SimpleNamespace(metric_arguments={})
+    scores = RunScores(run, "m", "d", "t", metric, lower_is_better=False)
+    pairs = [
+        (str(n), ScoredRow(one, b"", {}), ScoredRow(other, b"", {}))
+        for n, (one, other) in enumerate(zip(a, b, strict=True))
+    ]
+    pair = PairResult(scores, scores, "", pairs, 0, compare_rows(a, b))
+    assert pair.detectable == (None if detectable is None else pytest.approx(detectable, abs=1e-4))
+    assert said in pair.describe_detectable()

@@ -87,7 +87,7 @@ def test_a_mean_of_two_runs_is_said(tmp_path, table):
     assert "the mean of" not in first.output
     second = score(tmp_path, table, "--arg", "output=beta", "--model", "foo")
     assert "warning: foo on metals-" in second.output.replace("recorded/", "")
-    assert "tables show the mean of 2 runs" in second.output
+    assert "HELM's tables show one number for 2 runs, their mean: " in second.output
     assert names_of_rows(tmp_path) == ["recorded/foo (mean of 2 runs)"]
     assert "stale" not in second.output
 
@@ -106,12 +106,13 @@ def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, correcte
     said = f"stale: {old.name} was finished "
     assert f"warning: {said}" in done.output
     assert f"{new.name} was finished" in done.output
-    assert ("mean of 2 runs" in done.output) == (corrected == "output")
+    assert ("one number for 2 runs" in done.output) == (corrected == "output")
     assert ("1 of them stale" in done.output) == (corrected == "output")
     assert "a model's name of its own" not in done.output  # deleting the stale run is enough, as the other hint says
     assert ("without what is stale, they show " in done.output) == (corrected == "output")
     compared = command(tmp_path, "compare", str(tmp_path / "out"))
     assert f"note: {said}" in compared.output
+    assert "one number" not in compared.output  # it makes no such table
     datasets, notes = gather(runs)
     assert any(note.startswith(said) for note in notes)
     models = sorted(run.scores.model for dataset in datasets for run in dataset.runs)

@@ -61,8 +61,8 @@ def report_equal(shared: Shared, problems: Problems) -> None:
             if with_gold is not None and row.contradicts(with_gold):
                 problems.warn(
                     row.place,
-                    f"id {show(row.id)}: the question of {with_gold.title(row)} with another gold: {_show_golds(row)}, "
-                    f"and there {_show_golds(with_gold)}",
+                    f"id {show(row.id)}: asks the same as {with_gold.title(row)}, but has another gold: "
+                    f"{_show_golds(row)}, there {_show_golds(with_gold)}",
                     "one of them is wrong, or the question lacks what tells them apart",
                     code="different-golds",
                     also=with_gold.path,
@@ -75,13 +75,13 @@ def report_equal(shared: Shared, problems: Problems) -> None:
 
 def _say_duplicate(row: Row, first: Row, problems: Problems, *, nearly: bool = False) -> None:
     """Report that a row asks what another asks, word for word or `nearly`."""
-    what = "nearly the question" if nearly else "the question"
+    what = "asks nearly the same as" if nearly else "asks the same as"
     if row.is_train != first.is_train:
-        message = f"id {show(row.id)}: {what} of {first.title(row)}, a row of the {first.split} split"
+        message = f"id {show(row.id)}: {what} {first.title(row)}, a row of the {first.split} split"
         problems.warn(row.place, message, _LEAK_HINT, code="leak", also=first.path)
         return
     of = f", a row of the {first.split} split" if row.split != first.split else ""
-    message = f"id {show(row.id)}: {what} of {first.title(row)}{of}, with the same gold"
+    message = f"id {show(row.id)}: {what} {first.title(row)}{of}, with the same gold"
     hint = "it counts twice in every score" if not row.is_train else "it is drawn twice as often as others"
     code = "near-duplicate" if nearly else "duplicate"
     problems.warn(row.place, message, hint, code=code, also=first.path)

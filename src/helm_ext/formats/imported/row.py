@@ -348,10 +348,19 @@ def parse_list(text: str) -> Any:
     return value
 
 
+def is_grade(value: Any) -> bool:
+    """Whether a score's value is a grade (C, P, I, N) or a truth, and no number."""
+    return isinstance(value, bool) or (isinstance(value, str) and _find_grade(value) is not None)
+
+
+def _find_grade(text: str) -> float | None:
+    return _WORDS.get(text, _LOWER_WORDS.get(text.lower()))
+
+
 def to_number(value: Any) -> float | None:
     """Return a score's value as inspect_ai counts it; NaN for what was not scored, None for what is no number."""
     if isinstance(value, str):
-        known = _WORDS.get(value, _LOWER_WORDS.get(value.lower()))
+        known = _find_grade(value)
         if known is not None:
             return known
         try:

@@ -25,13 +25,12 @@ from typing import Any
 
 from helm_ext.evalset import SourceScore
 from helm_ext.files import canonical_json
-from helm_ext.formats.imported.row import is_finite_number, to_number
+from helm_ext.formats.imported.row import is_finite_number, is_grade, to_number
 from helm_ext.formats.inspect_logs.log import Header
 from helm_ext.formats.inspect_logs.samples import SampleScore, Texts
 from helm_ext.scoring.reducers import find_noise, find_reducer, mode
 from helm_ext.scoring.score import ANSWERS, NOISE
 
-_GRADES = frozenset({"C", "P", "I", "N", True, False})
 _MEANS = ("accuracy", "mean")
 """Metrics of inspect_ai that are the mean of the rows' numbers."""
 _SPREADS = ("std", "stderr", "bootstrap_stderr", "var")
@@ -61,7 +60,7 @@ class _Score:
 
     def reduce(self, scored: Sequence[Any]) -> float | None:
         """Return a row's number, of the values of its epochs. Raises TypeError where one is no number."""
-        self.is_numeric |= any(not isinstance(value, str | bool) or value not in _GRADES for value in scored)
+        self.is_numeric |= not all(map(is_grade, scored))
         if not scored:
             return None
         if self.reducer == "mode":  # compares the values themselves: the most frequent of "I", "N", "I"

@@ -112,7 +112,10 @@ class Profile:
     def see_answer(self, record: Record) -> None:
         """Take the rest of the same row."""
         self.is_chat |= not isinstance(record.question, str)
-        self.scores.update((name, SourceScore()) for name in record.scores if name not in self.scores)
+        for name in record.scores:
+            self.scores.setdefault(name, SourceScore(bounds=(0.0, 1.0)))
+        for name in record.numeric:
+            self.scores[name].bounds = None
         self.recorded += record.outputs is not None or bool(record.likelihoods)
         if record.outputs is None:
             return

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.imported.row import CellError, Message, to_number
+from helm_ext.formats.imported.row import CellError, Message, is_grade, to_number
 from helm_ext.formats.table.options import Options
 from helm_ext.formats.table.roles import Roles, option_labels
 from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
@@ -57,6 +57,8 @@ class Record:
     likelihoods: Sequence[Any] = ()
     scores: dict[str, float | None] = field(default_factory=dict)
     """None for one that was not given, or of which nobody knows it."""
+    numeric: tuple[str, ...] = ()
+    """Those written as numbers: grades and truths lie between 0 and 1, of a number nobody says where it ends."""
     judgements: list[dict[str, Any]] = field(default_factory=list)
     thought: str = ""
     data: dict[str, Any] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class RecordReader:
         if not self.is_live and not record.likelihoods:
             record.outputs = self._read_outputs(cells)
         if roles.scores or roles.source_scores:
-            record.scores = self._read_scores(cells)
+            self._read_scores(record, cells)
         for column in roles.judgements:
             record.judgements += _read_judgements(column, look_up(cells, column))
         given = look_up(cells, roles.id) if roles.id else None
@@ -210,12 +212,13 @@ class RecordReader:
             return value or None
         return [to_text(value, self._name_parts("output", column, value))]
 
-    def _read_scores(self, cells: Cells) -> dict[str, float | None]:
+    def _read_scores(self, record: Record, cells: Cells) -> None:
         value = self._part(cells, "source_scores") if self.roles.source_scores else None
-        found: dict[str, float | None] = {}
+        found, numeric = record.scores, []
         for name, score in value.items() if isinstance(value, Mapping) else ():
             if score is None or isinstance(score, int | float):
                 found[name] = float(score) if score is not None and score - score == 0 else None
+                numeric += [] if score is None or isinstance(score, bool) else [name]
         for column in self.roles.scores:
             score = look_up(cells, column)
             score = score.strip() if isinstance(score, str) else score
@@ -226,7 +229,8 @@ class RecordReader:
                     f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
                 )
             found[column] = None if math.isnan(number) else number
-        return found
+            numeric += [] if is_grade(score) or found[column] is None else [column]
+        record.numeric = (*numeric,)
 
     def _read_data(self, cells: Cells) -> dict[str, Any]:
         """Return the values that reports group by; of class labels, the names."""

@@ -9,6 +9,7 @@ import pytest
 from table_files import golds, load, refusal, write_csv, write_lines
 from typer.testing import CliRunner
 
+from helm_ext.analysis.run_scores import read_scores
 from helm_ext.cli import app
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
@@ -45,8 +46,19 @@ def stats(run):
 )  # fmt: skip
 def test_values_are_those_of_inspect(tmp_path, value, number):
     row = {"question": "?", "answer": "iron", "output": "tin", "judge": value}
-    [found] = scores(load(write_lines(tmp_path, row), scores=["judge"]))
-    assert found == (None if number is None else {"table_judge": number})
+    evalset = load(write_lines(tmp_path, row), scores=["judge"])
+    assert scores(evalset) == [None if number is None else {"table_judge": number}]
+    is_number = isinstance(value, float) or value in ("0.25", " 4 ", "-1e-3") or (value == 3)
+    assert evalset.source.scores["judge"].bounds == (None if is_number else (0, 1))
+
+
+def test_the_interval_of_grades_ends_where_they_end(tmp_path):
+    """One P among C: Student's t, 0.9167 +- 0.2142, would end at 1.13; of numbers nobody knows where they end."""
+    rows = [["1+1?", "2", "2", *given, "x"] for given in [("C", "1")] * 5 + [("P", "0.5")]]
+    run = finished_runs.score(tmp_path, write(tmp_path, rows=rows), output="gpt", scores="judge+human")
+    for name, high in (("judge", 1), ("human", pytest.approx(1.1309, abs=1e-4))):
+        interval = read_scores(run, f"table_{name}").measure()
+        assert (interval.low, interval.high) == (pytest.approx(0.7025, abs=1e-4), high)
 
 
 @pytest.mark.parametrize("value", ["good", "85%", "c", "nan", "1e999", [1], {"value": 1}])
