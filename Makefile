@@ -26,13 +26,14 @@ PYTHONS ?=
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
 
-# HELM without what it needs for models in this process: its scores need a part of what it declares. setuptools comes with
-# the environments of Python 3.10 and 3.11.
+# HELM without what it needs for models in this process: its scores need a part of what it declares, and its own commands
+# all of it, so they are taken out. setuptools comes with the environments of Python 3.10 and 3.11.
 light:
 	$(PYTHON) -m venv $(LIGHT)
 	$(LIGHT)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-light.txt
 	$(LIGHT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "crfm-helm>=0.5.16,<0.6" .
 	$(LIGHT)/bin/python -m pip uninstall --quiet --yes setuptools
+	cd $(LIGHT)/bin && rm -f helm-run helm-summarize helm-server helm-create-plots crfm-proxy-server
 	$(LIGHT)/bin/helm-ext score examples/tables/facts.csv --arg output=falcon --output-path $(LIGHT)/out
 
 # Files in the order of their names, which begins with the long ones: reordered, they would be the end.

@@ -115,6 +115,7 @@ def light(tmp_path_factory):
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3_000:]
+    assert [path.name for path in (folder / "bin").glob("helm-*")] == ["helm-ext"]  # HELM's own need all of HELM
     return folder
 
 
