@@ -50,10 +50,11 @@ async def probe(server: Server, dialect: Dialect) -> list[Finding]:
     asking = _Asking(server, dialect)
     findings = [await asking.try_endpoint(dialect.endpoint)]
     if findings[0].outcome is Outcome.WORKS:
-        findings += [*asking.refused, asking.look_at_usage()]
+        findings += asking.refused
         for what, look in (
-            (asking.dialect.limit_field, asking.look_at_limit), ("stop", asking.look_at_stop), ("n", asking.look_at_n),
-            ("seed", asking.look_at_seed), ("top_k", asking.look_at_top_k),
+            ("usage", asking.look_at_usage), (asking.dialect.limit_field, asking.look_at_limit),
+            ("stop", asking.look_at_stop), ("n", asking.look_at_n), ("seed", asking.look_at_seed),
+            ("top_k", asking.look_at_top_k),
         ):  # fmt: skip
             findings.append(await _try(what, look))
     [other] = [endpoint for endpoint in ENDPOINTS if endpoint != dialect.endpoint]
@@ -84,12 +85,14 @@ async def _try(what: str, look: Callable[[], Awaitable[tuple[Outcome, str]]]) ->
 class _Asking:
     """The requests, each sent once, and what the first of them was answered."""
 
+    base: Reply
+    """Of the deployment's own endpoint; the looks compare with it."""
+
     def __init__(self, server: Server, dialect: Dialect) -> None:
         once = Attempts(retries=0, retries_garbled=0, seconds=0)
         self.server = Server(server.url, server.api_key, reply_seconds=server.reply_seconds, attempts=once)
         self.dialect = replace(dialect, extra_token=False, prompt_logprobs=False, seed=None)
         self.refused: list[Finding] = []
-        self.base: Reply | None = None
 
     async def try_endpoint(self, endpoint: Endpoint) -> Finding:
         """Ask for an answer, without parameters that are refused."""
@@ -133,11 +136,11 @@ class _Asking:
         self.dialect = replace(self.dialect, omit=tuple(omit))
         return reply
 
-    def look_at_usage(self) -> Finding:
+    async def look_at_usage(self) -> tuple[Outcome, str]:
         """Whether the server counts tokens."""
-        if self._base.usage:
-            return Finding("usage", Outcome.WORKS, "tokens are counted by the server")
-        return Finding("usage", Outcome.ABSENT, "tokens and cost are not known")
+        if self.base.usage:
+            return Outcome.WORKS, "tokens are counted by the server"
+        return Outcome.ABSENT, "tokens and cost are not known"
 
     async def look_at_limit(self) -> tuple[Outcome, str]:
         """Whether one token is all that comes where one is asked for."""
@@ -206,13 +209,8 @@ class _Asking:
         return Finding(what, Outcome.WORKS, f"{len(completion.tokens)} tokens{option}")
 
     @property
-    def _base(self) -> Reply:
-        assert self.base is not None
-        return self.base
-
-    @property
     def _text(self) -> str:
-        return self._base.choices[0].text
+        return self.base.choices[0].text
 
     async def _ask(self, dialect: Dialect | None = None, *, more: Mapping[str, Any] = {}, **changes: Any) -> Reply:
         """Ask once; `more` goes into the body beside what the client would send. Raises ServerError, ReplyError."""

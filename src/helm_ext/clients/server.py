@@ -95,8 +95,8 @@ class Fault(Enum):
 _PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Beside all from 500 on."""
 
-_STATUSES_OF_ALL = frozenset({401, 402, 404, 405})
-"""The key, what has been paid, the address or the model's name."""
+_STATUSES_OF_ALL = frozenset({402, 405})
+"""What has been paid, or the address; beside 401 and 404, of which more is said."""
 
 _CODES_OF_ALL = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
 """OpenAI's codes of a 429 that does not pass."""
@@ -178,8 +178,13 @@ class Server:
 
     async def list_models(self) -> list[dict[str, Any]]:
         """Return the models that the server lists, by their `id`; [] where it lists none, or does not answer."""
+
+        async def get() -> Any:
+            async with self._get_session().get(f"{self.url}/models", allow_redirects=False) as response:
+                return _parse_reply(await response.read()) if response.status == 200 else {}
+
         try:
-            listed = await asyncio.wait_for(self._get("/models"), CONNECT_SECONDS)
+            listed = await asyncio.wait_for(get(), CONNECT_SECONDS)
         except Exception:  # noqa: BLE001 - it is for a hint alone
             return []
         models = listed.get("data") if isinstance(listed, dict) else None
@@ -249,42 +254,36 @@ class Server:
     ) -> ServerError:
         """Return what a reply with another status than 200 means."""
         url, (said, code) = self.url + path, _what_it_says(text)
-        message, is_early = f"{url}: status {status}: {said}", not self.has_answered
+        message, fault, wait = f"{url}: status {status}: {said}", Fault.ALL, _retry_after(headers)
+        is_early = not self.has_answered
+        model = str(json.loads(data).get("model"))
         if code in _CODES_OF_ALL:
-            return ServerError(message, Fault.ALL, status=status)
-        if status >= 500 or status in _PASSING_STATUSES:
-            wait = _retry_after(headers)
-            return ServerError(message, Fault.PASSING if wait is None else Fault.BUSY, status=status, retry_after=wait)
-        if status in (401, 403) and (status in _STATUSES_OF_ALL or is_early):
+            pass
+        elif status >= 500 or status in _PASSING_STATUSES:
+            fault = Fault.PASSING if wait is None else Fault.BUSY
+        elif status == 401 or (status == 403 and is_early):
             which = "the key that it was sent" if self.api_key else "requests without a key"
             hint = "api_key in credentials.conf, or the deployment's api_key_env"
-            return ServerError(
-                f"{url}: the server refuses {which} (status {status}): {said}\n  hint: {hint}", Fault.ALL, status=status
-            )
-        if 300 <= status < 400:
+            message = f"{url}: the server refuses {which} (status {status}): {said}\n  hint: {hint}"
+        elif 300 <= status < 400:
             target = show(str(headers.get("Location", "")))
-            return ServerError(f"{url}: the server sends on to {target}; base_url is another", Fault.ALL, status=status)
-        model = str(json.loads(data).get("model"))
-        if status == 404 or (is_early and status in (400, 422) and _is_about_name(said, model)):
+            message = f"{url}: the server sends on to {target}; base_url is another"
+        elif status == 404 or (is_early and status in (400, 422) and _is_about_name(said, model)):
             known = [model["id"] for model in await self.list_models()]
             if known and model not in known:
                 names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-                return ServerError(
+                message = (
                     f"{url}: the server does not know the model {model!r} (status {status}): {said}\n"
-                    f"  hint: openai_model_name in the deployment; it knows {names}",
-                    Fault.ALL,
-                    status=status,
+                    f"  hint: openai_model_name in the deployment; it knows {names}"
                 )
-            if status == 404:
+            elif status == 404:
                 hint = f"base_url, which ends with /v1 for most servers, or the model's name {model!r}"
-                return ServerError(
-                    f"{message}\n  hint: the address or the model is wrong: {hint}", Fault.ALL, status=status
-                )
-        return ServerError(message, Fault.ALL if status in _STATUSES_OF_ALL else Fault.OWN, status=status)
-
-    async def _get(self, path: str) -> Any:
-        async with self._get_session().get(self.url + path, allow_redirects=False) as response:
-            return _parse_reply(await response.read()) if response.status == 200 else {}
+                message = f"{message}\n  hint: the address or the model is wrong: {hint}"
+            else:
+                fault = Fault.OWN
+        elif status not in _STATUSES_OF_ALL:
+            fault = Fault.OWN
+        return ServerError(message, fault, status=status, retry_after=wait)
 
     def _hide(self, message: str) -> str:
         """Return a message without the key: servers repeat what they were sent."""
