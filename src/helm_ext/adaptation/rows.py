@@ -129,27 +129,26 @@ def order_for_sampling(instances: Sequence[Instance], eval_splits: Sequence[str]
     Where rows moved, each carries its place in the file (`RowExtra.position`), and `in_file_order` puts them back.
     """
     places = [place for place, instance in enumerate(instances) if instance.split in eval_splits]
-    if not any(row_extra(instances[place]).get("only") == "recorded" for place in places):
-        return list(instances)
+    apart = np.array([row_extra(instances[place]).get("only") == "recorded" for place in places], bool)
+    ordered = list(instances)
+    if not apart.any():
+        return ordered
+    for place, taken in zip(places, _put_apart(np.array(places), apart).tolist(), strict=True):
+        row, extra = instances[taken], row_extra(instances[taken])
+        # The position is noted already where a file was read that needs it.
+        is_noted = extra.get("position") == taken
+        ordered[place] = row if is_noted else _with_extra(row, {**extra, "position": taken})
+    return ordered
+
+
+def _put_apart(places: NDArray[np.intp], apart: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the places in the order in which HELM's sampling takes those last that stand apart."""
     from numpy.random import RandomState
 
-    live: list[Instance] = []
-    others: list[Instance] = []
-    for place in places:
-        extra = row_extra(instances[place])
-        # The position is noted already where a file was read that needs it.
-        row = (
-            instances[place]
-            if extra.get("position") == place
-            else _with_extra(instances[place], {**extra, "position": place})
-        )
-        (others if extra.get("only") == "recorded" else live).append(row)
-    taken = RandomState(0).permutation(len(places))
-    last = set(taken[len(live) :].tolist())
-    waiting, unwanted = iter(live), iter(others)
-    ordered = list(instances)
-    for position, place in enumerate(places):
-        ordered[place] = next(unwanted if position in last else waiting)
+    last = np.zeros(len(places), bool)
+    last[RandomState(0).permutation(len(places))[int((~apart).sum()) :]] = True
+    ordered = np.empty_like(places)
+    ordered[~last], ordered[last] = places[~apart], places[apart]
     return ordered
 
 
@@ -161,15 +160,9 @@ def sample_places(rows: StoredRows, eval_splits: Sequence[str], most: int | None
     """
     from numpy.random import RandomState
 
-    is_eval = rows.is_of(eval_splits)
-    places = np.flatnonzero(is_eval)
-    apart = rows.only[places] == RECORDED
-    if apart.any():
-        last = np.zeros(len(places), bool)
-        last[RandomState(0).permutation(len(places))[int((~apart).sum()) :]] = True
-        ordered = np.empty_like(places)
-        ordered[~last], ordered[last] = places[~apart], places[apart]
-        places = ordered
+    places = np.flatnonzero(rows.is_of(eval_splits))
+    if (apart := rows.only[places] == RECORDED).any():
+        places = _put_apart(places, apart)
     if most is not None and len(places) > most:
         places = RandomState(0).choice(places, most, replace=False)
     return np.concatenate([np.flatnonzero(rows.is_of(["train"])), places])
