@@ -58,26 +58,23 @@ class TestLive:
         assert {name: getattr(state.request, name) for name in decoding} == decoding
         assert state.request.random == "7"
 
-    def test_stop_sequences_reach_joint_multiple_choice(self, live_deployment):
-        adapter_spec = spec(live_deployment, "multiple_choice_joint", stop_sequences=["\n"], reference_prefix="A. ")
-        (state,) = adapt(adapter_spec, row(options=("3", "4"), correct=1, labels={"A": "3", "B": "4"}))
-        assert state.request.stop_sequences == ["\n"]
-
-    def test_nothing_is_changed_where_a_given_text_is_scored(self, live_deployment):
-        adapter_spec = spec(
-            live_deployment, "multiple_choice_separate_original", stop_sequences=["\n"], output_suffix=""
-        )
-        first, second = adapt(
-            adapter_spec, row(options=("3", "4"), decoding={"top_p": 0.5}, labels={"A": "3", "B": "4"})
-        )
-        assert (first.reference_index, second.reference_index) == (0, 1)
-        assert first.request.stop_sequences == []
-        assert first.request.top_p == 1
-        assert first.output_mapping is None
-
-    def test_the_answer_mapping_is_on_the_state_for_generation(self, live_deployment):
-        (state,) = adapt(spec(live_deployment), row(labels={"甲": "3", "乙": "4"}))
-        assert state.output_mapping == {"甲": "3", "乙": "4"}
+    @pytest.mark.parametrize(
+        ("method", "extra", "expected"),
+        [
+            ("multiple_choice_joint", {}, (["\n"], 1, {"A": "3", "B": "4"}, 1)),
+            ("multiple_choice_joint", {"decoding": {"num_completions": 3}}, (["\n"], 1, {"A": "3", "B": "4"}, 3)),
+            ("generation", {}, (["\n"], 1, {"A": "3", "B": "4"}, 1)),
+            # Nothing is changed where a given text is scored.
+            ("multiple_choice_separate_original", {"decoding": {"top_p": 0.5}}, ([], 1, None, 1)),
+        ],
+    )
+    def test_what_helms_adapters_lose(self, live_deployment, method, extra, expected):
+        adapter_spec = spec(live_deployment, method, stop_sequences=["\n"], reference_prefix="A. ", output_suffix="")
+        states = adapt(adapter_spec, row(options=("3", "4"), correct=1, labels={"A": "3", "B": "4"}, **extra))
+        assert [state.reference_index for state in states] == ([None] if expected[0] else [0, 1])
+        request = states[0].request
+        found = request.stop_sequences, request.top_p, states[0].output_mapping, request.num_completions
+        assert found == expected
 
     def test_recordings_are_taken_off_and_rows_of_the_other_kind_left_out(self, live_deployment):
         states = adapt(
@@ -87,14 +84,6 @@ class TestLive:
         )
         assert [state.instance.id for state in states] == ["kept"]
         assert "recorded" not in row_extra(states[0].instance)
-
-    def test_completions_that_joint_multiple_choice_does_not_ask_for(self, live_deployment):
-        adapter_spec = spec(live_deployment, "multiple_choice_joint", num_outputs=3, reference_prefix="A. ")
-        options = {"options": ("3", "4"), "correct": 1, "labels": {"A": "3", "B": "4"}}
-        (state,) = adapt(adapter_spec, row(decoding={"num_completions": 3}, **options))
-        assert (state.request.num_completions, state.request.top_k_per_token) == (3, 3)
-        (state,) = adapt(adapter_spec, row(**options))
-        assert state.request.num_completions == 1  # HELM's own way
 
     def test_only_the_splits_that_are_evaluated(self, live_deployment):
         rows = [row(split=split, id=split) for split in ("test", "valid")]
@@ -134,47 +123,40 @@ class CountingWindow(NoTokenizerWindowService):
 
 class TestPromptOfOurOwn:
     PLAIN = {"input_prefix": "", "input_suffix": "", "output_prefix": "", "output_suffix": "", "instance_prefix": ""}
+    PROMPT = ["HEAD\n", "demo one\n", "demo two\n", "question "]  # 5, 9, 9, 9 characters
+    SEPARATE, LONG = "multiple_choice_separate_original", (" a", " longest")
 
-    def adapt(self, deployment, size, method="generation", max_tokens=5, options=("4",)):
-        adapter_spec = spec(deployment, method, max_tokens=max_tokens, **self.PLAIN)
-        adapter = AdapterFactory.get_adapter(adapter_spec, None)
-        adapter.adapter.window_service = CountingWindow(size)
-        prompt = ["HEAD\n", "demo one\n", "demo two\n", "question "]  # 5, 9, 9, 9 characters
+    def adapt(self, deployment, window, method="generation", max_tokens=5, options=("4",), prompt=PROMPT):
+        adapter = AdapterFactory.get_adapter(spec(deployment, method, max_tokens=max_tokens, **self.PLAIN), None)
+        adapter.adapter.window_service = window
         return adapter.adapt([row("question ", options, prompt=prompt)], parallelism=1)
 
-    def test_everything_fits(self, live_deployment):
-        (state,) = self.adapt(live_deployment, 5 + 9 + 9 + 9 + 5)
-        # HELM itself strips the end of the output prefix, never of the input: the final space stays.
-        assert state.request.prompt == "HEAD\ndemo one\ndemo two\nquestion "
-        assert state.num_train_instances == 2
-        assert state.instance.input.text == "question "
-
-    def test_demonstrations_go_from_the_front(self, live_deployment):
-        (state,) = self.adapt(live_deployment, 5 + 9 + 9 + 9 + 5 - 1)
-        assert state.request.prompt == "HEAD\ndemo two\nquestion "
-        assert state.num_train_instances == 1
-
-    def test_a_question_that_does_not_fit_is_left_out_not_cut(self, live_deployment):
-        (state,) = self.adapt(live_deployment, 5 + 9 + 5 - 1)
-        assert row_extra(state.instance)["left_out"] == "too_long"
-        assert state.request.model_deployment == "recorded/left-out"
-        assert state.request.result.completions[0].text == ""
-
-    def test_the_longest_option_must_fit_too(self, live_deployment):
-        size = 5 + 9 + 9 + 9 + len(" longest") + 5
-        states = self.adapt(live_deployment, size, "multiple_choice_separate_original", options=(" a", " longest"))
-        assert [state.request.prompt for state in states] == [
-            "HEAD\ndemo one\ndemo two\nquestion  a",
-            "HEAD\ndemo one\ndemo two\nquestion  longest",
-        ]
-        shorter = self.adapt(live_deployment, size - 1, "multiple_choice_separate_original", options=(" a", " longest"))
-        assert [state.num_train_instances for state in shorter] == [1, 1]
-
-    def test_one_option_too_long_leaves_the_whole_row_out(self, live_deployment):
-        size = 5 + 9 + len(" longest") + 5 - 1  # head, question, answer: one character short
-        states = self.adapt(live_deployment, size, "multiple_choice_separate_original", options=(" a", " longest"))
-        assert [row_extra(state.instance).get("left_out") for state in states] == ["too_long", "too_long"]
-        assert {state.request.model_deployment for state in states} == {"recorded/left-out"}
+    # HELM itself strips the end of the output prefix, never of the input: the final space stays.
+    @pytest.mark.parametrize(
+        ("size", "method", "options", "prompts"),
+        [
+            (5 + 9 + 9 + 9 + 5, "generation", ("4",), ["HEAD\ndemo one\ndemo two\nquestion "]),
+            (5 + 9 + 9 + 9 + 5 - 1, "generation", ("4",), ["HEAD\ndemo two\nquestion "]),
+            (5 + 9 + 5 - 1, "generation", ("4",), None),  # left out, not cut
+            (5 + 9 * 3 + 8 + 5, SEPARATE, LONG, [f"HEAD\ndemo one\ndemo two\nquestion {one}" for one in LONG]),
+            (5 + 9 * 3 + 8 + 5 - 1, SEPARATE, LONG, [f"HEAD\ndemo two\nquestion {one}" for one in LONG]),
+            (5 + 9 + 8 + 5 - 1, SEPARATE, LONG, None),  # one option too long: the whole row
+        ],
+    )
+    def test_demonstrations_go_from_the_front_until_all_options_fit(
+        self, live_deployment, size, method, options, prompts
+    ):
+        states = self.adapt(live_deployment, CountingWindow(size), method, options=options)
+        assert len(states) == len(options)
+        assert {state.instance.input.text for state in states} == {"question "}
+        if prompts is None:
+            assert [row_extra(state.instance)["left_out"] for state in states] == ["too_long"] * len(states)
+            assert {state.request.model_deployment for state in states} == {"recorded/left-out"}
+            assert states[0].request.result.completions[0].text == ""
+        else:
+            assert [state.request.prompt for state in states] == prompts
+            assert [state.num_train_instances for state in states] == [prompts[0].count("demo")] * len(states)
+            assert not any("left_out" in row_extra(state.instance) for state in states)
 
     def test_the_option_with_most_tokens_must_fit_not_the_one_with_most_characters(self, live_deployment):
         """CJK: fewer characters, more tokens."""
@@ -184,10 +166,8 @@ class TestPromptOfOurOwn:
                 return len(text.encode()) + expected_completion_token_length <= self.size
 
         options = (" four", "你好啊")  # 5 characters, 5 bytes; 3 characters, 9 bytes
-        adapter_spec = spec(live_deployment, "multiple_choice_separate_original", max_tokens=0, **self.PLAIN)
-        adapter = AdapterFactory.get_adapter(adapter_spec, None)
-        adapter.adapter.window_service = Bytes(9 + 9 + 9)
-        states = adapter.adapt([row("question ", options, prompt=["", "demo one\n", "demo two\n", "question "])], 1)
+        prompt = ["", *self.PROMPT[1:]]
+        states = self.adapt(live_deployment, Bytes(9 + 9 + 9), self.SEPARATE, 0, options, prompt)
         assert [state.num_train_instances for state in states] == [1, 1]
         assert not any("left_out" in row_extra(state.instance) for state in states)
 
@@ -265,10 +245,8 @@ class TestRecorded:
         assert (rebuilt.num_train_instances, rebuilt.prompt_truncated) == (3, True)
         assert rebuilt.request.result.completions[0].text == "4"
         assert "recorded" not in row_extra(rebuilt.instance)
-
-    def test_a_prompt_that_was_not_recorded_is_not_made_up(self):
         (rebuilt,) = adapt(spec("recorded/x", global_prefix="[NLG]"), recorded_row(answered("4")))
-        assert rebuilt.request.prompt == ""
+        assert rebuilt.request.prompt == ""  # one that was not recorded is not made up
 
     def test_separate_requests_share_one_instance(self):
         states = [answered("x 3", reference_index=0, request_mode="original")]
@@ -304,24 +282,23 @@ class TestRecorded:
         assert "left_out" not in row_extra(ok.instance)
         assert row_extra(left_out.instance)["left_out"] == "failed"
 
-    def test_a_file_without_recordings(self):
-        with pytest.raises(RecordedError, match="recorded/x: none of the 2 rows holds a recorded completion"):
-            adapt(spec("recorded/x"), row(id="a"), row(id="b"))
-
-    def test_a_scenario_of_another_kind(self):
-        foreign = Instance(Input("a"), [], split="test", id="x")
-        with pytest.raises(RecordedError, match="recorded/x needs a dataset that holds completions"):
-            adapt(spec("recorded/x"), foreign)
+    @pytest.mark.parametrize(
+        ("rows", "method", "said"),
+        [
+            ([row(id="a"), row(id="b")], "generation", "recorded/x: none of the 2 rows holds a recorded completion"),
+            ([Instance(Input("a"), [], split="test")], "generation", "recorded/x needs a dataset that holds completi"),
+            ([recorded_row(answered("4"))], "language_modeling", "language_modeling cannot be re-scored"),
+        ],
+    )
+    def test_what_is_no_recording(self, rows, method, said):
+        with pytest.raises(RecordedError, match=said):
+            adapt(spec("recorded/x", method), *rows)
 
     def test_trials_that_metrics_would_not_look_at_are_an_error(self):
         states = [answered("4", train_trial_index=0), answered("5", train_trial_index=1)]
         with pytest.raises(RecordedError, match="the file holds 2 training trials, and this run is for 1"):
             adapt(spec("recorded/x"), recorded_row(*states))
         assert len(adapt(spec("recorded/x", num_train_trials=2), recorded_row(*states))) == 2
-
-    def test_language_modeling_is_refused(self):
-        with pytest.raises(RecordedError, match="language_modeling cannot be re-scored"):
-            adapt(spec("recorded/x", "language_modeling"), recorded_row(answered("4")))
 
 
 def test_the_adapter_looks_like_the_one_it_decorates(live_deployment):

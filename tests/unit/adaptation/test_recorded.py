@@ -48,30 +48,13 @@ def test_a_request_that_carries_nothing_is_refused():
 
 
 def test_a_full_result_is_kept_as_it_is():
-    made = recorded.to_request_result(
-        {
-            "success": True,
-            "completions": [
-                {
-                    "text": " office",
-                    "logprob": -1.4,
-                    "tokens": [{"text": " office", "logprob": -1.4}],
-                    "finish_reason": {"reason": "stop"},
-                    "thinking": {"text": "hm"},
-                },
-                {"text": "b", "logprob": None, "tokens": None},
-            ],
-            "cached": True,
-            "request_time": 1.622053623199463,
-            "request_datetime": 1669584580,
-        }
-    )
-    assert (made.success, made.cached, made.request_time, made.request_datetime) == (
-        True,
-        True,
-        1.622053623199463,
-        1669584580,
-    )
+    token = {"text": " office", "logprob": -1.4}
+    full = {**token, "tokens": [token], "finish_reason": {"reason": "stop"}, "thinking": {"text": "hm"}}
+    times = {"cached": True, "request_time": 1.622053623199463, "request_datetime": 1669584580}
+    completions = [full, {"text": "b", "logprob": None, "tokens": None}]
+    made = recorded.to_request_result({"success": True, "completions": completions, **times})
+    assert made.success
+    assert {name: getattr(made, name) for name in times} == times
     first, second = made.completions
     assert (first.text, first.logprob, first.tokens[0].logprob) == (" office", -1.4, -1.4)
     assert first.finish_reason == {"reason": "stop"}
@@ -81,16 +64,8 @@ def test_a_full_result_is_kept_as_it_is():
 
 def test_unmeasured_stats():
     bare = {"result": {"completions": [{"text": "a"}]}}
-    assert recorded.unmeasured_stats(bare) == {
-        "num_prompt_tokens",
-        "num_output_tokens",
-        "num_completion_tokens",
-        "num_train_instances",
-        "prompt_truncated",
-    }
-    full = {
-        "result": {"completions": [{"text": "a", "tokens": [{"text": "a"}]}]},
-        "num_train_instances": 5,
-        "prompt_truncated": False,
-    }
-    assert recorded.unmeasured_stats(full) == {"num_prompt_tokens", "num_output_tokens"}
+    of_tokens = {"num_prompt_tokens", "num_output_tokens"}
+    of_all = {*of_tokens, "num_completion_tokens", "num_train_instances", "prompt_truncated"}
+    assert recorded.unmeasured_stats(bare) == of_all
+    full = {"result": {"completions": [{"text": "a", "tokens": [{"text": "a"}]}]}}
+    assert recorded.unmeasured_stats({**full, "num_train_instances": 5, "prompt_truncated": False}) == of_tokens
