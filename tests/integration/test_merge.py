@@ -75,11 +75,15 @@ def make_files():
     nameless = [make_row(draw, n) for n in range(total)]
     for row in nameless:
         del row["instance"]["id"]
+    for row in nameless[::7]:  # wrong, with the gold inside
+        row["request"]["result"]["completions"][0]["text"] = (
+            f"It is {row['instance']['references'][0]['output']['text']}."
+        )
     return {
         "groups": (text, [[row] for row in groups]),
         "choices": ({"adapter_spec": {"method": "multiple_choice_joint"}}, [[make_choice(draw, n)] for n in range(total)]),
         "unmeasured": (text, [[row] for row in unmeasured]),
-        "nameless": (text, [[row] for row in nameless]),
+        "nameless": ({}, [[row] for row in nameless]),
         "likelihoods": ({"adapter_spec": {"method": "multiple_choice_separate_original"}},
                         [make_likelihoods(draw, n) for n in range(total)]),
         "trials": ({**text, "adapter_spec": {"max_train_instances": 1, "num_train_trials": 2}}, [make_trials(draw, n) for n in range(total)]),

@@ -15,7 +15,7 @@ from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.common import shorten
 from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
-from helm_ext.scoring.completeness import NUM_CAPPED, describe_cap
+from helm_ext.scoring.completeness import NUM_CAPPED, WRONG_WITH_GOLD, describe_cap, describe_wrong_with_gold
 from helm_ext.scoring.score import (
     ANSWERS,
     BESIDE,
@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
 """Why a row has no score: the stats `num_...` of `helm_ext.scoring.completeness`."""
 
-_COUNTS = ("unmapped", "num_instances", "num_left_out", *(f"num_{reason}" for reason in _LEFT_OUT), NUM_CAPPED)
+_COUNTS = (
+    "unmapped",
+    WRONG_WITH_GOLD,
+    "num_instances",
+    "num_left_out",
+    *(f"num_{reason}" for reason in _LEFT_OUT),
+    NUM_CAPPED,
+)
 
 _SHOWN_SCORES = 6
 """Other scores of a source that a note names."""
@@ -182,6 +189,8 @@ class ScoredRun:
                 for (name, split), share in in_split.items()
                 if name == "unmapped"
             )
+        if numbers[WRONG_WITH_GOLD]:
+            others["wrong_with_gold"] = numbers[WRONG_WITH_GOLD]
         capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
         return {"lines": counted.get("lines", counted.get("rows", read)), **others, "read": read, **rows, **capped}
 
@@ -243,6 +252,12 @@ class ScoredRun:
         said = [*self.file.warnings]
         if self.main not in self.stats:
             said.append(f"warning: no row has a value for the main metric {self.main}")
+        wrapped = describe_wrong_with_gold({name: stat["mean"] for name, stat in self.stats.items()})
+        if wrapped:
+            said.append(
+                f"warning: {wrapped}, by {self.main}: extract=REGEX takes the answer out of what is said around it, "
+                "main_metric=expected_contains takes any answer that holds the gold for right"
+            )
         said += [*self._list_of_source(), *self._list_uncorrected()]
         return said + [f"warning: {one}" for one in list_beside(self.files.folder)]
 

@@ -29,7 +29,7 @@ from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.runner import remove_stats_nans
-from helm.benchmark.scenarios.scenario import Input, Instance, create_scenario
+from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference, create_scenario
 from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
 
 from helm_ext.adaptation.recorded import name_unmeasured
@@ -45,7 +45,7 @@ from helm_ext.analysis.json_arrays import (
     stat_key,
 )
 from helm_ext.errors import DatasetIntegrityError, RunEntryError
-from helm_ext.evalset import EXTRA_KEY, garbage, row_extra
+from helm_ext.evalset import EXTRA_KEY, garbage
 from helm_ext.evalset.rows import Unrecorded
 from helm_ext.files.writing import staged
 from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals, make_metrics
@@ -267,7 +267,9 @@ class ShardRow:
         found = self.states[0]["instance"]
         return Instance(
             input=Input(text=found["input"].get("text") or "", messages=found["input"].get("messages")),
-            references=found.get("references") or [],
+            references=[
+                Reference(Output(one["output"]["text"]), one.get("tags") or []) for one in found.get("references") or ()
+            ],
             split=found.get("split"),
             sub_split=found.get("sub_split"),
             id=self.id,
@@ -275,19 +277,16 @@ class ShardRow:
         )
 
     def make_states(self, instance: Instance) -> Iterator[RequestState]:
-        """Yield what metrics must know of the request states: not what was asked and said, but whether it was thought
-        about; of rows that were judged what was said, too.
-        """
-        is_judged = "judgements" in row_extra(instance)
+        """Yield what metrics must know of the request states: what was said, and whether it was thought about."""
         for state in self.states:
             yield RequestState(
                 instance=instance,
                 reference_index=state.get("reference_index"),
                 request_mode=state.get("request_mode"),
                 train_trial_index=state["train_trial_index"],
-                output_mapping=None,
+                output_mapping=state.get("output_mapping"),
                 request=_REQUEST,
-                result=_make_result(state, is_judged=is_judged),
+                result=_make_result(state),
                 num_train_instances=0,
                 prompt_truncated=False,
             )
@@ -300,10 +299,9 @@ def _extra_of(instance: JSONObject) -> JSONObject:
     return extra
 
 
-def _make_result(state: JSONObject, *, is_judged: bool) -> RequestResult | None:
-    """Return the answers of a row that was judged, or was thought about: such rows are counted."""
-    completions = (state.get("result") or {}).get("completions") or ()
-    if not (is_judged or any("thinking" in one for one in completions)):
+def _make_result(state: JSONObject) -> RequestResult | None:
+    completions = (state.get("result") or {}).get("completions")
+    if not completions:
         return None
     made = [
         GeneratedOutput(one["text"], 0.0, [], thinking=Thinking() if "thinking" in one else None) for one in completions

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED, AdapterSpec
@@ -110,10 +111,12 @@ Place = tuple[Any, ...]
 _place = attrgetter("split", "sub_split", "perturbation")
 
 
-def count_left_out(instances: Iterable[Instance], thinking: Iterable[Instance] = ()) -> dict[Place, Counter[str]]:
+def count_left_out(
+    instances: Iterable[Instance], others: Mapping[str, Iterable[Instance]] = MappingProxyType({})
+) -> dict[Place, Counter[str]]:
     """Return how many instances of a batch are left out, and why, by place; 0 for places where none is.
 
-    `thinking`: those whose model thought before it answered; they are counted where there are any.
+    `others`: instances that something else is counted of, by its name; there is no count of 0.
     """
     reasons: dict[Place, Counter[str]] = {}
     seen: set[tuple[str | None, Place]] = set()
@@ -125,13 +128,14 @@ def count_left_out(instances: Iterable[Instance], thinking: Iterable[Instance] =
         if reason and (instance.id, place) not in seen:  # a row counts once, however many of its states
             seen.add((instance.id, place))
             reasons[place].update(("left_out", reason))
-    for instance in thinking:
-        reasons[_place(instance)]["thinking"] += 1
+    for name, found in others.items():
+        for instance in found:
+            reasons[_place(instance)][name] += 1
     return reasons
 
 
 class LeftOutTotal:
-    """Adds up the batches: `num_left_out`, and one stat for each reason that occurred, per split; `num_thinking`.
+    """Adds up the batches: `num_left_out`, and one stat for each reason that occurred, per split; the other counts.
 
     `num_left_out` is always there: 0 is a statement.
     """
@@ -158,6 +162,11 @@ class LeftOutTotal:
         ]
 
 
+WRONG_WITH_GOLD = "num_wrong_with_gold"
+"""The stat of rows that score 0 by an exact match though their answer holds the gold: "The answer is Paris."."""
+_FEWEST_WRONG, _LEAST_SHARE = 2, 0.1
+"""Of fewer such rows, or a smaller share of those that were scored, nobody is warned."""
+
 REPORT_STATS = (
     StatInfo(
         "unmapped",
@@ -173,6 +182,11 @@ REPORT_STATS = (
         "Number of rows whose model thought before it answered; its thinking is no part of the answer.",
         lower_is_better=None,
     ),
+    describe_count(
+        WRONG_WITH_GOLD,
+        "# wrong, gold inside",
+        "Rows of free text that score 0 by an exact match, though the answer holds a correct reference as whole words.",
+    ),
     describe_count("num_not_run", "# not run", "Rows left out because no completion is recorded for them."),
     describe_count("num_failed", "# failed", "Rows left out because their request failed."),
     describe_count(
@@ -187,6 +201,14 @@ REPORT_STATS = (
     ),
 )
 """What reports say of rows beside their scores."""
+
+
+def describe_wrong_with_gold(stats: Mapping[str, float]) -> str:
+    """Return "7 of 12 rows score 0 though ..." for the stats of a split by name; "" where these are few."""
+    wrong, scored = round(stats.get(WRONG_WITH_GOLD, 0)), round(stats.get("num_instances", 0))
+    if wrong < max(_FEWEST_WRONG, _LEAST_SHARE * scored):
+        return ""
+    return f"{wrong:,} of {scored:,} rows score 0 though the answer holds the gold"
 
 
 # ---- What a cap on the rows of a run (`-m`) takes away. HELM draws the rows before anybody is told how many there are

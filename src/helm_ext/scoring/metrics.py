@@ -8,7 +8,7 @@ them only where HELM has none (`registry`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -58,6 +58,7 @@ from helm_ext.scoring.judgements import Judges, JudgesTotal
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.registry import get_scores, load_tokenizer
 from helm_ext.scoring.score import ANSWERS, NOISE, Score, Value
+from helm_ext.scoring.scores.texts import EXACT, holds
 from helm_ext.scoring.source_scores import SourceMeasure, SourceTotal, describe_source_scores, find_left_out
 
 
@@ -122,6 +123,7 @@ class EvalSetMetric(FoldingMetric):
         """Return what scores the request states of a batch, but those of rows that are left out, which are counted."""
         count = InstanceCountMetric().begin(adapter_spec, service, facts)
         helms = self._find_helms(adapter_spec, facts).begin(adapter_spec, service, facts)
+        reader = AnswerReader(self.scoring, multi_label=adapter_spec.multi_label)
         source = self.source_measure
 
         def measure(state: ScenarioState) -> Measured:
@@ -144,7 +146,13 @@ class EvalSetMetric(FoldingMetric):
                 None if source is None else source.measure(rows, plain.instances),
                 measure_intervals(self.with_interval, rows, state.instances, is_repeated=self.reducer is not None),
                 judged,
-                count_left_out(plain.instances, find_thinking(scored)),
+                count_left_out(
+                    plain.instances,
+                    {
+                        "thinking": find_thinking(scored),
+                        "wrong_with_gold": self._find_wrong_with_gold(rows, scored.request_states, reader),
+                    },
+                ),
             )
             return Measured(segments, summaries)
 
@@ -230,6 +238,32 @@ class EvalSetMetric(FoldingMetric):
             )
 
         return read
+
+    def _find_wrong_with_gold(
+        self, rows: Sequence[PerInstanceStats], states: Sequence[RequestState], reader: AnswerReader
+    ) -> Iterator[Instance]:
+        """Yield the rows of free text that score 0 by an exact match though the (first) answer holds a right one."""
+        main = self.scoring.main_metric
+        if self.is_list or main not in EXACT:
+            return
+        wrong, at = set(), 0  # where the stat stands: in nearly all rows at the same place
+        for row in rows:
+            stats = row.stats
+            if at >= len(stats) or stats[at].name.name != main:
+                at = next((place for place, stat in enumerate(stats) if stat.name.name == main), 0)
+            if stats[at].name.name == main and not (stats[at].sum or row.train_trial_index or row.perturbation):
+                wrong.add(row.instance_id)
+        post = self.get_postprocess()
+        for state in states if wrong else ():
+            instance, result = state.instance, state.result
+            if str(instance.id) not in wrong or state.train_trial_index or instance.perturbation:
+                continue
+            if state.reference_index is not None or result is None or get_options(state) is not None:
+                continue
+            text = result.completions[0].text if post is None else post(result.completions[0].text)
+            said = reader.read(text, None).text
+            if any(holds(gold, said) for gold in Question(instance, None, reader).golds):
+                yield instance
 
     def _compute_row_stats(self, question: Question, answers: Sequence[Answer]) -> dict[str, float]:
         """Return the stats of one row that HELM does not have: of the first completion, or what the reducer makes."""

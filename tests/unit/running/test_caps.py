@@ -85,6 +85,24 @@ def test_a_cap_stands_in_the_titles_of_score_report_and_leaderboard(tmp_path, fi
     assert rows == ["recorded/m (5 of 12 rows)", "recorded/whole"]
 
 
+@pytest.mark.long
+def test_answers_around_the_gold_are_warned_of_by_score_and_on_the_leaderboard(tmp_path):
+    """Three of twelve rows say "It is 3." where 3 is right."""
+    said = [f"It is {at}." if at in (3, 5, 7) else str(at) for at in range(ROWS)]
+    states = [
+        request_states_files.answered(request_states_files.state(f"{at}?", str(at)), said[at]) for at in range(12)
+    ]
+    file = request_states_files.write(tmp_path / "numbers.json", states, {"max_tokens": 5})
+    _, folder = run(tmp_path, file, None)
+    scored = ScoredRun(folder, FileFacts("numbers", (), {}))
+    assert scored.to_json()["counts"]["wrong_with_gold"] == 3
+    what = "3 of 12 rows score 0 though the answer holds the gold"
+    assert [
+        one for one in scored.list_warnings() if one.startswith(f"warning: {what}, by normalized_exact_match: extract=")
+    ]
+    assert titles_and_rows(tmp_path)[1] == [f"recorded/m ({what})"]
+
+
 def titles_and_rows(tmp_path):
     """Return the title of the dataset, and the names in the first column of its table."""
     summarizer = StreamingSummarizer(

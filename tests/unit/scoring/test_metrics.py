@@ -1,18 +1,23 @@
 """EvalSetMetric against values worked out by hand."""
 
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
+from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.scenarios.scenario import Input, Instance
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
 from helm_ext.evalset import EXTRA_KEY, Scoring
 from helm_ext.scoring.answers import AnswerAnnotator, AnswerReader, get_options
+from helm_ext.scoring.completeness import describe_wrong_with_gold
 from helm_ext.scoring.metrics import EvalSetMetric, best_stats
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.score import Score, StatInfo
+from helm_ext.scoring.scores.texts import holds
 
 LABELS = {"A": "Paris", "B": "Rome", "C": "Oslo"}
 
@@ -267,6 +272,46 @@ def test_rows_that_were_left_out_are_not_scored_but_counted():
     assert stats["num_instances"] == 2
     assert (stats["num_left_out"], stats["num_not_run"], stats["num_failed"]) == (2, 1, 1)
     assert [row.instance_id for row in result.per_instance_stats] == ["good", "bad"]
+
+
+WRAPPED = [
+    ("The answer is Paris.", ["Paris"], 1), ("Paris", ["Paris"], 0), ("Parisian food", ["Paris"], 0),
+    ("Hardly Lyon.", ["Paris"], 0), ("", ["Paris"], 0), ("", [""], 0), ("Yes", [""], 0),
+    ("It is Oslo, I think", ["Rome", "oslo"], 1), ("It is 1,000.0 km long", ["1,000.0"], 1), ("It is 15", ["5"], 0),
+    ("5 or " * 40 + "6", ["6"], 1), ("new towns, york, New\nYork", ["New York"], 1), ("New shoes of York", ["New York"], 0),
+    ("我认为答案是巴黎。", ["巴黎"], 1), ("수도는 파리는 아니다", ["파리"], 1), ("<think>Paris</think>Rome", ["Paris"], 0),
+]  # fmt: skip
+"""What was said, what is right, and whether it scores 0 though it holds the gold as whole words, counted by hand."""
+
+
+def test_wrong_answers_that_hold_the_gold_are_counted_whatever_the_batches():
+    rows = [state(said, golds=golds, id=f"r{n}") for n, (said, golds, _) in enumerate(WRAPPED)]
+    rows += [state("I am not sure: A, or (B)", labels=LABELS, wrong=("Rome", "Oslo"), id="options")]
+    held = sum(wrapped for _, _, wrapped in WRAPPED)
+    result, stats = evaluate(*deepcopy(rows))
+    assert stats["num_wrong_with_gold"] == held
+    for (said, golds, wrapped), row in zip(WRAPPED, result.per_instance_stats, strict=False):
+        right = next(stat.mean for stat in row.stats if stat.name.name == "exact_match")
+        assert wrapped == (not right and "<" not in said and any(map(partial(holds, text=said), golds))), said
+    contains = get_scores()["expected_contains"].function
+    assert all(any(contains(gold, said) for gold in golds) for said, golds, wrapped in WRAPPED if wrapped)
+
+    metric, spec = EvalSetMetric(["exact_match"]), AdapterSpec(model="x", model_deployment="recorded/x")
+    facts = metric.find_facts(ScenarioState(spec, rows))
+    total, measure = metric.make_total(spec, facts), metric.begin(spec, None, facts)
+    for n in range(0, len(rows), 5):
+        total.add(measure(ScenarioState(spec, rows[n : n + 5])).summary)
+    assert {stat.name.name: stat.sum for stat in total.to_stats()}["num_wrong_with_gold"] == held
+
+    assert "num_wrong_with_gold" not in evaluate(*deepcopy(rows), metrics=["f1_score"], main_metric="f1_score")[1]
+    options = {"extract": r"answer is (\w+)"}  # what is extracted is looked at, and here it is right
+    assert "num_wrong_with_gold" not in evaluate(*deepcopy(rows[:5]), **options)[1]
+
+
+@pytest.mark.parametrize(("wrong", "scored", "said"), [(2, 20, True), (2, 21, False), (1, 1, False), (3, 30, True)])
+def test_nobody_is_warned_of_a_few(wrong, scored, said):
+    expected = f"{wrong} of {scored} rows score 0 though the answer holds the gold" if said else ""
+    assert describe_wrong_with_gold({"num_wrong_with_gold": wrong, "num_instances": scored}) == expected
 
 
 def test_stats_that_nobody_measured_are_not_reported():
