@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 
@@ -9,17 +10,7 @@ import pytest
 from openai_server import write_lines
 
 from helm_ext.clients.answers import ANSWERS, join
-from helm_ext.clients.request_files import (
-    FORMAT,
-    Manifest,
-    Plan,
-    PlannedRun,
-    Sent,
-    Shard,
-    Target,
-    read_manifest,
-    write_manifest,
-)
+from helm_ext.clients.request_files import FORMAT, Manifest, Plan, PlannedRun, Sent, Shard, Target
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSyntaxError
 
 IDS = ["d-1-0-none", "d-2-0-none", "d-3-0-none", "d-4-0-none"]
@@ -46,12 +37,8 @@ def ok(id_, text="Paris", **more):
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text, **more}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
     }
-    return {
-        "id": "b",
-        "custom_id": id_,
-        "response": {"status_code": 200, "request_id": "r", "body": body},
-        "error": None,
-    }
+    response = {"status_code": 200, "request_id": "r", "body": body}
+    return {"id": "b", "custom_id": id_, "response": response, "error": None}
 
 
 def old(id_, text="Paris"):
@@ -70,7 +57,10 @@ def write(folder, name, *lines):
 
 
 def test_files_in_any_order_with_lines_in_any_order(tmp_path):
-    first = write(tmp_path, "1.jsonl", ok(IDS[3], "d"), ok(IDS[0], "a"))
+    first = tmp_path / "1.jsonl.gz"
+    first.write_bytes(
+        gzip.compress(b"".join(json.dumps(one).encode() + b"\n" for one in (ok(IDS[3], "d"), ok(IDS[0], "a"))))
+    )
     second = write(tmp_path, "2.jsonl", ok(IDS[1], "b"), old(IDS[2], "c"))
     answers = join(make(), tmp_path, [second, first])
     assert answers.missing() == []
@@ -141,7 +131,7 @@ def test_the_same_answer_twice_is_one(tmp_path):
     assert join(make(), tmp_path, files).repeated == 4
 
 
-def test_two_different_answers_are_refused_and_nothing_is_kept(tmp_path):
+def test_two_different_answers_are_refused_and_nothing_is_changed(tmp_path):
     first = write(tmp_path, "1.jsonl", ok(IDS[1]), ok(IDS[0]))
     second = write(tmp_path, "2.jsonl", ok(IDS[0], "Rome"), ok(IDS[1], "Oslo"))
     with pytest.raises(DatasetIntegrityError) as raised:
@@ -149,13 +139,10 @@ def test_two_different_answers_are_refused_and_nothing_is_kept(tmp_path):
     assert [str(p.location) for p in raised.value.problems] == [f"{second}:1: custom_id", f"{second}:2: custom_id"]
     assert raised.value.problems[0].message == f"another result for {IDS[0]} stands in {first}:2"
     assert not (tmp_path / ANSWERS).exists()
-
-
-def test_an_answer_that_differs_from_a_kept_one_is_refused(tmp_path):
-    join(make(), tmp_path, [write(tmp_path, "1.jsonl", ok(IDS[0]))])
+    join(make(), tmp_path, [first])
     before = (tmp_path / ANSWERS).read_bytes()
-    with pytest.raises(DatasetIntegrityError, match=f"another result for {IDS[0]} stands in .*{ANSWERS}:1"):
-        join(make(), tmp_path, [write(tmp_path, "2.jsonl", ok(IDS[1]), ok(IDS[0], "Rome"))])
+    with pytest.raises(DatasetIntegrityError, match=f"another result for {IDS[0]} stands in .*{ANSWERS}:2"):
+        join(make(), tmp_path, [second])
     assert (tmp_path / ANSWERS).read_bytes() == before
 
 
@@ -202,30 +189,3 @@ def test_answers_are_counted_by_what_they_say_of_themselves(tmp_path):
     tally = join(make(), tmp_path, [write(tmp_path, "1.jsonl", cut, filtered, refused, ok(IDS[3], ""))]).tally
     assert (tally.truncated, tally.filtered, tally.refused, tally.empty) == (1, 1, 1, 2)
     assert next(join(make(), tmp_path).read(IDS)).created == 10**400
-
-
-def test_a_compressed_file_is_read_as_any_other(tmp_path):
-    import gzip
-
-    path = tmp_path / "1.jsonl.gz"
-    path.write_bytes(gzip.compress((json.dumps(ok(IDS[0])) + "\n").encode()))
-    assert join(make(), tmp_path, [path]).new == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda manifest: setattr(manifest.requests[1], "choices", 0), r">= 1 - at `\$.requests\[1\].choices`"),
-        (
-            lambda manifest: setattr(manifest.requests[1].targets[0], "run", 7),
-            r"requests\[1\].targets: there is no run 7, of 1",
-        ),
-    ],
-)
-def test_a_manifest_with_an_impossible_number_is_refused(tmp_path, change, said):
-    manifest = make()
-    change(manifest)
-    with (tmp_path / "manifest.json").open("wb") as file:
-        write_manifest(file, manifest)
-    with pytest.raises(DatasetError, match=said):
-        read_manifest(tmp_path / "manifest.json")

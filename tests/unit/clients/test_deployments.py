@@ -51,15 +51,9 @@ def read(tmp_path, text):
 def test_a_file_that_is_not_there_is_made(tmp_path):
     path = tmp_path / "prod_env" / "f.yaml"
     NamedList.read(path, KEY).with_entry(ENTRY).write()
+    args = "        url: http://x/v1\n        omit:\n        - n\n"
     assert path.read_text() == (
-        "model_deployments:\n"
-        "  - name: local/new\n"
-        "    client_spec:\n"
-        "      class_name: a.B\n"
-        "      args:\n"
-        "        url: http://x/v1\n"
-        "        omit:\n"
-        "        - n\n"
+        f"model_deployments:\n  - name: local/new\n    client_spec:\n      class_name: a.B\n      args:\n{args}"
     )
     assert [found.name for found in path.parent.iterdir()] == ["f.yaml"]
 
@@ -75,6 +69,8 @@ def test_an_entry_comes_after_the_others_and_all_else_stays(tmp_path):
 
 def test_adding_and_removing_leaves_the_file_as_it_was(tmp_path):
     assert read(tmp_path, BY_HAND).with_entry(ENTRY).without("local/new").text == BY_HAND
+    unended = "model_deployments:\n- name: a/b"
+    assert read(tmp_path, unended).with_entry(ENTRY).without("local/new").text == unended + "\n"
 
 
 def test_an_entry_is_removed_with_its_own_lines(tmp_path):
@@ -117,11 +113,6 @@ def test_empty_lists(tmp_path, text):
     assert text.count("# none") == made.text.count("# none")
 
 
-def test_a_file_that_ends_within_a_line(tmp_path):
-    made = read(tmp_path, "model_deployments:\n- name: a/b").with_entry(ENTRY)
-    assert [entry["name"] for entry in made.entries] == ["a/b", "local/new"]
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -141,17 +132,19 @@ def test_files_that_hold_no_such_list(tmp_path, text, said):
     assert said in str(caught.value)
 
 
-def test_a_list_in_brackets_is_left_alone(tmp_path):
-    made = read(tmp_path, "model_deployments: [{name: a/b}]\n")
-    for change in (lambda: made.with_entry(ENTRY), lambda: made.without("a/b")):
-        with pytest.raises(HelmExtError, match="f.yaml:1: the list is in brackets"):
-            change()
-
-
-def test_an_entry_that_others_lean_on_is_left_alone(tmp_path):
-    text = "model_deployments:\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n"
-    with pytest.raises(HelmExtError, match="change it by hand"):
-        read(tmp_path, text).without("a/b")
+@pytest.mark.parametrize(
+    ("text", "change", "said"),
+    [
+        ("[{name: a/b}]\n", "with_entry", "f.yaml:1: the list is in brackets"),
+        ("[{name: a/b}]\n", "without", "f.yaml:1: the list is in brackets"),
+        ("\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n", "without", "change it by hand"),  # others lean on it
+        ("\n- name: a/b\n  note: |\n    text\n    # text\n", "with_entry", "change it by hand"),  # no comment
+    ],
+)
+def test_what_is_left_alone(tmp_path, text, change, said):
+    made = read(tmp_path, f"{KEY}: {text}")
+    with pytest.raises(HelmExtError, match=said):
+        made.with_entry(ENTRY) if change == "with_entry" else made.without("a/b")
 
 
 def test_permissions_stay(tmp_path):
@@ -165,11 +158,6 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "prod_env").write_text("a file")
     with pytest.raises(HelmExtError, match="prod_env"):
         NamedList(tmp_path / "prod_env" / "f.yaml", KEY, "").with_entry(ENTRY).write()
-
-
-def test_a_text_whose_end_looks_like_a_comment_is_left_alone(tmp_path):
-    with pytest.raises(HelmExtError, match="change it by hand"):
-        read(tmp_path, f"{KEY}:\n- name: a/b\n  note: |\n    text\n    # text\n").with_entry(ENTRY)
 
 
 def test_an_entry_that_ends_with_an_alias(tmp_path):
@@ -211,16 +199,11 @@ def test_of_eight_who_add_at_once_each_is_kept(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} <= {*FILES.values(), ".helm-ext.lock"}
 
 
-def test_a_name_that_was_free_when_the_files_were_read(tmp_path):
+def test_what_others_did_since_the_files_were_read(tmp_path):
     first, second = LocalModels(tmp_path), LocalModels(tmp_path)
-    first.add(made("local/m"), replace=False)
-    with pytest.raises(RunEntryError, match="local/m: is there already"):
-        second.add(made("local/m"), replace=False)
-
-
-def test_what_others_added_stays_when_one_is_removed(tmp_path):
-    models = LocalModels(tmp_path)
-    models.add(made("local/a"))
-    LocalModels(tmp_path).add(made("local/b"))
-    models.remove("local/a")
+    first.add(made("local/a"), replace=False)
+    with pytest.raises(RunEntryError, match="local/a: is there already"):
+        second.add(made("local/a"), replace=False)
+    second.add(made("local/b"))
+    first.remove("local/a")
     assert [entry["name"] for entry in LocalModels(tmp_path).deployments] == ["local/b"]

@@ -67,12 +67,15 @@ def lines(folder, shard):
 
 
 def test_a_line_is_what_a_batch_service_takes(tmp_path):
-    manifest = write(tmp_path, [state(7, max_tokens=3)])
+    left_out = state(1)  # by the adapter: it is not sent
+    left_out = replace(left_out, request=make_recorded_request(left_out.request, empty_request_result()))
+    manifest = write(tmp_path, [left_out, state(7, max_tokens=3)])
     [line] = lines(tmp_path, "requests-1-0001.jsonl")
     assert list(line) == ["custom_id", "method", "url", "body"]
     assert (line["method"], line["url"]) == ("POST", "/v1/completions")
     assert line["custom_id"] == f"{manifest.runs[0].digest[:12]}-row7-0-none"
     assert (line["body"]["prompt"], line["body"]["max_tokens"]) == ("Q7", 3)
+    assert (manifest.runs[0].states, manifest.runs[0].left_out) == (2, 1)
 
 
 def test_the_manifest_is_read_as_it_was_written(tmp_path):
@@ -126,14 +129,6 @@ def test_only_the_requests_that_are_asked_for_are_written(tmp_path):
     require_same_digests(before, again.runs)
 
 
-def test_a_row_that_was_left_out_is_not_sent(tmp_path):
-    left_out = state(1)
-    left_out = replace(left_out, request=make_recorded_request(left_out.request, empty_request_result()))
-    manifest = write(tmp_path, [left_out, state(2)])
-    assert (manifest.runs[0].states, manifest.runs[0].left_out) == (2, 1)
-    assert [sent.targets[0].instance for sent in manifest.requests] == ["row2"]
-
-
 def test_all_that_cannot_be_sent_is_said_and_nothing_is_written(tmp_path):
     states = [state(number, stop_sequences=list("abcde")) for number in range(5)]
     with pytest.raises(UnsendableError) as raised:
@@ -149,29 +144,23 @@ def test_all_that_cannot_be_sent_is_said_and_nothing_is_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("target", "number", "expected"),
+    ("instance", "more", "number", "expected"),
     [
-        (Target(run=0, instance="id7", trial=0, reference=None), 0, "0123456789ab-id7-0-none"),
-        (Target(run=0, instance="a_b.c-1", trial=2, reference=3), 0, "0123456789ab-a_b.c-1-2-3"),
-        (Target(run=0, instance="x", reference=0, mode="calibration", trial=0), 0, "0123456789ab-x-0-0-calibration"),
-        (
-            Target(run=0, instance="x", perturbation="typos", trial=0, reference=None),
-            4,
-            "0123456789ab-x-0-none-typos-4",
-        ),
+        ("id7", {}, 0, "0123456789ab-id7-0-none"),
+        ("a_b.c-1", {"trial": 2, "reference": 3}, 0, "0123456789ab-a_b.c-1-2-3"),
+        ("x", {"reference": 0, "mode": "calibration"}, 0, "0123456789ab-x-0-0-calibration"),
+        ("x", {"perturbation": "typos"}, 4, "0123456789ab-x-0-none-typos-4"),
+        *((odd, {}, 0, None) for odd in ("a/b", "甲", "x" * 60, "a b", "")),  # what no id can hold becomes a hash
     ],
 )
-def test_an_id_says_what_it_is_the_id_of(target, number, expected):
-    assert make_custom_id("0123456789abcdef", target, number) == expected
-
-
-@pytest.mark.parametrize("instance", ["a/b", "甲", "x" * 60, "a b", ""])
-def test_what_no_id_can_hold_becomes_a_hash(instance):
-    made = {
-        make_custom_id("0123456789abcdef", Target(run=0, instance=instance, reference=r, trial=0), 0) for r in range(9)
-    }
-    assert len(made) == 9
-    assert all(re.fullmatch(r"0123456789ab-[A-Za-z0-9_.-]{1,51}", one) for one in made)
+def test_an_id_says_what_it_is_the_id_of(instance, more, number, expected):
+    targets = [Target(**{"run": 0, "instance": instance, "trial": t, "reference": None, **more}) for t in range(9)]
+    if expected is not None:
+        assert make_custom_id("0123456789abcdef", targets[more.get("trial", 0)], number) == expected
+    else:
+        made = {make_custom_id("0123456789abcdef", target, number) for target in targets}
+        assert len(made) == 9
+        assert all(re.fullmatch(r"0123456789ab-[A-Za-z0-9_.-]{1,51}", one) for one in made)
 
 
 def test_no_two_requests_have_one_id(tmp_path):
@@ -225,10 +214,12 @@ def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
         ('"helm_ext"', '"helmext"', "no manifest of requests: Object contains unknown field `helmext`"),
         ("helm-ext requests 1", "helm-ext requests 2", "expected 'helm-ext requests 1', got 'helm-ext requests 2'"),
         ("run0", "\udcff", "no manifest of requests"),
+        ('"run": 0', '"run": 7', r"requests\[0\].targets: there is no run 7, of 1"),
+        ('"echo": true', '"choices": 0', r">= 1 - at `\$.requests\[0\].choices`"),
     ],
 )
 def test_what_is_no_manifest_is_refused(tmp_path, before, after, said):
-    write(tmp_path, [state(1)])
+    write(tmp_path, [state(1, echo_prompt=True)])
     path = tmp_path / MANIFEST
     path.write_bytes(path.read_text().replace(before, after, 1).encode(errors="surrogateescape"))
     with pytest.raises(DatasetError, match=said):
