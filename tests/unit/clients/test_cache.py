@@ -91,9 +91,8 @@ def test_more_keys_than_a_query_takes(config):
     cache = RequestCache.of(config)
     keys = [{"n": number} for number in range(2500)]
     cache.put_many((key, {"reply": key["n"]}) for key in keys[::2])
-    assert [found and found["reply"] for found in cache.get_many(keys)] == [
-        number if number % 2 == 0 else None for number in range(2500)
-    ]
+    found = [reply and reply["reply"] for reply in cache.get_many(keys)]
+    assert found == [number if number % 2 == 0 else None for number in range(2500)]
 
 
 @pytest.mark.long
@@ -110,19 +109,20 @@ def test_several_processes_write_one_file(config, method):
     assert count(config) == 1500
 
 
-def test_a_killed_process_loses_a_chunk_at_most(config):
-    program = """
+PROGRAM = """
 import sys
 from helm.common.cache import SqliteCacheConfig
 from helm_ext.clients.client import RequestCache
 cache = RequestCache.of(SqliteCacheConfig(sys.argv[1]))
-number = 0
-while True:
+for number in range(int(sys.argv[2])):
     cache.put_many([({"n": number}, {"reply": "x" * 100})])
-    number += 1
-    print(number, flush=True)
+    print(number + 1, flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", program, config.path], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_killed_process_loses_a_chunk_at_most(config):
+    program = [sys.executable, "-c", PROGRAM, config.path, str(10**9)]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if line.strip().isdigit() and int(line) >= 1234:
             break
@@ -133,13 +133,7 @@ while True:
 
 
 def test_a_process_that_ends_loses_nothing(config):
-    program = """
-import sys
-from helm.common.cache import SqliteCacheConfig
-from helm_ext.clients.client import RequestCache
-RequestCache.of(SqliteCacheConfig(sys.argv[1])).put_many([({"n": 1}, {"reply": 1})])
-"""
-    subprocess.run([sys.executable, "-c", program, config.path], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", PROGRAM, config.path, "1"], check=True, capture_output=True)
     assert count(config) == 1
 
 
@@ -182,10 +176,8 @@ def test_a_file_that_cannot_be_written_is_told_of_once_and_nothing_is_lost_meanw
 
 def test_helm_counts_queries_and_computes(config):
     cache = RequestCache.of(config)
-    before = cache_stats.num_queries[config.path], cache_stats.num_computes[config.path]
+    counters = cache_stats.num_queries, cache_stats.num_computes
+    before = [counter[config.path] for counter in counters]
     cache.get_many([{"n": 1}, {"n": 2}])
     cache.put_many([({"n": 1}, {"reply": 1})])
-    assert (cache_stats.num_queries[config.path] - before[0], cache_stats.num_computes[config.path] - before[1]) == (
-        2,
-        1,
-    )
+    assert [counter[config.path] - earlier for counter, earlier in zip(counters, before, strict=True)] == [2, 1]

@@ -19,11 +19,7 @@ from helm.common.request import Request  # noqa: E402
 from helm.tokenizers.huggingface_tokenizer import HuggingFaceTokenizer  # noqa: E402
 
 from helm_ext.clients import SharedPrefixHuggingFaceClient  # noqa: E402
-from helm_ext.clients.client import (  # noqa: E402
-    ListClient,
-    RequestCache,  # noqa: E402
-    notes_of,
-)
+from helm_ext.clients.client import ListClient, RequestCache, notes_of  # noqa: E402
 from helm_ext.errors import DeploymentError  # noqa: E402
 
 pytestmark = pytest.mark.long
@@ -35,27 +31,30 @@ WINDOW = 128
 """Positions of the GPT-2."""
 
 
+def save(folder, inner, trainer, texts, special, config, **sizes):
+    """Write a tokenizer that learned from texts, and a model of two layers."""
+    inner.train_from_iterator(texts, trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **special)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(5)
+    ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "initializer_range": 0.5}
+    made = config(vocab_size=len(tokenizer), **sizes, **ends)
+    transformers.AutoModelForCausalLM.from_config(made).eval().save_pretrained(folder)
+
+
 def make_llama_like(folder):
     """Rotary positions, fewer keys than queries, a token that begins each text, and "▁" for spaces."""
     inner = tokenizers.Tokenizer(tokenizers.models.BPE(byte_fallback=True, unk_token="<unk>"))
     inner.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme="first")
     inner.decoder = tokenizers.decoders.Metaspace(prepend_scheme="first")
-    special = ["<unk>", "<s>", "</s>"]
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=400, special_tokens=special + [f"<0x{byte:02X}>" for byte in range(256)], show_progress=False
-    )
-    inner.train_from_iterator(tiny_model.TEXT, trainer)
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False)
     inner.post_processor = tokenizers.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inner, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
-    )
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(5)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        intermediate_size=48, max_position_embeddings=256, bos_token_id=1, eos_token_id=2, initializer_range=0.5,
+    save(
+        folder, inner, trainer, tiny_model.TEXT, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+        transformers.LlamaConfig, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        intermediate_size=48, max_position_embeddings=256,
     )  # fmt: skip
-    transformers.LlamaForCausalLM(config).eval().save_pretrained(folder)
 
 
 def make_gpt2(folder):
@@ -63,22 +62,15 @@ def make_gpt2(folder):
     inner = tokenizers.Tokenizer(tokenizers.models.BPE())
     inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     inner.decoder = tokenizers.decoders.ByteLevel()
+    end, alphabet = "<|endoftext|>", tokenizers.pre_tokenizers.ByteLevel.alphabet()
     trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=500, special_tokens=["<|endoftext|>"], show_progress=False,
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
-    inner.train_from_iterator([*tiny_model.TEXT, *[" Answer: three" for _ in range(20)]], trainer)
-    end = "<|endoftext|>"
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inner, bos_token=end, eos_token=end, pad_token=end
+        vocab_size=500, special_tokens=[end], show_progress=False, initial_alphabet=alphabet
     )
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(5)
-    config = transformers.GPT2Config(
-        vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=WINDOW, initializer_range=0.5,
-        bos_token_id=0, eos_token_id=0,
+    save(
+        folder, inner, trainer, [*tiny_model.TEXT, *[" Answer: three" for _ in range(20)]],
+        {"bos_token": end, "eos_token": end, "pad_token": end},
+        transformers.GPT2Config, n_embd=32, n_layer=2, n_head=2, n_positions=WINDOW,
     )  # fmt: skip
-    transformers.GPT2LMHeadModel(config).eval().save_pretrained(folder)
 
 
 MAKE = {"llama": make_llama_like, "gpt2": make_gpt2}
@@ -113,6 +105,12 @@ def make_requests(kind, options=OPTIONS, prompt=PROMPT, joint=" "):
     ]  # fmt: skip
 
 
+def ask_helm(folders, kind, requests, cache=NOWHERE):
+    """The results of HELM's own client."""
+    helm = make_client(folders, kind, cache, cls=HuggingFaceClient)
+    return [helm.make_request(request) for request in requests]
+
+
 def values(result):
     (completion,) = result.completions
     return [token.logprob for token in completion.tokens]
@@ -145,8 +143,7 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS)
 def test_results_are_those_of_helms_client(folders, kind, row):
     requests = make_requests(kind, **ROWS[row])
-    helm = make_client(folders, kind, cls=HuggingFaceClient)
-    expected = [helm.make_request(request) for request in requests]
+    expected = ask_helm(folders, kind, requests)
     client = make_client(folders, kind)
     assert isinstance(client, ListClient)
     same_but_for_last_bits(client.make_requests(requests), expected)
@@ -161,8 +158,7 @@ def test_tokens_may_lie_on_both_sides_of_the_border(folders):
     found = client.make_requests(requests)
     assert texts(found[0])[: len(texts(prompt))] != texts(prompt)
     assert notes_of(found[0])["shared_tokens"] < len(texts(prompt))
-    helm = make_client(folders, "gpt2", cls=HuggingFaceClient)
-    same_but_for_last_bits(found, [helm.make_request(request) for request in requests])
+    same_but_for_last_bits(found, ask_helm(folders, "gpt2", requests))
 
 
 def test_a_calibrated_row_is_two_groups(folders, kind):
@@ -171,8 +167,7 @@ def test_a_calibrated_row_is_two_groups(folders, kind):
     requests = [request for pair in zip(question, alone, strict=True) for request in pair]
     found = make_client(folders, kind).make_requests(requests)
     assert [notes_of(result)["computed_together"] for result in found] == [3] * 6
-    helm = make_client(folders, kind, cls=HuggingFaceClient)
-    same_but_for_last_bits(found, [helm.make_request(request) for request in requests])
+    same_but_for_last_bits(found, ask_helm(folders, kind, requests))
 
 
 def test_notes_say_how_it_was_computed(folders, kind):
@@ -199,13 +194,11 @@ def test_helms_client_finds_what_ours_wrote_and_the_other_way_round(folders, kin
     requests = make_requests(kind)
     made = make_client(folders, kind, ours).make_requests(requests)
     RequestCache.of(ours).flush()
-    helm = make_client(folders, kind, ours, cls=HuggingFaceClient)
-    found = [helm.make_request(request) for request in requests]
+    found = ask_helm(folders, kind, requests, ours)
     assert all(result.cached for result in found)
     assert everything(found) == everything(made)
 
-    helm = make_client(folders, kind, helms, cls=HuggingFaceClient)
-    made = [helm.make_request(request) for request in requests]
+    made = ask_helm(folders, kind, requests, helms)
     found = make_client(folders, kind, helms).make_requests(requests)
     assert all(result.cached for result in found)
     assert everything(found) == everything(made)
@@ -250,8 +243,7 @@ def test_what_is_not_whole_in_the_cache_is_computed_again(folders, kind, tmp_pat
 def test_a_prompt_beyond_the_positions_fails_alone_as_with_helms_client(folders):
     long = "apples are left in the basket " * 40
     requests = make_requests("gpt2", ("nine", long, "three"))
-    helm = make_client(folders, "gpt2", cls=HuggingFaceClient)
-    expected = [helm.make_request(request) for request in requests]
+    expected = ask_helm(folders, "gpt2", requests)
     assert [result.success for result in expected] == [True, False, True]
     found = make_client(folders, "gpt2").make_requests(requests)
     assert [result.success for result in found] == [True, False, True]
@@ -262,8 +254,7 @@ def test_a_prompt_beyond_the_positions_fails_alone_as_with_helms_client(folders)
 
 def test_an_empty_prompt_is_what_it_is_for_helm(folders, kind):
     requests = make_requests(kind, ("", "nine"), prompt="", joint="")
-    helm = make_client(folders, kind, cls=HuggingFaceClient)
-    expected = [helm.make_request(request) for request in requests]
+    expected = ask_helm(folders, kind, requests)
     found = make_client(folders, kind).make_requests(requests)
     assert [result.success for result in found] == [result.success for result in expected]
     assert [result.error for result in found] == [result.error for result in expected]
@@ -273,13 +264,11 @@ def test_generation_is_helms(folders, kind, tmp_path):
     cache = SqliteCacheConfig(str(tmp_path / "cache.sqlite"))
     name = f"shared-prefix/{kind}"
     request = Request(model=name, model_deployment=name, prompt=PROMPT, temperature=0, max_tokens=5)
-    expected = make_client(folders, kind, cls=HuggingFaceClient).make_request(request)
     client = make_client(folders, kind, cache)
-    found = client.make_requests([request])[0]
-    assert everything([found]) == everything([expected])
+    assert everything(client.make_requests([request])) == everything(ask_helm(folders, kind, [request]))
     assert client.make_request(request).cached
     RequestCache.of(cache).flush()
-    assert make_client(folders, kind, cache, cls=HuggingFaceClient).make_request(request).cached
+    assert ask_helm(folders, kind, [request], cache)[0].cached
 
 
 def test_a_model_that_cannot_be_loaded_is_said_at_once(folders, tmp_path):

@@ -51,27 +51,16 @@ def first(server, *odd):
     server.instead = lambda path, body: waiting.pop(0) if waiting else None
 
 
-def no_choices(body):
-    return 200, {**answer_chat(body), "choices": []}
-
-
-def null_content(body):
-    reply = answer_chat(body)
-    reply["choices"][0] = {"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": "stop"}
-    return 200, reply
-
-
-def null_logprobs(body):
-    reply = answer_completions(body)
-    reply["choices"][0]["logprobs"] = None
+def with_choice(body, **changes):
+    """A reply whose choice says something else."""
+    reply = answer_chat(body) if "messages" in body else answer_completions(body)
+    reply["choices"][0] |= changes
     return 200, reply
 
 
 def null_values(body):
-    reply = answer_completions(body)
-    values = reply["choices"][0]["logprobs"]
-    values["token_logprobs"] = [None] * len(values["tokens"])
-    return 200, reply
+    values = answer_completions(body)["choices"][0]["logprobs"]
+    return with_choice(body, logprobs={**values, "token_logprobs": [None] * len(values["tokens"])})
 
 
 def saying(body, content):
@@ -119,17 +108,24 @@ GARBLED = {
     "null": lambda body: (200, None),
     "an error with status 200": lambda body: (200, {"error": "busy"}),
     "deeper than the cache can hold": nested,
-    "empty choices": no_choices,
-    "null content": null_content,
-    "null log-probabilities": null_logprobs,
+    "empty choices": lambda body: (200, {**answer_chat(body), "choices": []}),
+    "null content": lambda body: with_choice(
+        body, message={"role": "assistant", "content": None}, finish_reason="stop"
+    ),
+    "null log-probabilities": lambda body: with_choice(body, logprobs=None),
     "null for every token": null_values,
 }
 
 
+def make_asking(server, config, kind):
+    """A client, and the request to which such a reply is garbled."""
+    is_scored = "log" in kind or "token" in kind
+    return make(server, config, endpoint="completions" if is_scored else "chat"), SCORED if is_scored else REQUEST
+
+
 @pytest.mark.parametrize("kind", GARBLED)
 def test_a_reply_that_cannot_be_read_is_asked_for_twice_more_and_not_kept(server, config, kind):
-    client = make(server, config, endpoint="completions" if "log" in kind or "token" in kind else "chat")
-    request = SCORED if client.dialect.endpoint == "completions" else REQUEST
+    client, request = make_asking(server, config, kind)
     server.instead = lambda path, body: GARBLED[kind](body)
     failed = client.make_request(request)
     assert (failed.success, failed.completions, len(server.asked)) == (False, [], 3)
@@ -143,8 +139,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_twice_more_and_not_kept(server
 @pytest.mark.parametrize("kind", ["empty choices", "null content", "null log-probabilities", "null for every token"])
 def test_a_reply_of_no_use_that_is_in_the_cache_is_asked_for_again_and_replaced(server, config, kind):
     """HELM's clients keep what comes before they look at it."""
-    client = make(server, config, endpoint="completions" if "log" in kind or "token" in kind else "chat")
-    request = SCORED if client.dialect.endpoint == "completions" else REQUEST
+    client, request = make_asking(server, config, kind)
     client.make_request(request)
     [(path, body)] = server.asked
     key = client._make_key(body, request)
@@ -154,11 +149,7 @@ def test_a_reply_of_no_use_that_is_in_the_cache_is_asked_for_again_and_replaced(
     assert (again.success, again.cached, len(server.asked)) == (True, False, 2)
     assert client.make_request(request).cached
     kept, _ = Cache(config).get(key, lambda: pytest.fail("stock HELM does not find it"))
-    assert kept["choices"] == again_choices(server, path, body)
-
-
-def again_choices(server, path, body):
-    return (answer_chat if "chat" in path else answer_completions)(body)["choices"]
+    assert kept["choices"] == (answer_chat if "chat" in path else answer_completions)(body)["choices"]
 
 
 @pytest.mark.parametrize(
