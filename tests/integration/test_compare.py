@@ -284,6 +284,8 @@ def test_a_metric_that_no_row_has_is_refused_with_the_nearest(suite):
 
 def test_how_many_rows_are_needed(suite):
     assert "rows that exactly one model gets right: 26.7%" in run("plan", "0.1", "--from", suite / "out").stdout
+    both = sorted((suite / "out" / "runs" / "score").glob("*:*"))[:2]
+    assert run("plan", "0.1", "--from", *both).stdout == run("plan", "0.1", "--from", suite / "out").stdout
     assert run("plan", "0.03", "--base-rate", "0.776").stdout.startswith("2,952 rows")
     for wrong in (("0.1",), ("0.1", "--base-rate", "0.5", "--discordant", "0.2"), ("0.3", "--discordant", "0.2")):
         with pytest.raises(RunEntryError):

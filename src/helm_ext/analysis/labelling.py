@@ -141,7 +141,8 @@ def draw_sheet(
     if not keys:
         raise HelmExtError(f"{' and '.join(names)}: no answer to label")
     if design != "random" and len(strata) == 1:
-        raise RunEntryError(f"--design {design}: all answers have one verdict, {next(iter(strata))}\n  hint: random")
+        refused = f"--design {design}: all answers have one verdict, {next(iter(strata))}"
+        raise RunEntryError(f"{refused}\n  hint: --design random")
     drawn = {one.key: one for one in draw(strata, max(1, number // len(names)), seed)}
     told = hashlib.sha256(repr((names, asked, design, number, seed, keys)).encode("utf-8", "replace")).hexdigest()[:6]
     found, items = [], {}

@@ -28,6 +28,12 @@ def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
     typer.echo(printable(message), err=err, nl=nl)
 
 
+def say(lines: Iterable[object], prefix: str = "") -> None:
+    """Write lines to standard error, where output may be piped into another program."""
+    for line in lines:
+        echo(f"{prefix}{line}", err=True)
+
+
 def status(message: str) -> contextlib.AbstractContextManager[Any]:
     """Say on a terminal what is being done, for as long as it is. Elsewhere nothing is said, and rich is not loaded."""
     if not sys.stderr.isatty():
@@ -114,11 +120,21 @@ def read_folders(folders: Sequence[Path]) -> list[FinishedRun]:
     from helm_ext.analysis import find_runs
 
     found, unfinished = find_runs(folders)
-    for folder in unfinished:
-        echo(f"left out: {folder}: the run is not finished", err=True)
+    say(unfinished_notes(unfinished))
     return found
 
 
-def not_written(path: Path, error: OSError) -> HelmExtError:
-    """Return the error of a file that cannot be written."""
-    return HelmExtError(f"{path}: cannot be written: {error.strerror or error}")
+def unfinished_notes(folders: Iterable[Path]) -> list[str]:
+    """Return what is said of runs that are not finished."""
+    return [f"left out: {folder}: the run is not finished" for folder in folders]
+
+
+@contextlib.contextmanager
+def writing(path: object, why: str = "cannot be written: ") -> Iterator[None]:
+    """Raise HelmExtError about what is written for errors of the system; our own, of which some are such, pass."""
+    try:
+        yield
+    except HelmExtError:
+        raise
+    except OSError as error:
+        raise HelmExtError(f"{path}: {why}{error.strerror or error}") from error

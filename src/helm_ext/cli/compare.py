@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Exit, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from helm_ext.cli import options
-from helm_ext.cli.common import echo, make_console, print_table, read_folders, shorten, status, without_output
+from helm_ext.cli.common import echo, make_console, print_table, read_folders, say, shorten, status, without_output
 from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
@@ -61,24 +61,22 @@ def compare(
     from helm_ext.analysis.run_scores import name_by_suite
     from helm_ext.analysis.siblings import find_siblings, read_sibling
 
-    if fail_if_worse is None and (fail_if_unsure or point_estimate):
-        given = "--fail-if-unsure" if fail_if_unsure else "--point-estimate"
+    how = {"--fail-if-unsure": fail_if_unsure, "--point-estimate": point_estimate}
+    if fail_if_worse is None and any(how.values()):
+        given = next(option for option, value in how.items() if value)
         raise RunEntryError(f"{given}: by how much may a model be worse?\n  hint: --fail-if-worse 0.02 {given}")
-    if fail_if_unsure and point_estimate:
-        raise RunEntryError("--point-estimate: a mean alone is never unsure\n  hint: leave out one of the two")
+    one = "\n  hint: leave out one of the two"
+    if all(how.values()):
+        raise RunEntryError(f"--point-estimate: a mean alone is never unsure{one}")
     if no_slices and slices:
         raise RunEntryError("--no-slices and --slices: leave out one of the two")
-    alone = {"baseline": baseline, "by-suite": by_suite, "slices": slices, "fail-if-unsure": fail_if_unsure,
-             "point-estimate": point_estimate}  # fmt: skip
-    if over is not None and (too := [name for name, value in alone.items() if value]):
-        raise RunEntryError(
-            f"--over and --{too[0]}: each run is compared with the first one\n  hint: leave out one of the two"
-        )
+    others = {"--baseline": baseline, "--by-suite": by_suite, "--slices": slices, **how}
+    if over is not None and (too := [option for option, value in others.items() if value]):
+        raise RunEntryError(f"--over and {too[0]}: each run is compared with the first one{one}")
     found = read_folders(runs)
     siblings = find_siblings(read_sibling(run.folder) for run in found)
     stale = siblings.find_stale()
-    for note in siblings.describe_versions():  # which runs HELM's tables average is no matter here
-        echo(f"note: {note}", err=True)
+    say(siblings.describe_versions(), "note: ")  # which runs HELM's tables average is no matter here
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
@@ -97,8 +95,7 @@ def compare(
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
     _say_left_out(scores)
-    for note in [*without, *(note for run in scores for note in run.notes), *notes]:
-        echo(f"note: {note}", err=True)
+    say([*without, *(note for run in scores for note in run.notes), *notes], "note: ")
     if as_json:
         for index, result in enumerate(results):
             judged = next(({"gate": gate.to_json()} for gate in gates if gate.result is result), {})
@@ -107,11 +104,9 @@ def compare(
             echo(json.dumps({**result.to_json(), **judged, "flipped": flipped}))
     else:
         _print(results, flips)
-    for gate in gates:
-        echo(gate.describe(), err=True)
-    if any(
-        not gate.by_mean and gate.result.comparison.test == "mcnemar" and not gate.result.corrected for gate in gates
-    ):
+    say(gate.describe() for gate in gates)
+    exact = [gate.result for gate in gates if not gate.by_mean and not gate.result.corrected]
+    if any(result.comparison.test == "mcnemar" for result in exact):
         echo(
             "note: one-sided p is that of Tango's score test; close to the limit McNemar's exact p may differ", err=True
         )
@@ -192,19 +187,18 @@ def _to_series_lines(series: Series) -> tuple[list[str], list[list[str]]]:
 
 
 def _say_left_out(scores: Iterable[RunScores]) -> None:
-    for run in scores:
-        if run.left_out:
-            echo(f"note: {run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score", err=True)
+    without = [run for run in scores if run.left_out]
+    say((f"{run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score" for run in without), "note: ")
 
 
 def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse: float | None) -> str | None:
     """Return the model to compare with. `--fail-if-worse` needs one: of two models, the first that was named."""
     models = list(dict.fromkeys(run.model for run in scores))
-    if given is None and fail_if_worse is not None:
-        if len(models) > 2:
-            raise RunEntryError(f"--fail-if-worse: worse than which model?\n  hint: --baseline {models[0]}")
-        return models[0]
-    return given
+    if given is not None or fail_if_worse is None:
+        return given
+    if len(models) > 2:
+        raise RunEntryError(f"--fail-if-worse: worse than which model?\n  hint: --baseline {models[0]}")
+    return models[0]
 
 
 def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
@@ -222,13 +216,16 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
         headings = ("rows", f"a: {one.a.model}", f"b: {one.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
         print_table(headings, [line for each in (one, *slices) for line in each.to_lines()], console=console)
         console.print(describe_result(one))
-        for flip in flips.get(index, []):
-            console.print(_show_flip(one, flip))
-        more = one.comparison.greater + one.comparison.less - len(flips.get(index, []))
-        if more > 0:
-            console.print(
-                f"… and {count(more, 'more row', 'more rows')} that differ: --rows {more + len(flips.get(index, []))}"
-            )
+        shown, differ = flips.get(index, []), one.comparison.greater + one.comparison.less
+        for flip in shown:
+            texts = {"question": flip.question, "gold": " | ".join(flip.gold)}
+            answers = [(one.a.model, flip.answer_a), (one.b.model, flip.answer_b)]
+            console.print(f"\n{flip.instance_id}  a {flip.score_a:g}, b {flip.score_b:g}")
+            for name, text in [*texts.items(), *answers]:
+                console.print(f"  {name}: {shorten(text)}")
+        if differ > len(shown):
+            more = count(differ - len(shown), "more row", "more rows")
+            console.print(f"… and {more} that differ: --rows {differ}")
 
 
 def describe_result(one: PairResult) -> str:
@@ -236,9 +233,9 @@ def describe_result(one: PairResult) -> str:
     from helm_ext.analysis.comparing import show_p
 
     c = one.comparison
-    better = {"a": f"{one.a.model} is better", "b": f"{one.b.model} is better"}.get(
-        one.verdict, "the rows do not tell which is better"
-    )
+    models = {"a": one.a.model, "b": one.b.model}
+    known = one.verdict in models
+    better = f"{models[one.verdict]} is better" if known else "the rows do not tell which is better"
     if one.is_corrected:
         better += " by the judge's verdicts, corrected by people's labels"
     elif one.refusal is not None:
@@ -257,21 +254,18 @@ def describe_result(one: PairResult) -> str:
     return "; ".join(said)
 
 
-def _show_flip(one: PairResult, flip: Flip) -> str:
-    return "\n".join(
-        [
-            "",
-            f"{flip.instance_id}  a {flip.score_a:g}, b {flip.score_b:g}",
-            f"  question: {shorten(flip.question)}",
-            f"  gold: {shorten(' | '.join(flip.gold))}",
-            f"  {one.a.model}: {shorten(flip.answer_a)}",
-            f"  {one.b.model}: {shorten(flip.answer_b)}",
-        ]
-    )
+def _read_difference(given: str) -> float:
+    try:
+        return float(given)
+    except ValueError:
+        raise BadParameter(f"{given!r} is no number. As in: helm-ext plan 0.03 --from RUN RUN") from None
 
 
 def plan(
-    difference: Annotated[float, Argument(help="The difference to be told, of two shares: 0.03.")],
+    difference: Annotated[
+        float, Argument(metavar="DIFFERENCE", parser=_read_difference, help="The difference of two shares to tell.")
+    ],
+    more: Annotated[list[Path] | None, Argument(metavar="RUN", help="More runs of --from.")] = None,
     base_rate: Annotated[
         float | None, Option(min=0, max=1, help="Share the first model gets right; errors are independent.")
     ] = None,
@@ -282,8 +276,8 @@ def plan(
     """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""
     from helm_ext.scoring.statistics import discordant_share, rows_needed
 
-    given = [value for value in (base_rate, discordant, runs or None) if value is not None]
-    if len(given) != 1:
+    runs = [*(runs or ()), *(more or ())]
+    if sum([base_rate is not None, discordant is not None, bool(runs)]) != 1:
         raise RunEntryError("one of --base-rate, --discordant and --from is needed")
     try:
         if runs:
@@ -314,9 +308,7 @@ def _measure_discordant(paths: Sequence[Path]) -> tuple[float, str]:
         raise RunEntryError(f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs")
     c = whole[0].comparison
     if c.test != "mcnemar":
-        raise RunEntryError(
-            f"--from: rows are not right or wrong by {whole[0].a.metric}, so none is right for one model alone\n"
-            "  hint: runs with a main metric of 0 and 1"
-        )
+        said = f"--from: rows are not right or wrong by {whole[0].a.metric}, so none is right for one model alone"
+        raise RunEntryError(f"{said}\n  hint: runs with a main metric of 0 and 1")
     share = (c.greater + c.less) / whole[0].rows
     return share, f"as measured on {whole[0].rows} rows of {whole[0].a.title}"

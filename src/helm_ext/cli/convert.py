@@ -13,7 +13,16 @@ import typer
 from typer import Argument, Option
 
 from helm_ext.cli import options
-from helm_ext.cli.common import echo, not_written, parse_arguments, read_folders, status, without_output
+from helm_ext.cli.common import (
+    echo,
+    parse_arguments,
+    read_folders,
+    say,
+    status,
+    unfinished_notes,
+    without_output,
+    writing,
+)
 from helm_ext.cli.session import choose_format, find_file, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError, count
 from helm_ext.formats import Format, all_formats, format_names, get_format
@@ -188,19 +197,15 @@ def export(
         raise RunEntryError("--organization and the like are for records of Every Eval Ever: --to every_eval_ever")
     path = out or Path(_RECORDS if to == _RECORDS else f"{table}{_ENDINGS[to]}")
     found = read_folders(runs)
-    try:
-        with status("exporting"), without_output():
-            if to == _RECORDS:
-                lines, notes = _write_records(found, path, publisher, replace=replace)
-            else:
-                chosen = scores_table if table == _SCORES else predictions_table
-                rows = write_table(to, found, path, replace=replace, table=chosen, for_spreadsheets=for_spreadsheets)
-                what = count(rows, table.removesuffix("s"))
-                lines, notes = [f"{path}: {what} of {count(len(found), 'run')}"], []
-    except OSError as error:
-        raise not_written(path, error) from error
-    for note in notes:
-        echo(note, err=True)
+    with writing(path), status("exporting"), without_output():
+        if to == _RECORDS:
+            lines, notes = _write_records(found, path, publisher, replace=replace)
+        else:
+            chosen = scores_table if table == _SCORES else predictions_table
+            rows = write_table(to, found, path, replace=replace, table=chosen, for_spreadsheets=for_spreadsheets)
+            what = count(rows, table.removesuffix("s"))
+            lines, notes = [f"{path}: {what} of {count(len(found), 'run')}"], []
+    say(notes)
     for line in lines:
         echo(line)
 
@@ -244,16 +249,12 @@ def report(
     if out.is_dir():
         raise RunEntryError(f"--out {out}: is a folder\n  hint: --out {out / 'report.html'}")
     found, unfinished = find_runs(runs)
-    notes = [f"left out: {folder}: the run is not finished" for folder in unfinished]
     with status("reading runs"), without_output():
         datasets, said = gather(found, metric=metric, cluster=cluster, most_rows=rows)
-    notes += said
-    for note in notes:
-        echo(note, err=True)
+    notes = unfinished_notes(unfinished) + said
+    say(notes)
     suites = list(dict.fromkeys(run.suite for run in found))
-    try:
+    with writing(out):
         size = write_report(datasets, notes, out, title or f"Evaluation: {', '.join(suites)}")
-    except OSError as error:
-        raise not_written(out, error) from error
     shown = sum(len(dataset.runs) for dataset in datasets)
     echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e6:.1f} MB")

@@ -14,7 +14,7 @@ from typer import Argument, Exit, Option
 
 from helm_ext.analysis.json_arrays import RowKey
 from helm_ext.cli import options
-from helm_ext.cli.common import echo, make_console, not_written, print_table, read_folders, without_output
+from helm_ext.cli.common import echo, make_console, print_table, read_folders, without_output, writing
 from helm_ext.cli.judge_runs import Judged, require_run, write_judged
 from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
 from helm_ext.cli.session import Settings, require_suite, started
@@ -266,10 +266,8 @@ def sheet(
     rows = {name: list(found.values()) for name, found in _read_runs(runs).items()}
     asked = find_asked([*rows.values()], criterion, _load(rubric))
     made, cells = draw_sheet(rows, asked, design, number, seed)
-    try:
+    with writing(target):
         written = write_sheets(made, cells, target, raters)
-    except OSError as error:
-        raise not_written(target, error) from error
     taken = Counter(row.stratum for row in made.rows)
     echo(f"{count(len(made.rows), 'answer')} to label: {asked.criterion}, drawn {design.replace('_', ' ')}")
     for stratum, size in made.strata.items():

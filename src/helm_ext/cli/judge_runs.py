@@ -28,7 +28,7 @@ from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
-from helm_ext.cli.common import echo, not_written
+from helm_ext.cli.common import echo, say, writing
 from helm_ext.cli.score import print_scores, score_files
 from helm_ext.cli.session import Settings, find_deployment, stand_in
 from helm_ext.clients.client import notes_of
@@ -191,7 +191,7 @@ def judge_run(
     """
     from helm.benchmark.adaptation.scenario_state import ScenarioState
 
-    deployment = find_deployment(judge, "--judge")
+    deployment = find_deployment(judge, "--judge", is_asked=not stands_in)
     if stands_in:
         stand_in(deployment)
     questions = make_questions(judging, judge, deployment)
@@ -356,7 +356,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     runs = settings.output_path / "runs" / settings.suite
     _require_none_lost(runs, target, run, judged)
     seen, by_models = set(), set()
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_part(target) as part:
             head = {"name": name, "adapter_spec": run.adapter_spec}
@@ -373,8 +373,6 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
                 part.file.write((b",\n" if number else b"") + _encode(state))
             part.file.write(b"\n]}\n")
             part.replace()
-    except OSError as error:
-        raise not_written(target, error) from error
     before = {path: read_sibling(path) for path in runs.glob("*:*")}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
     is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
@@ -388,8 +386,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
             if _identify(one) == identity and path != scored.files.folder:
                 (path / _LAST).unlink(missing_ok=True)
                 shutil.rmtree(path)
-        for said in scored.list_warnings():
-            echo(said, err=True)
+        say(scored.list_warnings())
         print_scores(scored)
 
 

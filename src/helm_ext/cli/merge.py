@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from helm_ext.cli import options
-from helm_ext.cli.common import echo, not_written, without_output
+from helm_ext.cli.common import echo, without_output, writing
 from helm_ext.cli.session import require_suite
 from helm_ext.errors import RunEntryError, count, show
 
@@ -61,20 +61,13 @@ def merge(
         return
     for number, shard in enumerate(shards, 1):
         echo(f"{number}. {shard.files.folder}: {count(shard.rows, 'row')}", err=True)
-    left_out = frozenset().union(*(s.facts.unmeasured for s in shards)) - frozenset.intersection(
-        *(s.facts.unmeasured for s in shards)
-    )
-    if left_out:
-        echo(
-            f"note: not all shards measured {', '.join(sorted(left_out))}: one run of all rows has no such stats, and "
-            "so has the merged one none",
-            err=True,
-        )
-    try:
-        with Progress(total, title="merge") as progress, without_output():
-            merged = merge_runs(shards, run_spec, folder, progress)
-    except OSError as error:
-        raise not_written(folder, error) from error
+    unmeasured = [shard.facts.unmeasured for shard in shards]
+    if left_out := frozenset.union(*unmeasured) - frozenset.intersection(*unmeasured):
+        names = ", ".join(sorted(left_out))
+        said = "one run of all rows has no such stats, and so has the merged one none"
+        echo(f"note: not all shards measured {names}: {said}", err=True)
+    with writing(folder), Progress(total, title="merge") as progress, without_output():
+        merged = merge_runs(shards, run_spec, folder, progress)
     echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
 
 

@@ -12,12 +12,12 @@ import typer
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
-from helm_ext.cli.common import echo, status, without_output
+from helm_ext.cli.common import echo, status, without_output, writing
 from helm_ext.cli.session import Settings
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import MANIFEST, read_manifest
 from helm_ext.errors import DatasetChangedError, DatasetNotFoundError, HelmExtError, RunEntryError, count, show
-from helm_ext.formats import format_names
+from helm_ext.formats import detect, format_names
 from helm_ext.running.spending import Estimate, Prices, format_cost
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     session.find_deployment(plan.model)
     run_specs: list[RunSpec] = []
     for entry in plan.run_entries:
+        _require_entry(entry)
         # HELM's own run specs need packages that ours do not.
         is_of_format = entry.partition(":")[0] in format_names()
         with session.only_registered_entries() if is_of_format else contextlib.nullcontext(), session.blaming(entry):
@@ -102,6 +103,15 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     for run_spec in run_specs:
         _require_answerable(run_spec)
     return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs
+
+
+def _require_entry(entry: str) -> None:
+    """Raise RunEntryError for a file instead of a run entry, with the entry for it."""
+    if not (path := Path(entry)).is_file():
+        return
+    named = detect(path)
+    arguments = ",".join(f"{name}={value}" for name, value in named.name_file(path).items())
+    raise RunEntryError(f"{entry}: a file, and no run entry\n  hint: {named.name}:{arguments}")
 
 
 def _require_answerable(run_spec: RunSpec) -> None:
@@ -198,11 +208,10 @@ def _staged(folder: Path) -> Iterator[StagedFiles]:
 
     is_new = not folder.exists()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with staged(folder) as files:
-            yield files
-    except OSError as error:
-        raise HelmExtError(f"--out {folder}: {error.strerror or error}") from error
+        with writing(f"--out {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            with staged(folder) as files:
+                yield files
     finally:
         if is_new and not any(not path.name.startswith(".") for path in folder.glob("*")):
             for path in folder.glob(".*"):
@@ -278,15 +287,13 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     if tally.prompt_tokens or tally.completion_tokens:
         spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
         echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
-    _print_ids("failed", [f"{custom_id}: {why}" for custom_id, why in failures.items()])
-    _print_ids("missing", [custom_id for custom_id in missing if custom_id not in failures])
+    failed = [f"{custom_id}: {why}" for custom_id, why in failures.items()]
+    waiting = [custom_id for custom_id in missing if custom_id not in failures]
+    for what, lines in (("failed", failed), ("missing", waiting)):
+        if lines:
+            more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+            echo("\n  ".join([f"{what}: {len(lines)}", *lines[:_SHOWN], *more]), err=True)
     return answers
-
-
-def _print_ids(what: str, lines: list[str]) -> None:
-    if lines:
-        more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-        echo("\n  ".join([f"{what}: {len(lines)}", *lines[:_SHOWN], *more]), err=True)
 
 
 def find_waiting(answers: Answers) -> dict[int, list[str]]:

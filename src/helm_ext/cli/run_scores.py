@@ -115,7 +115,7 @@ class ScoredRun:
         marks = {self.main: "raw", self.headline: "main"}
         means = {name: stat["mean"] for name, stat in self.stats.items()}
         cap = describe_cap(means)
-        title = f"{self.files.adapter_spec['model']} on {self.files.run_spec['groups'][0]}"
+        title = f"{self.files.model} on {self.files.run_spec['groups'][0]}"
         table = Table(title=title + (f" ({cap})" if cap else ""), title_justify="left")
         table.add_column("metric")
         table.add_column("value", justify="right")
@@ -160,7 +160,7 @@ class ScoredRun:
             "run": self.name,
             "format": self.name.partition(":")[0],
             "dataset": self.file.name,
-            "model": self.files.adapter_spec["model"].removeprefix("recorded/"),
+            "model": self.files.model,
             "main_metric": self.headline,
             "own_metric": self.own or None,
             "counts": self._count(),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
-from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, parse_arguments, status, without_output
+from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, parse_arguments, say, status, without_output
 from helm_ext.cli.run_scores import FileFacts, ScoredRun, make_wrong_list, parse_thresholds
 from helm_ext.cli.session import Settings
 from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
@@ -85,8 +85,7 @@ def score(
             failures += 1
             continue
         warnings, below = scored.list_warnings(), scored.find_below(least) if least else []
-        for said in (*warnings, *below):
-            echo(said, err=True)
+        say([*warnings, *below])
         print_scores(scored, most=most, as_json=as_json, show_all=show_all)
         failures += sum(one.startswith("below") for one in below)
         failures += sum(one.startswith("warning") for one in warnings) if strict else 0

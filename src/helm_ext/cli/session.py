@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.cli.common import helm_output_to_stderr, status, without_output
+from helm_ext.cli.common import helm_output_to_stderr, status, without_output, writing
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats import Format, all_formats, detect, get_format
 
@@ -139,10 +139,8 @@ def set_output_path(path: Path) -> None:
     from helm.benchmark.runner import set_benchmark_output_path
 
     set_benchmark_output_path(str(path))
-    try:
+    with writing(f"--output-path {path}", "cannot be made: "):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HelmExtError(f"--output-path {path}: cannot be made: {error.strerror}") from error
 
 
 def require_suite(name: str, option: str = "--suite") -> None:
@@ -263,8 +261,11 @@ def only_registered_entries() -> Iterator[None]:
         run_spec.discover_run_spec_functions = discover
 
 
-def find_deployment(model: str, option: str = "--model") -> str:
-    """Return the deployment of a model; one is made for a model that HELM does not know. Raises RunEntryError."""
+def find_deployment(model: str, option: str = "--model", *, is_asked: bool = False) -> str:
+    """Return the deployment of a model. One is made for a model that HELM does not know, unless it `is_asked` here.
+
+    Raises RunEntryError.
+    """
     from helm.benchmark.model_deployment_registry import (
         ClientSpec,
         ModelDeployment,
@@ -277,6 +278,9 @@ def find_deployment(model: str, option: str = "--model") -> str:
         return known
     if model.count("/") != 1 or not all(model.split("/")):
         raise RunEntryError(f"{option} {model}: expected ORGANIZATION/NAME, or a model that HELM knows")
+    if is_asked:
+        hint = f"helm-ext model add {model} --url ADDRESS; helm-ext model list shows your own"
+        raise RunEntryError(f"{option} {model}: there is no such model\n  hint: {hint}")
     register_model_deployment(ModelDeployment(model, ClientSpec(CLIENT, {NAME_ARGUMENT: model})))
     return model
 

@@ -149,57 +149,49 @@ SHOWN_PROBLEMS = 20
 
 
 def _print_text(report: Mapping[str, Any]) -> None:
-    for line in report.get("inferred", ()):
-        echo(line)
-    problems: list[Problem] = report["problems"]
-    seen: Counter[tuple[str, ...]] = Counter()
-    last = [problem for problem in problems if problem.number > 1]
-    for problem in problems:
-        kind = _kind(problem)
-        seen[kind] += 1
-        if seen[kind] <= SHOWN_PROBLEMS and problem not in last:
-            echo(f"{problem.severity}: {problem}")
-    for (severity, path, field, *_), number in seen.items():
-        if number > SHOWN_PROBLEMS:
-            place = Location(path, None, field)
-            echo(f"{severity}: {place}: {number - SHOWN_PROBLEMS} more like these; --format json lists them")
-    for problem in last:
-        echo(f"{problem.severity}: {problem}")
-    found = Counter[str]()
-    for problem in problems:
+    lines = list(report.get("inferred", ()))
+    # What equal mistakes share: one code at one field, in whatever row
+    alike: dict[tuple[str, ...], list[Problem]] = {}
+    found, last = Counter[str](), []
+    for problem in report["problems"]:
         found[problem.severity] += problem.number
-    counts = ", ".join(
-        count(number, _SINGULAR[what], what) if what in _SINGULAR else f"{number} {what}"
-        for what, number in report["counts"].items()
+        field = re.sub(r"\d+", "*", problem.location.field)
+        kind = (problem.severity, problem.location.path, field, problem.code or problem.message)
+        same = alike.setdefault(kind, [])
+        same.append(problem)
+        if problem.number > 1:
+            last.append(problem)
+        elif len(same) <= SHOWN_PROBLEMS:
+            lines.append(f"{problem.severity}: {problem}")
+    for (severity, path, field, _), same in alike.items():
+        if (more := len(same) - SHOWN_PROBLEMS) > 0:
+            lines.append(f"{severity}: {Location(path, None, field)}: {more} more like these; --format json lists them")
+    lines += [f"{problem.severity}: {problem}" for problem in last]
+    counts, file = report["counts"], report["file"]
+    said = [count(found["error"], "error"), count(found["warning"], "warning")]
+    told = ", ".join(f"{number} {_name(what, number)}" for what, number in counts.items() if _tells(what, counts))
+    lines.append(f"{file}: {report['format'] or 'no format'}: {', '.join(said)}" + (f"; {told}" if told else ""))
+    if not report["linted"] and counts.get("rows", 0) > LINTED_ROWS and not found["error"]:
+        lines.append(f"{file}: its rows were not compared with one another; --lint looks for duplicates and leaks")
+    for line in lines:
+        echo(line)
+
+
+def _tells(what: str, counts: Mapping[str, int]) -> bool:
+    """Whether a count says more than how many rows there are."""
+    return what == "rows" or (
+        counts[what] > 0 and (what not in ("eval", "read", "lines") or counts[what] != counts.get("rows"))
     )
-    echo(
-        f"{report['file']}: {report['format'] or 'no format'}: {count(found['error'], 'error')}, "
-        f"{count(found['warning'], 'warning')}" + (f"; {counts}" if counts else "")
-    )
-    if not report["linted"] and report["counts"].get("rows", 0) > LINTED_ROWS and not found["error"]:
-        echo(f"{report['file']}: its rows were not compared with one another; --lint looks for duplicates and leaks")
 
 
-_SINGULAR = {"rows": "row", "demonstrations": "demonstration"}
-
-
-def _kind(problem: Problem) -> tuple[str, ...]:
-    """Return what equal mistakes share: one code at one field, in whatever row."""
-    field = re.sub(r"\d+", "*", problem.location.field)
-    return problem.severity, problem.location.path, field, problem.code or problem.message
+def _name(what: str, number: int) -> str:
+    return (what[:-1] if number == 1 and what in ("rows", "demonstrations") else what).replace("_", " ")
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:
-    location = problem.location
-    return {
-        "severity": problem.severity,
-        "code": problem.code,
-        "path": location.path,
-        "line": location.line,
-        "field": location.field,
-        "message": problem.message,
-        "hint": problem.hint,
-    }
+    path, line, field = (getattr(problem.location, name) for name in ("path", "line", "field"))
+    return {"severity": problem.severity, "code": problem.code, "path": path, "line": line, "field": field,
+            "message": problem.message, "hint": problem.hint}  # fmt: skip
 
 
 def _to_github(problem: Problem) -> str:
@@ -208,20 +200,13 @@ def _to_github(problem: Problem) -> str:
     text = f"{location.field}: {problem.message}" if location.field else problem.message
     if problem.hint:
         text += f"\nhint: {problem.hint}"
-    properties = [f"file={_escape_property(location.path)}"]
-    if location.line is not None:
-        properties.append(f"line={location.line}")
-    if problem.code:
-        properties.append(f"title={_escape_property(problem.code)}")
-    return f"::{problem.severity} {','.join(properties)}::{_escape(text)}"
+    properties = {"file": location.path, "line": location.line, "title": problem.code or None}
+    shown = [f"{name}={_escape(str(value), '%:,')}" for name, value in properties.items() if value is not None]
+    return f"::{problem.severity} {','.join(shown)}::{_escape(text)}"
 
 
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_property(text: str) -> str:
-    return _escape(text).replace(":", "%3A").replace(",", "%2C")
+def _escape(text: str, signs: str = "%") -> str:
+    return re.sub(f"[{signs}\r\n]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
 PREVIEW_DEPLOYMENT = "helm-ext/preview"
@@ -281,13 +266,9 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
             raise
         except Exception as error:
             # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
-            hint = (
-                ""
-                if context is None
-                else "\n  hint: leave out --model to see the prompt before it is fitted to a window"
-            )
             said = f"{deployment}: HELM cannot make the prompts: {type(error).__name__}: {error}"
-            raise HelmExtError(said + hint) from error
+            hint = "\n  hint: leave out --model to see the prompt before it is fitted to a window"
+            raise HelmExtError(said + (hint if context is not None else "")) from error
 
 
 def _make_context(folder: str) -> LocalContext:
@@ -319,11 +300,8 @@ def render(state: RequestState) -> str:
     lines.append(f"demonstrations: {state.num_train_instances}")
     golds = [reference.output.text for reference in state.instance.references if reference.is_correct]
     labels = [label for label, text in (state.output_mapping or {}).items() if text in golds]
-    lines.append(
-        "expected: "
-        + " or ".join(map(repr, labels or golds))
-        + (f" = {' or '.join(map(repr, golds))}" if labels else "")
-    )
+    expected = [labels, golds] if labels and labels != golds else [golds]
+    lines.append("expected: " + " = ".join(" or ".join(map(repr, texts)) for texts in expected))
     return "\n".join(lines)
 
 

@@ -153,6 +153,11 @@ def test_a_jury_is_asked_live_and_not_twice(folder, server):
     assert {len(one) for one in read_rows(find_run("judged", newest=True)).values()} == {2}
 
 
+def test_a_judge_that_nobody_added_is_not_asked(folder):
+    said = run("judge", "ask", find_run(), "--rubric", "correct", "--judge", "org/unknown", code=1)
+    assert "--judge org/unknown: there is no such model\n  hint: helm-ext model add org/unknown" in said
+
+
 def test_live_limits_are_kept(folder, monkeypatch):
     monkeypatch.setenv("HELM_EXT_MAX_TOKENS", "10")
     said = run("judge", "ask", find_run(), "--rubric", "correct", "--judge", "org/judge", code=1)
