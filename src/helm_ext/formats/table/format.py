@@ -152,7 +152,7 @@ class _Table(ImportedFormat):
 
     def datasets_among(self, files: Sequence[Path]) -> Sequence[Path]:
         """A table is read as the mapping file beside it says."""
-        from helm_ext.formats.table.options import SUFFIX, read_mapping
+        from helm_ext.formats.table.roles import SUFFIX, read_mapping
 
         mapped = set()
         for each in files:
@@ -173,32 +173,34 @@ class _Table(ImportedFormat):
 
     def read_model(self, **arguments: Any) -> str:
         """Return the name of the column of outputs, where it is more than "output"."""
-        from helm_ext.formats.table.loading import name_model
+        from helm_ext.formats.table.loading import Loaded, list_outputs
 
-        return name_model(arguments)
+        outputs = list_outputs(arguments)
+        return "" if len(outputs) > 1 else Loaded({**arguments, "output": outputs or None}).name_model()
 
     def open(self, **arguments: Any) -> Opened:
         """Open a table. Raises DatasetError, RunEntryError."""
-        from helm_ext.formats.table.loading import open_file
+        from helm_ext.formats.table.loading import Loaded
 
         output = arguments.get("output")
-        return open_file(**{**arguments, "output": [output] if isinstance(output, str) else output})
+        return Loaded({**arguments, "output": [output] if isinstance(output, str) else output}).open()
 
     def explain(self, **arguments: Any) -> list[str]:
         """Return which column was taken for what, and why."""
-        from helm_ext.formats.table.loading import describe
+        from helm_ext.formats.table.loading import Loaded, list_outputs
 
-        return describe(arguments)
+        outputs = list_outputs(arguments)
+        return Loaded({**arguments, "output": outputs[:1] or None}).describe(outputs)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a mapping file."""
-        from helm_ext.formats.table.options import json_schema
+        from helm_ext.formats.table.roles import json_schema
 
         return json_schema(self.arguments)
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Add the `by` of a mapping file to the arguments of the pipeline."""
-        from helm_ext.formats.table.options import list_said
+        from helm_ext.formats.table.roles import list_said
 
         if by := list_said(arguments, "by"):
             arguments = {**arguments, "by": by}

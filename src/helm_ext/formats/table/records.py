@@ -13,8 +13,7 @@ from typing import Any, Literal
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.row import CellError, Message, is_grade, to_number
-from helm_ext.formats.table.options import Options
-from helm_ext.formats.table.roles import Roles, option_labels
+from helm_ext.formats.table.roles import Options, Roles, option_labels
 from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.judging.judgement import read_judgements
 
