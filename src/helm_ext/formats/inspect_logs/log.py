@@ -8,10 +8,10 @@ method 93, which Python's zipfile knows from 3.14 on: raw members are decompress
 from __future__ import annotations
 
 import re
-import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, cast
@@ -244,10 +244,7 @@ def _metrics(score: Mapping[str, Any]) -> Mapping[str, Any]:
     return metrics if isinstance(metrics, Mapping) else {}
 
 
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
 _MAX_WINDOW = 1 << 27
-_USUAL_EXTRA = 64
-"""Bytes read at once beyond the name and the data of a member: what is extra has some 20."""
 
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+\.json", re.DOTALL)
 _HEADER, _START = "header.json", "_journal/start.json"
@@ -291,13 +288,23 @@ class Archive:
         member = self.members[name]
         if member.file_size > MAX_DOCUMENT_BYTES:
             raise self._damaged(name, f"larger than {format_size(MAX_DOCUMENT_BYTES)}, the limit for one member")
-        raw = self._read_raw(member)
         try:
-            data = self._decompress(raw, member)
-        except (zlib.error, zstandard.ZstdError, EOFError) as error:
-            raise self._damaged(name, f"cannot be decompressed: {error}") from error
+            return self._archive.read(member) if member.compress_type != ZSTANDARD else self._read_zstandard(member)
+        except (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError, OSError, ValueError) as error:
+            raise self._damaged(name, f"damaged: {error or 'it ends too early'}") from error
+
+    def _read_zstandard(self, member: zipfile.ZipInfo) -> bytes:
+        """Decompress what zipfile reads as if it were stored; at most one byte more than the directory says."""
+        raw = copy(member)
+        raw.compress_type, raw.file_size = zipfile.ZIP_STORED, member.compress_size
+        raw.CRC = None  # type: ignore[assignment] # not compared: it is that of the content
+        with (
+            self._archive.open(raw) as file,
+            self._zstandard.stream_reader(file, read_across_frames=True) as reader,
+        ):
+            data = reader.read(member.file_size + 1)
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
-            raise self._damaged(name, "damaged: its size or checksum is not what the archive's directory says")
+            raise zipfile.BadZipFile("its size or checksum is not what the archive's directory says")
         return data
 
     def digest(self) -> str:
@@ -313,31 +320,6 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self._archive.close()
         self._file.close()
-
-    def _read_raw(self, member: zipfile.ZipInfo) -> bytes:
-        """Return the member as it is compressed: behind 30 bytes, its name, and what is extra (APPNOTE.TXT, 4.3.7)."""
-        if member.header_offset >= 0:  # zipfile moves all offsets by what is missing before the directory
-            self._file.seek(member.header_offset)
-            data = self._file.read(_LOCAL_HEADER.size + len(member.filename) + member.compress_size + _USUAL_EXTRA)
-            if len(data) >= _LOCAL_HEADER.size:
-                magic, name_size, extra_size = _LOCAL_HEADER.unpack_from(data)
-                begin = _LOCAL_HEADER.size + name_size + extra_size
-                end = begin + member.compress_size
-                if end > len(data):
-                    data += self._file.read(end - len(data))
-                if magic == ZIP_MAGIC and end <= len(data):
-                    return data[begin:end]
-        raise self._damaged(member.filename, "damaged: it is not where the archive's directory says")
-
-    def _decompress(self, raw: bytes, member: zipfile.ZipInfo) -> bytes:
-        """Return what comes out, at most one byte more than the directory says."""
-        if member.compress_type == zipfile.ZIP_STORED:
-            return raw
-        if member.compress_type == zipfile.ZIP_DEFLATED:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, member.file_size + 1)
-        assert member.compress_type == ZSTANDARD
-        with self._zstandard.stream_reader(raw, read_across_frames=True) as reader:
-            return reader.read(member.file_size + 1)
 
     def _damaged(self, name: str, message: str) -> DatasetError:
         hint = "copy or download the file again"
