@@ -33,22 +33,9 @@ _MISSING = Argument(
 )
 
 _SCORING = (
-    "by",
-    "cluster",
-    "output_format",
-    "metrics",
-    "main_metric",
-    "completions",
-    "thinking",
-    "extract",
-    "strip",
-    "lower",
-    "separator",
-    "extract_all",
-    "extract_references",
-    "drop_duplicates",
-    "score_tokenizer",
-)
+    "by", "cluster", "output_format", "metrics", "main_metric", "completions", "thinking", "extract", "strip", "lower",
+    "separator", "extract_all", "extract_references", "drop_duplicates", "score_tokenizer",
+)  # fmt: skip
 
 SHARED_ARGUMENTS = (
     _MISSING,

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 import msgspec
@@ -187,7 +185,7 @@ class StructLines:
 
     def __init__(
         self,
-        path: FilePath,
+        path: Path,
         kind: type[msgspec.Struct],
         what: str,
         problems: Problems,
@@ -252,16 +250,7 @@ def to_struct(value: Any, kind: type[T], what: str, path: str, line: int | None 
 def without_nan(value: Any) -> Any:
     """Return a JSON value with null for NaN and Infinity, which no browser reads."""
     try:
-        if b"null" not in orjson.dumps(value):  # as which they are written
-            return value
+        data = orjson.dumps(value)
     except TypeError:  # an integer of more than 64 bits
-        pass
-    return _without_nan(value)
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
-    return [_without_nan(one) for one in value] if isinstance(value, list) else value
+        return json.loads(json.dumps(value), parse_constant=lambda _: None)
+    return orjson.loads(data) if b"null" in data else value  # as which they are written

@@ -19,10 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict, TypeGuard
 
 from helm_ext.errors import DatasetError, Path, Problems, count, show
-from helm_ext.evalset import MEDIA_KEY, Likelihood, Source, SourceScore
+from helm_ext.evalset import MEDIA_KEY, Likelihood, Source
 from helm_ext.formats.request_states.reading import Place, Reader, State
-
-__all__ = ["Answer", "Likelihood", "Message", "Opened", "Row", "Source", "SourceScore", "is_finite_number"]
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:
@@ -117,13 +115,8 @@ class Opened:
 
 
 _NOTHING_AROUND = (
-    "instructions",
-    "input_prefix",
-    "input_suffix",
-    "output_prefix",
-    "output_suffix",
-    "instance_prefix",
-)
+    "instructions", "input_prefix", "input_suffix", "output_prefix", "output_suffix", "instance_prefix"
+)  # fmt: skip
 """An imported question is the whole prompt: nothing is added to it."""
 
 _CORRECT = "correct the row or remove it: a live run would ask the model, and could not score the answer"

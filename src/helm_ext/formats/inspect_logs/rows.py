@@ -16,7 +16,6 @@ from typing import Any
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, count, show
 from helm_ext.evalset import garbage
 from helm_ext.formats.imported.row import Answer, Call, Opened, Row, find_answer
-from helm_ext.formats.imported.row import Message as Turn
 from helm_ext.formats.inspect_logs import choices as multiple_choice
 from helm_ext.formats.inspect_logs.choices import Shown
 from helm_ext.formats.inspect_logs.log import Header, open_log
@@ -97,15 +96,12 @@ class _Epoch:
 class _Group:
     """One sample, with the epochs that were read of it."""
 
-    line: int
-    id: int | str
-    question: str | list[Turn]
-    media: list[str]
+    row: Row
+    """With what was asked, and no more."""
     choices: list[str] | None
     target: list[str]
     right: list[int] | None
     """The positions of the right ones of its choices; None where the target says none."""
-    metadata: dict[str, Any]
     is_shuffled: bool
     epochs: list[_Epoch] = field(default_factory=list)
 
@@ -200,18 +196,12 @@ class RowMaker:
             self.has_gold |= bool(right) or (not choices and any(text.strip() for text in target))
             # The task's solver for multiple choice knows whether several options together are the answer.
             self.takes_all |= self._settings is None and right is not None and len(right) > 1
-            group = self._groups[key] = _Group(
-                line=logged.position,
-                id=sample.id,
-                question=question,
-                media=media,
-                choices=choices,
-                target=target,
-                right=right,
-                metadata=sample.metadata or {},
-                is_shuffled=multiple_choice.was_shuffled(sample, self._settings),
-            )
-        elif (question, media, len(sample.choices or ())) != (group.question, group.media, len(group.choices or ())):
+            row = Row(line=logged.position, id=sample.id, question=question, media=media, data=sample.metadata or {})
+            is_shuffled = multiple_choice.was_shuffled(sample, self._settings)
+            group = self._groups[key] = _Group(row, choices, target, right, is_shuffled)
+        elif (question, media) != (group.row.question, group.row.media) or (
+            len(sample.choices or ()) != len(group.choices or ())
+        ):
             raise _error(logged, f"the epochs of sample {show(sample.id)} ask different questions", "epochs-differ")
         return group
 
@@ -259,29 +249,19 @@ class RowMaker:
         )
 
     def _to_row(self, group: _Group) -> Row:
-        epochs = sorted(group.epochs, key=lambda epoch: epoch.number)
-        answered = [epoch for epoch in epochs if epoch.answer is not None]
-        seen = [(epoch.answer, epoch.shown) for epoch in epochs if epoch.answer is not None]
-        answers = [answer for answer, _ in seen]
-        scores = self.scores.of_row([epoch.scores for epoch in epochs])
-        self.counts["source_unscored"] += None in scores.values()
+        row, epochs = group.row, sorted(group.epochs, key=lambda epoch: epoch.number)
+        answered = [(epoch, epoch.answer) for epoch in epochs if epoch.answer is not None]
+        row.source_scores = self.scores.of_row([epoch.scores for epoch in epochs])
+        self.counts["source_unscored"] += None in row.source_scores.values()
         self.counts["no_answer"] = self.scores.no_answer
         self._scored_epochs.add(sum(bool(epoch.scores) for epoch in epochs))
-        row = Row(
-            line=group.line,
-            id=group.id,
-            question=group.question,
-            media=group.media,
-            source_scores=scores,
-            judgements=[
-                self._judgements.settle(judgement, place)
-                for place, epoch in enumerate(answered)
-                for judgement in epoch.judgements
-            ],
-            answers=answers or None,
-            failed="" if answers else epochs[0].failed,
-            data=group.metadata,
-        )
+        row.judgements = [
+            self._judgements.settle(judgement, place)
+            for place, (epoch, _) in enumerate(answered)
+            for judgement in epoch.judgements
+        ]
+        row.answers = [answer for _, answer in answered] or None
+        row.failed = "" if answered else epochs[0].failed
         if group.choices is None:
             row.gold = [text for text in group.target if text.strip()]
             if not row.gold and self.needs_gold:
@@ -289,7 +269,7 @@ class RowMaker:
             elif self.takes_all and len(row.gold) > 1:
                 row.unscored = "any of several texts is right, where elsewhere all options together are"
         else:
-            self._add_options(row, group, seen)
+            self._add_options(row, group, [(answer, epoch.shown) for epoch, answer in answered])
         return row
 
     def _add_options(self, row: Row, group: _Group, answered: Sequence[tuple[Answer, Shown | None]]) -> None:

@@ -106,7 +106,7 @@ def _make_rows(questions: Sequence[Question], results: Results, golds: Golds, ki
         found = [results.get(custom_id) or Result(is_not_run=True) for custom_id in question.ids]
         options, has_gold = question.options, question.id in golds.values
         row = Row(
-            line=question.lines[0],
+            line=question.line,
             id=question.id,
             question=question.asked,
             options=options or kind.options,
@@ -153,17 +153,19 @@ class Golds:
         """
         if not self.are_cells or (gold_kind == "text" and not has_options):
             return
-        spelt = {custom_id: gold for custom_id, gold in self.values.items() if spells_list(gold)}
-        lists = {custom_id: self._parse(custom_id) for custom_id in spelt}
+        lists = {
+            custom_id: items
+            for custom_id, gold in self.values.items()
+            if spells_list(gold) and (items := self._parse(custom_id)) is not None
+        }
         may_be_numbers = has_options or gold_kind == "list"
-        if lists and len(lists) == len(self.values) and not may_be_numbers:
-            of_numbers = [one for one in lists.values() if one and not any(isinstance(item, str) for item in one)]
-            if len(of_numbers) == len(lists):
-                message = "every gold is a list of numbers: one answer, or several that are accepted?"
-                hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
-                raise DatasetIntegrityError.at(self.path, message, hint, code="gold")
+        of_numbers = [one for one in lists.values() if one and not any(isinstance(item, str) for item in one)]
+        if len(of_numbers) == len(self.values) and not may_be_numbers:
+            message = "every gold is a list of numbers: one answer, or several that are accepted?"
+            hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
+            raise DatasetIntegrityError.at(self.path, message, hint, code="gold")
         for custom_id, items in lists.items():
-            if items is not None and (may_be_numbers or all(isinstance(item, str) for item in items)):
+            if may_be_numbers or all(isinstance(item, str) for item in items):
                 self.values[custom_id] = items
 
     def _parse(self, custom_id: str) -> list[Any] | None:
@@ -178,37 +180,30 @@ class Golds:
             return None
         return value if isinstance(value, list) else None
 
-    def add(self, custom_id: Any, gold: Any, line: int) -> None:
-        """Take one. Raises DatasetError for an id that is no text, or that stands there twice."""
-        if not isinstance(custom_id, str) or not custom_id:
-            raise DatasetIntegrityError.at(
-                self.path, f"{ID}: expected a text, got {show(custom_id)}", line=line, code="gold"
-            )
-        if custom_id in self.values:
-            first = self.lines[custom_id]
-            raise DatasetIntegrityError.at(
-                self.path, f"{show(custom_id)} stands on line {first} already", line=line, code="gold"
-            )
-        self.values[custom_id] = gold
-        self.lines[custom_id] = line
-
 
 def read_golds(path: Path) -> Golds:
     """Return the golds of a table. Raises DatasetError."""
     source = files.read_source(path)
     data = source.data.removeprefix(files.BOM)
     golds = Golds(path, source.digest, are_cells=data.lstrip()[:1] not in (b"{", b"["))
+
+    def refuse(message: str, line: int, hint: str = "") -> DatasetError:
+        return DatasetIntegrityError.at(path, message, hint, line, code="gold")
+
     rows = _read_csv(path, files.decode(data, str(path))) if golds.are_cells else _read_json(path, data)
     for line, row in rows:
         if not isinstance(row, dict) or ID not in row:
-            message = f"expected an object with {ID} and {GOLD}, got {show(row)}"
-            raise DatasetIntegrityError.at(path, message, line=line, code="gold")
-        others = [key for key in row if key != ID]
+            raise refuse(f"expected an object with {ID} and {GOLD}, got {show(row)}", line)
+        custom_id, others = row[ID], [key for key in row if key != ID]
         key = GOLD if GOLD in row else others[0] if len(others) == 1 else ""
         if not key:
-            message = f"which column is the gold cannot be told: {', '.join(map(show, others)) or 'there is none'}"
-            raise DatasetIntegrityError.at(path, message, f"call it {GOLD}", line, code="gold")
-        golds.add(row[ID], row[key], line)
+            said = ", ".join(map(show, others)) or "there is none"
+            raise refuse(f"which column is the gold cannot be told: {said}", line, f"call it {GOLD}")
+        if not isinstance(custom_id, str) or not custom_id:
+            raise refuse(f"{ID}: expected a text, got {show(custom_id)}", line)
+        if custom_id in golds.values:
+            raise refuse(f"{show(custom_id)} stands on line {golds.lines[custom_id]} already", line)
+        golds.values[custom_id], golds.lines[custom_id] = row[key], line
     if not golds.values:
         raise DatasetIntegrityError.at(path, "there are no golds", code="gold")
     return golds

@@ -22,11 +22,12 @@ import msgspec
 
 from helm_ext.clients.openai_replies import ReplyError, ReplyToken
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for, show
+from helm_ext.evalset import Likelihood
 from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.json_log import RowError, StructLines
-from helm_ext.formats.imported.row import Likelihood, Message
+from helm_ext.formats.imported.row import Message
 
 REQUEST_KEYS = frozenset({"custom_id", "method", "url", "body"})
 RESULT_KEYS = frozenset({"custom_id", "response", "error"})
@@ -302,7 +303,8 @@ class Question:
     ids: list[str]
     prompts: list[Any]
     """Texts, or of one request also a conversation."""
-    lines: list[int]
+    line: int
+    """Of the first of them."""
     start: int = 0
     """Where the options begin, in characters of the prompts."""
 
@@ -328,7 +330,7 @@ def find_questions(asked: Mapping[str, Request], option_start: str | None) -> li
     missing, a question with one option or too many, and one whose prompts do not share that word.
     """
     if not next(iter(asked.values())).is_scored:
-        return [Question(one.custom_id, [one.custom_id], [one.question], [one.line]) for one in asked.values()]
+        return [Question(one.custom_id, [one.custom_id], [one.question], one.line) for one in asked.values()]
     numbered: dict[str, list[tuple[int, Request]]] = {}
     for custom_id, request in asked.items():
         match = _NUMBERED.fullmatch(custom_id)
@@ -343,8 +345,8 @@ def find_questions(asked: Mapping[str, Request], option_start: str | None) -> li
             raise ValueError(f"{base}: the options {', '.join(map(str, numbers))} are not all of a question")
         if len(found) > MOST_OPTIONS:
             raise ValueError(f"{base}: {len(found)} options, and there are letters for {MOST_OPTIONS}")
-        ids, lines = [one.custom_id for one in requests], [one.line for one in requests]
-        questions.append(Question(base, ids, [str(one.question) for one in requests], lines))
+        ids, prompts = [one.custom_id for one in requests], [str(one.question) for one in requests]
+        questions.append(Question(base, ids, prompts, requests[0].line))
     _find_starts(questions, option_start)
     return questions
 
