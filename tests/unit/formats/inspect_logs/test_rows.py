@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 from tests.inspect_files import (
@@ -23,12 +22,6 @@ from tests.inspect_files import (
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats import get_format
-
-
-def refuse(path: Path, said: str) -> None:
-    with pytest.raises(DatasetError, match=said):
-        read_rows(path)
-
 
 # Answers
 
@@ -129,10 +122,6 @@ def test_attachments_are_put_back(tmp_path, protocol) -> None:
     assert read_row(tmp_path, [sample(input=f"{protocol}://9f", **apart)]).question == "A long question"
 
 
-def test_an_attachment_that_is_not_there_is_an_error(tmp_path) -> None:
-    refuse(write_json(tmp_path, [sample(input="attachment://9f")]), 'no attachment "attachment://9f"')
-
-
 def test_any_of_several_targets_is_right_and_none_is_no_score(tmp_path) -> None:
     rows = read_rows(
         write_json(tmp_path, [sample(target=["Anda", "ANDA"]), sample(2, target=""), sample(3, target=[])])
@@ -147,11 +136,6 @@ def test_where_no_sample_has_a_target_the_logs_own_score_is_the_main_one(tmp_pat
     evalset = get_format("inspect").load(path=str(write_json(tmp_path, samples, head)))
     assert evalset.scoring.main_metric == "inspect_match"
     assert evalset.counts["recorded"] == 2
-
-
-def test_metadata_is_kept_for_groups_without_nan(tmp_path) -> None:
-    row = read_row(tmp_path, [sample(metadata={"side": "east", "size": [math.nan, 1.5]})])
-    assert row.data == {"side": "east", "size": [None, 1.5]}
 
 
 # Epochs
@@ -179,6 +163,13 @@ def test_our_scores_of_epochs_are_reduced_as_the_logs_are(tmp_path, reducers, co
     )
 
 
+def test_means_over_all_epochs_are_not_compared_where_rows_have_fewer(tmp_path) -> None:
+    samples = [sample(), sample(epoch=2, value="I"), sample(2)]
+    opened = open_log(write_json(tmp_path, samples, with_config(epochs_reducer=[])))
+    list(opened.rows())
+    assert opened.source.scores["match"].mean is None
+
+
 def test_an_epoch_that_failed_is_left_out_of_its_row_and_counted(tmp_path) -> None:
     failed = sample(epoch=2, scores={}, error={"message": "x"})
     opened = open_log(write_json(tmp_path, [sample(), failed, sample(epoch=3, value="I")]))
@@ -186,18 +177,6 @@ def test_an_epoch_that_failed_is_left_out_of_its_row_and_counted(tmp_path) -> No
     assert (len(row.answers), row.failed, row.source_scores["match"]) == (2, "", 0.5)
     assert row.source_scores["match@answers"] == 2
     assert opened.source.counts["failed_epochs"] == 1
-
-
-def test_one_and_the_text_1_are_two_samples(tmp_path) -> None:
-    assert [row.id for row in read_rows(write_json(tmp_path, [sample(1), sample("1")]))] == [1, "1"]
-
-
-def test_an_epoch_that_stands_twice_is_refused_in_json(tmp_path) -> None:
-    refuse(write_json(tmp_path, [sample(), sample()]), r"log.json:[0-9]+: epoch 1 of sample 1 stands there twice")
-
-
-def test_epochs_that_ask_different_questions_are_refused(tmp_path) -> None:
-    refuse(write_json(tmp_path, [sample(), sample(epoch=2, input="?")]), "ask different questions")
 
 
 def test_of_an_epoch_that_stands_twice_in_a_zip_the_last_counts(tmp_path) -> None:
@@ -208,20 +187,7 @@ def test_of_an_epoch_that_stands_twice_in_a_zip_the_last_counts(tmp_path) -> Non
     assert (row.answers[0].text, opened.source.counts) == ("last", {"lines": 1, "duplicates": 1})
 
 
-def test_ids_may_hold_slashes_and_look_like_names(tmp_path) -> None:
-    ids = ["a/b", "x_epoch_2", "y_epoch_1/messages/0"]
-    assert [row.id for row in read_rows(write_eval(tmp_path, [sample(id) for id in ids]))] == ids
-
-
 # Scores
-
-
-def test_nan_is_unscored_in_either_kind_of_log(tmp_path) -> None:
-    samples = [sample(1, value=math.nan), sample(2)]
-    for path in (write_json(tmp_path, samples), write_eval(tmp_path, samples)):
-        opened = open_log(path)
-        assert [row.source_scores for row in opened.rows()] == [{"match": None}, {"match": 1.0}]
-        assert opened.source.counts["source_unscored"] == 1
 
 
 def test_the_only_score_of_old_logs(tmp_path) -> None:
@@ -234,6 +200,21 @@ def test_the_only_score_of_old_logs(tmp_path) -> None:
 
 
 # Logs as wholes
+
+
+def test_either_kind_of_log_has_the_same_rows(tmp_path) -> None:
+    """Ids: 1 and "1" are two, and may look like names of members. NaN is unscored, and null in what is kept."""
+    ids = [1, "1", "a/b", "x_epoch_2", "y_epoch_1/messages/0"]
+    samples = [sample(id, metadata={"side": "east", "size": [id, math.nan]}) for id in ids]
+    samples[2]["scores"]["match"]["value"] = math.nan
+    (tmp_path / "turned.json").write_text(json.dumps({"samples": samples, **header()}))
+    for path in (write_json(tmp_path, samples), write_eval(tmp_path, samples[1:]), tmp_path / "turned.json"):
+        opened = open_log(path)
+        rows = list(opened.rows())
+        assert [row.id for row in rows] == ids[-len(rows) :]
+        assert [row.data for row in rows] == [{"side": "east", "size": [id, None]} for id in ids[-len(rows) :]]
+        assert [row.source_scores["match"] for row in rows[-3:]] == [None, 1.0, 1.0]
+        assert opened.source.counts["source_unscored"] == 1
 
 
 EDITED = {"match": {"value": "I", "history": [{"value": "C"}]}}
@@ -261,67 +242,6 @@ def test_what_must_be_known_of_a_log_is_said_and_counted(tmp_path, changes, head
         assert row.question[0]["content"] == "What is it?\n[image]"
 
 
-def test_means_over_all_epochs_are_not_compared_where_rows_have_fewer(tmp_path) -> None:
-    samples = [sample(), sample(epoch=2, value="I"), sample(2)]
-    opened = open_log(write_json(tmp_path, samples, with_config(epochs_reducer=[])))
-    list(opened.rows())
-    assert opened.source.scores["match"].mean is None
-
-
-@pytest.mark.parametrize("samples", [[], None])
-def test_no_samples_are_refused(tmp_path, samples) -> None:
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({**header(), "samples": samples}))
-    refuse(path, "there are no samples")
-    refuse(write_eval(tmp_path, []), "there are no samples")
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"version": 4}, "log.json: version: logs of version 4 are not known"),
-        ({"version": ""}, 'log.json: version: logs of version ""'),
-        ({"status": "paused"}, 'status: expected "started" or'),
-        ({"eval": {"model": "m"}}, "log.json: eval.task: no log of inspect_ai: without eval.task"),
-        ({"version": True}, "logs of version true"),
-        ({"eval": {"task": "t", "model": 3}}, "eval.model: expected a string, got 3"),
-        ({"plan": []}, "plan: expected an object"),
-    ],
-)
-def test_what_is_no_log_is_refused(tmp_path, changes, said) -> None:
-    refuse(write_json(tmp_path, [sample()], header(**changes)), said)
-
-
-@pytest.mark.parametrize("version", [1, 2, 3, None])
-def test_known_versions(tmp_path, version) -> None:
-    head = {key: value for key, value in header(version=version).items() if value is not None}
-    assert len(read_rows(write_json(tmp_path, [sample()], head))) == 1
-
-
-def test_the_header_may_stand_behind_the_samples(tmp_path) -> None:
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({"samples": [sample()], **header()}))
-    assert len(read_rows(path)) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"target": 3}, "target: expected"),
-        ({"id": None}, "id: expected"),
-        ({"scores": {"match": "C"}}, 'scores.match: expected an object, got "C"'),
-        (
-            {"output": {"choices": [{"message": {"content": 3}}]}},
-            r"output.choices\[0\].message.content: expected a string or a list, got 3",
-        ),
-    ],
-)
-def test_other_types_than_inspect_ais_are_refused_with_their_place(tmp_path, changes, said) -> None:
-    refuse(write_json(tmp_path, [sample(**changes)]), rf"log.json:[0-9]+: {said}")
-    refuse(write_eval(tmp_path, [sample(1, **{k: v for k, v in changes.items() if k != "id"})] if "id" not in changes else [
-        {**sample(), **changes}]), rf"log.eval: samples/(1|None)_epoch_1.json:1: {said}")  # fmt: skip
-
-
 def test_a_run_that_has_not_ended_is_refused_unless_it_is_asked_for(tmp_path) -> None:
     format_ = get_format("inspect")
     for status in ("cancelled", "error", "started"):
@@ -344,16 +264,53 @@ def test_a_run_that_was_killed_has_no_header(tmp_path) -> None:
     assert len(list(opened.rows())) == 1
 
 
-def test_a_strange_member_among_the_samples_is_refused(tmp_path) -> None:
-    members = {"header.json": json.dumps(header()).encode(), "samples/notes.json": b"{}"}
-    refuse(write_zstandard(tmp_path / "log.eval", members), "samples/notes.json: no sample")
+@pytest.mark.parametrize("version", [1, 2, 3, None])
+def test_known_versions(tmp_path, version) -> None:
+    head = {key: value for key, value in header(version=version).items() if value is not None}
+    assert len(read_rows(write_json(tmp_path, [sample()], head))) == 1
 
 
-def test_a_zip_of_something_else_is_refused(tmp_path) -> None:
-    refuse(write_zstandard(tmp_path / "log.eval", {"other.json": b"{}"}), "a ZIP without header.json")
+def of(*samples, **head):
+    """What writes a log of these samples, with other values in its header."""
+    return lambda folder: write_json(folder, list(samples), header(**head))
 
 
-def test_a_log_of_which_all_samples_failed_says_so(tmp_path) -> None:
-    path = write_json(tmp_path, [sample(id, error={"message": "no route"}) for id in (1, 2)])
-    with pytest.raises(DatasetError, match="no row has an answer that can be scored: 2 failed"):
-        get_format("inspect").load(path=str(path))
+def members(**given):
+    """What writes a ZIP of these members."""
+    named = {name.replace("__", "/"): json.dumps(value).encode() for name, value in given.items()}
+    return lambda folder: write_zstandard(folder / "log.eval", {f"{name}.json": data for name, data in named.items()})
+
+
+CONTENT = {"output": {"choices": [{"message": {"content": 3}}]}}
+FAILED = (sample(id, error={"message": "no route"}) for id in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (of(sample(input="attachment://9f")), 'no attachment "attachment://9f"'),
+        (of(sample(), sample()), "log.json:[0-9]+: epoch 1 of sample 1 stands there twice"),
+        (of(sample(), sample(epoch=2, input="?")), "ask different questions"),
+        (of(*FAILED), "no row has an answer that can be scored: 2 failed"),
+        (of(), "there are no samples"),
+        (lambda folder: write_json(folder, None), "there are no samples"),
+        (lambda folder: write_eval(folder, []), "there are no samples"),
+        (members(header=header(), samples__notes={}), "samples/notes.json: no sample"),
+        (members(other={}), "a ZIP without header.json"),
+        (of(sample(), version=4), "log.json: version: logs of version 4 are not known"),
+        (of(sample(), version=""), 'log.json: version: logs of version ""'),
+        (of(sample(), version=True), "logs of version true"),
+        (of(sample(), status="paused"), 'status: expected "started" or'),
+        (of(sample(), eval={"model": "m"}), "log.json: eval.task: no log of inspect_ai: without eval.task"),
+        (of(sample(), eval={"task": "t", "model": 3}), "eval.model: expected a string, got 3"),
+        (of(sample(), plan=[]), "plan: expected an object"),
+        (of(sample(target=3)), "log.json:[0-9]+: target: expected"),
+        (of(sample(None)), "log.json:[0-9]+: id: expected"),
+        (of(sample(scores={"match": "C"})), 'log.json:[0-9]+: scores.match: expected an object, got "C"'),
+        (of(sample(**CONTENT)), r"log.json:[0-9]+: output.choices\[0\].message.content: expected a string or a list, got 3"),
+        (lambda folder: write_eval(folder, [sample(target=3)]), "log.eval: samples/1_epoch_1.json:1: target: expected"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_and_where(tmp_path, write, said) -> None:
+    with pytest.raises(DatasetError, match=said):
+        get_format("inspect").load(path=str(write(tmp_path)))

@@ -21,13 +21,19 @@ def load(folder, results, requests=ASKED, golds=GOLDS, **arguments):
 
 def recorded(evalset):
     """Return status and texts of each row."""
-    found = {}
-    for instance in evalset.instances:
-        extra = row_extra(instance)["recorded"]
-        states = extra["states"]
-        texts = [one["text"] for state in states for one in state["result"]["completions"]]
-        found[instance.id] = (extra["status"], *texts)
-    return found
+    rows = {instance.id: row_extra(instance)["recorded"] for instance in evalset.instances}
+    return {
+        id_: (row["status"], *(one["text"] for state in row["states"] for one in state["result"]["completions"]))
+        for id_, row in rows.items()
+    }
+
+
+def statuses(evalset):
+    return [status for status, *_ in recorded(evalset).values()]
+
+
+def golds(evalset):
+    return [[one.output.text for one in instance.references if one.is_correct] for instance in evalset.instances]
 
 
 def refused(folder, results, requests=ASKED, golds=GOLDS, **arguments):
@@ -37,13 +43,14 @@ def refused(folder, results, requests=ASKED, golds=GOLDS, **arguments):
     return [(str(problem.code), str(problem)) for problem in caught.value.problems if problem.severity == "error"]
 
 
+ANSWERS = [result("a", "2"), result("b", "4"), result("c", "6")]
+
+
 class TestJoining:
     def test_results_come_in_any_order_and_rows_in_that_of_the_requests(self, tmp_path):
         evalset = load(tmp_path, [result("c", "6"), result("a", "2"), result("b", "5")])
         assert recorded(evalset) == {"a": ("ok", "2"), "b": ("ok", "5"), "c": ("ok", "6")}
-        assert [[one.output.text for one in instance.references] for instance in evalset.instances] == [
-            ["2", "two"], ["4"], ["6"],
-        ]  # fmt: skip
+        assert golds(evalset) == [["2", "two"], ["4"], ["6"]]
         assert evalset.instances[0].input.messages == [{"role": "user", "content": "1+1?"}]
 
     def test_what_did_not_run_what_failed_and_what_is_in_neither_file(self, tmp_path):
@@ -54,19 +61,16 @@ class TestJoining:
         requests = [*ASKED, request("d", "4+4?")]
         write(tmp_path / "errors.jsonl", errors)
         evalset = load(tmp_path, [result("a", "2")], requests, {**GOLDS, "d": "8"})
-        assert {key: value[0] for key, value in recorded(evalset).items()} == {
-            "a": "ok", "b": "not_run", "c": "failed", "d": "not_run",
-        }  # fmt: skip
-        counts = {key: evalset.counts[key] for key in ("lines", "read", "recorded", "not_run", "failed")}
-        assert counts == {"lines": 4, "read": 4, "recorded": 1, "not_run": 2, "failed": 1}
+        assert statuses(evalset) == ["ok", "not_run", "failed", "not_run"]
+        counts = [evalset.counts[key] for key in ("lines", "read", "recorded", "not_run", "failed")]
+        assert counts == [4, 4, 1, 2, 1]
+        # The same where no gold is known of them.
+        assert statuses(load(tmp_path, [result("a", "2")], requests, {"a": "2"})) == statuses(evalset)
 
     def test_a_repeated_result_counts_once_if_it_is_the_same(self, tmp_path):
-        answers = [result("a", "2"), result("b", "4"), result("c", "6")]
-        assert load(tmp_path, [*answers, result("a", "2")]).counts["duplicates"] == 1
-        ((code, message),) = refused(tmp_path, [*answers, result("a", "3")])
-        assert code == "two-results"
-        assert "out.jsonl:4" in message
-        assert "out.jsonl:1" in message
+        assert load(tmp_path, [*ANSWERS, result("a", "2")]).counts["duplicates"] == 1
+        ((code, message),) = refused(tmp_path, [*ANSWERS, result("a", "3")])
+        assert (code, "out.jsonl:4" in message, "out.jsonl:1" in message) == ("two-results", True, True)
 
     def test_a_result_of_another_batch(self, tmp_path):
         ((code, message),) = refused(tmp_path, [result("a", "2"), result("z", "4")])
@@ -91,25 +95,23 @@ class TestJoining:
 
     def test_two_files_of_results_that_differ_are_not_mixed(self, tmp_path):
         write(tmp_path / "older.jsonl", [result("a", "3"), result("b", "4"), result("c", "6")])
-        answers = [result("a", "2"), result("b", "4"), result("c", "6")]
-        assert refused(tmp_path, answers)[0][0] == "two-results"
-        named = load(tmp_path, answers, output=[str(tmp_path / "older.jsonl")])
+        assert refused(tmp_path, ANSWERS)[0][0] == "two-results"
+        named = load(tmp_path, ANSWERS, output=[str(tmp_path / "older.jsonl")])
         assert recorded(named)["a"] == ("ok", "3")
 
     def test_a_file_of_results_finds_its_requests_and_its_errors(self, tmp_path):
         arguments = write_batch(tmp_path, ASKED, [result("a", "2"), result("b", "4")], GOLDS)
         write(tmp_path / "failed.jsonl", [{"custom_id": "c", "response": {"status_code": 500}, "error": None}])
         evalset = FORMAT.load(path=str(tmp_path / "out.jsonl"), gold=arguments["gold"])
-        assert [status for status, *_ in recorded(evalset).values()] == ["ok", "ok", "failed"]
+        assert statuses(evalset) == ["ok", "ok", "failed"]
         assert detect(tmp_path / "out.jsonl") is detect(tmp_path / "in.jsonl") is FORMAT
 
     def test_the_digest_is_of_all_files(self, tmp_path):
-        answers = [result("a", "2"), result("b", "4"), result("c", "6")]
         digests = {
-            load(tmp_path, answers).digest,
-            load(tmp_path, [*answers[:2], result("c", "7")]).digest,
-            load(tmp_path, answers, golds={**GOLDS, "c": 7}).digest,
-            load(tmp_path, answers, [*ASKED[:2], request("c", "3 + 3?")]).digest,
+            load(tmp_path, ANSWERS).digest,
+            load(tmp_path, [*ANSWERS[:2], result("c", "7")]).digest,
+            load(tmp_path, ANSWERS, golds={**GOLDS, "c": 7}).digest,
+            load(tmp_path, ANSWERS, [*ASKED[:2], request("c", "3 + 3?")]).digest,
         }
         assert len(digests) == 4
 
@@ -196,75 +198,93 @@ def test_the_older_form_of_vllm_has_the_body_for_its_response(tmp_path):
     older = {**result("a", "2"), "response": result("a", "2")["response"]["body"]}
     failed = {"custom_id": "b", "response": {"status_code": 400, "body": None}, "error": "no stream mode"}
     too_long = {**failed, "custom_id": "c", "error": {"error": {"message": "too long", "code": 400}}}
-    evalset = load(tmp_path, [older, failed, too_long])
-    assert [status for status, *_ in recorded(evalset).values()] == ["ok", "failed", "failed"]
+    assert statuses(load(tmp_path, [older, failed, too_long])) == ["ok", "failed", "failed"]
 
 
 class TestGolds:
-    ANSWERS = (result("a", "2"), result("b", "4"), result("c", "6"))
+    def load(self, folder, name, text, **arguments):
+        (folder / name).write_text(text)
+        made = write_batch(folder, ASKED, ANSWERS, GOLDS)
+        return FORMAT.load(path=made["path"], gold=str(folder / name), **arguments)
 
     @pytest.mark.parametrize(
         ("name", "text"),
         [
-            (
-                "g.json",
-                '[{"custom_id": "a", "gold": "2"}, {"custom_id": "b", "gold": "4"}, {"custom_id": "c", "gold": "6"}]',
-            ),
-            (
-                "g.jsonl",
-                '{"custom_id": "a", "gold": "2"}\n{"custom_id": "b", "gold": "4"}\n{"custom_id": "c", "gold": "6"}\n',
-            ),
+            ("g.json", json.dumps([{"custom_id": id_, "gold": gold} for id_, gold in zip("abc", "246", strict=True)])),
+            ("g.jsonl", "".join(f'{{"custom_id": "{id_}", "gold": {n}}}\n' for id_, n in zip("abc", "246", strict=True))),
             ("g.csv", "custom_id,answer\na,2\nb,4\nc,6\n"),
             ("g.tsv", "level\tcustom_id\tgold\n1\ta\t2\n1\tb\t4\n2\tc\t6\n"),
         ],
-    )
+    )  # fmt: skip
     def test_tables(self, tmp_path, name, text):
-        arguments = write_batch(tmp_path, ASKED, self.ANSWERS, {})
-        (tmp_path / name).write_text(text)
-        evalset = FORMAT.load(path=arguments["path"], gold=str(tmp_path / name))
-        assert [instance.references[0].output.text for instance in evalset.instances] == ["2", "4", "6"]
+        assert golds(self.load(tmp_path, name, text)) == [["2"], ["4"], ["6"]]
 
     def test_without_golds_there_is_nothing_to_compare_with(self, tmp_path):
-        arguments = write_batch(tmp_path, ASKED, self.ANSWERS, GOLDS)
+        arguments = write_batch(tmp_path, ASKED, ANSWERS, GOLDS)
         with pytest.raises(DatasetError, match="gold=FILE"):
             FORMAT.load(path=arguments["path"])
 
     def test_a_row_without_a_gold_is_unscored_and_counted(self, tmp_path):
-        evalset = load(tmp_path, self.ANSWERS, golds={"a": "2", "b": "4"})
-        assert evalset.counts["unscored"] == 1
+        assert load(tmp_path, ANSWERS, golds={"a": "2", "b": "4"}).counts["unscored"] == 1
 
     def test_an_id_that_stands_there_twice(self, tmp_path):
-        arguments = write_batch(tmp_path, ASKED, self.ANSWERS, {})
-        (tmp_path / "g.csv").write_text("custom_id,gold\na,2\na,3\n")
         with pytest.raises(DatasetError, match=r"g\.csv:3: .*line 2 already"):
-            FORMAT.load(path=arguments["path"], gold=str(tmp_path / "g.csv"))
+            self.load(tmp_path, "g.csv", "custom_id,gold\na,2\na,3\n")
+
+    def cells(self, folder, *cells, **arguments):
+        """Golds of CSV, where a list of accepted answers is spelt as text."""
+        with (folder / "cells.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("custom_id", "gold"), *zip("abc", cells, strict=False)])
+        return golds(self.load(folder, "g.csv", (folder / "cells.csv").read_text(), **arguments))
+
+    @pytest.mark.parametrize(
+        ("cells", "arguments", "expected"),
+        [
+            (('["2", "two"]', "['4', 'four']", "6"), {}, [["2", "two"], ["4", "four"], ["6"]]),
+            (("[sic]", "4", "[6]"), {}, [["[sic]"], ["4"], ["[6]"]]),
+            (("[2]", "[4]", "[6]"), {"gold_kind": "list"}, [["2"], ["4"], ["6"]]),
+            (("[2]", "[4]", "[6]"), {"gold_kind": "text"}, [["[2]"], ["[4]"], ["[6]"]]),
+        ],
+    )
+    def test_lists_in_cells_are_accepted_answers(self, tmp_path, cells, arguments, expected):
+        assert self.cells(tmp_path, *cells, **arguments) == expected
+
+    @pytest.mark.parametrize(
+        ("cells", "said"),
+        [("[2] [4] [6]".split(), "gold_kind=list"), (["2", "['4' 'four']", "6"], r"g\.csv:3: .*numpy")],
+    )
+    def test_lists_that_could_be_something_else_are_refused(self, tmp_path, cells, said):
+        with pytest.raises(DatasetError, match=said):
+            self.cells(tmp_path, *cells)
 
 
 class TestOptions:
     """Requests about options, scored by the log-probabilities of their tokens."""
 
-    def option(self, custom_id, question, text, logprob):
-        head = f"Question: {question}\nAnswer:"
-        asked = request(
-            custom_id, url="/v1/completions", prompt=head + text, echo=True, logprobs=1, max_tokens=0, temperature=0
-        )
-        words = [f" {word}" for word in text.split()]
-        offsets = [0, *(len(head) + sum(map(len, words[:at])) for at in range(len(words)))]
-        logprobs = {
-            "tokens": [head, *words], "token_logprobs": [None, *[logprob / len(words)] * len(words)], "text_offset": offsets,
-        }  # fmt: skip
+    def option(self, custom_id, head, words, values, *, begins=False):
+        """A request about an option of these words, and its result. `begins`: a token of vLLM's begins them."""
+        text = "".join(words)
+        asked = request(custom_id, url="/v1/completions", prompt=head + text, echo=True, logprobs=1, max_tokens=0)
+        tokens = [*(["<|begin|>"] if begins else []), head, *words]
+        offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
+        known = [None, *[-9.0] * (len(tokens) - 1 - len(words)), *values]
+        logprobs = {"tokens": tokens, "token_logprobs": known, "text_offset": offsets}
         choice = {"index": 0, "text": head + text, "logprobs": logprobs, "finish_reason": "length"}
         return asked, result(custom_id, body={"model": "acme-1", "choices": [choice]})
 
-    def load(self, folder, golds=None, **arguments):
-        made = [
-            self.option("q1#0", "1+1?", " two", -0.5), self.option("q1#1", "1+1?", " three", -1.5),
-            self.option("q2#0", "Who?", " New Tom", -3.0), self.option("q2#1", "Who?", " New Ann", -2.0),
-            self.option("q3#0", "Where?", " here", -1.0), self.option("q3#1", "Where?", " there", -1.25),
-        ]  # fmt: skip
+    def load(self, folder, golds, made=None, **arguments):
+        questions = {
+            "1+1?": ((" two",), (" three",)), "Who?": ((" New", " Tom"), (" New", " Ann")), "Where?": ((" here",), (" there",)),
+        }  # fmt: skip
+        made = made or [
+            self.option(f"q{n}#{at}", f"Question: {question}\nAnswer:", words, [-0.5 - at] * len(words))
+            for n, (question, options) in enumerate(questions.items(), 1)
+            for at, words in enumerate(options)
+        ]
         requests, results = zip(*made, strict=True)
-        golds = golds or {"q1": 0, "q2": "New Tom", "q3": 1}
-        return FORMAT.load(**write_batch(folder, requests, reversed(results), golds), **arguments)
+        return FORMAT.load(
+            **write_batch(folder, requests, [one for one in reversed(results) if one], golds), **arguments
+        )
 
     def test_one_row_for_each_question_with_the_sums_of_its_options(self, tmp_path):
         evalset = self.load(tmp_path, {"q1": 0, "q2": 0, "q3": 1})
@@ -276,37 +296,45 @@ class TestOptions:
         assert [[one.output.text for one in each.references] for each in evalset.instances] == [
             ["two", "three"], ["New Tom", "New Ann"], ["here", "there"],
         ]  # fmt: skip
+        sums = [[one["logprob"] for one in row_extra(each)["likelihoods"]] for each in evalset.instances]
+        assert sums == [[-0.5, -1.5], [-1.0, -3.0], [-0.5, -1.5]]
         assert (evalset.counts["lines"], evalset.counts["read"]) == (6, 3)
 
     def test_golds_may_be_texts(self, tmp_path):
-        evalset = self.load(tmp_path, {"q1": "two", "q2": "New Ann", "q3": "there"})
-        right = [[bool(one.tags) for one in each.references] for each in evalset.instances]
-        assert right == [[True, False], [False, True], [False, True]]
+        texts = {"q1": "two", "q2": "New Ann", "q3": "there"}
+        assert golds(self.load(tmp_path, texts)) == [[text] for text in texts.values()]
 
     def test_positions_that_may_count_from_0_or_1_are_asked_about(self, tmp_path):
         with pytest.raises(DatasetError, match="index_base"):
             self.load(tmp_path, {"q1": 1, "q2": 1, "q3": 1})
         evalset = self.load(tmp_path, {"q1": 1, "q2": 1, "q3": 1}, index_base=1)
-        assert all(each.references[0].tags for each in evalset.instances)
+        assert golds(evalset) == [["two"], ["New Tom"], ["here"]]
 
     def test_an_option_without_an_answer_leaves_its_question_out(self, tmp_path):
-        arguments = write_batch(tmp_path, *self.made_without_one(), {"q1": 0, "q2": 0})
-        assert FORMAT.load(**arguments).counts["not_run"] == 1
+        made = [
+            self.option(f"q{n}#{at}", f"{n}?", text, [-1.0]) for n in (1, 2) for at, text in enumerate(([" x"], [" y"]))
+        ]
+        made[-1] = (made[-1][0], None)
+        assert self.load(tmp_path, {"q1": 0, "q2": 0}, made).counts["not_run"] == 1
 
-    def made_without_one(self):
-        made = [self.option(f"q{n}#{at}", f"{n}?", text, -1.0) for n in (1, 2) for at, text in enumerate((" x", " y"))]
-        requests, results = zip(*made, strict=True)
-        return requests, results[:3]
+    @pytest.mark.parametrize(
+        ("ids", "said"),
+        [
+            (["q"], "no number at the end"),
+            ([f"q#{at}" for at in range(27)], "q: 27 options, and there are letters for 26"),
+        ],
+    )
+    def test_ids_that_do_not_say_which_option(self, tmp_path, ids, said):
+        with pytest.raises(DatasetError, match=said):
+            self.load(tmp_path, {"q": 0}, [self.option(id_, "1+1?", [f" {id_}"], [-1.0]) for id_ in ids])
 
-    def test_ids_that_do_not_say_which_option(self, tmp_path):
-        asked, answer = self.option("q", "1+1?", " two", -1.0)
-        with pytest.raises(DatasetError, match="no number at the end"):
-            FORMAT.load(**write_batch(tmp_path, [asked], [answer], {"q": 0}))
-
-    def test_more_options_than_letters(self, tmp_path):
-        made = [self.option(f"q#{at}", "1+1?", f" {at}", -1.0) for at in range(27)]
-        with pytest.raises(DatasetError, match="q: 27 options, and there are letters for 26"):
-            FORMAT.load(**write_batch(tmp_path, *zip(*made, strict=True), {"q": 0}))
+    def test_the_token_that_vllm_counts_into_offsets_does_not_move_where_an_option_begins(self, tmp_path):
+        made = [
+            self.option(f"q#{at}", "It is:", [f" {word}"], [-0.5 - at], begins=True)
+            for at, word in enumerate(("Oslo", "Rome"))
+        ]
+        (instance,) = self.load(tmp_path, {"q": "Oslo"}, made).instances
+        assert [one["logprob"] for one in row_extra(instance)["likelihoods"]] == [-0.5, -1.5]
 
 
 def test_all_lines_that_are_wrong_are_said_at_once(tmp_path):
@@ -314,11 +342,7 @@ def test_all_lines_that_are_wrong_are_said_at_once(tmp_path):
     with (tmp_path / "out.jsonl").open("a") as file:
         file.write('{"custom_id": 4, "response": null, "error": null}\n[]\nnot JSON\n')
     problems, _ = FORMAT.check(**arguments)
-    assert [(problem.location.line, problem.severity) for problem in problems] == [
-        (2, "error"),
-        (3, "error"),
-        (4, "error"),
-    ]
+    assert [(problem.location.line, problem.severity) for problem in problems] == [(at, "error") for at in (2, 3, 4)]
 
 
 def test_json_of_requests_alone_is_refused(tmp_path):
@@ -326,63 +350,6 @@ def test_json_of_requests_alone_is_refused(tmp_path):
     (tmp_path / "gold.json").write_text(json.dumps(GOLDS))
     with pytest.raises(DatasetError, match="no file beside it holds their results"):
         FORMAT.load(path=str(tmp_path / "in.jsonl"), gold=str(tmp_path / "gold.json"))
-
-
-class TestWhatServersAdd:
-    """vLLM counts the token that begins a prompt into `text_offset`, and leaves it out of the text."""
-
-    def test_nor_does_it_move_where_an_option_begins(self, tmp_path):
-        asked, answers = [], []
-        for at, word in enumerate(("Oslo", "Rome")):
-            prompt = f"Capital? It is: {word}"
-            tokens = ["<|begin|>", "Capital?", " It", " is", ":", f" {word}"]
-            offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
-            values = [None, -9.0, -9.0, -9.0, -9.0, -0.5 - at]
-            logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
-            body = {"choices": [{"index": 0, "text": prompt, "logprobs": logprobs, "finish_reason": "length"}]}
-            asked.append(
-                request(
-                    f"q#{at}", url="/v1/completions", prompt=prompt, echo=True, logprobs=1, max_tokens=0
-                )
-            )  # fmt: skip
-            answers.append(result(f"q#{at}", body=body))
-        evalset = load(tmp_path, answers, asked, {"q": "Oslo"})
-        likelihoods = row_extra(evalset.instances[0])["likelihoods"]
-        assert [one["logprob"] for one in likelihoods] == [-0.5, -1.5]
-
-
-def test_a_request_without_a_gold_that_has_no_answer_either_is_not_run_or_failed(tmp_path):
-    failed = {"custom_id": "c", "response": {"status_code": 400, "body": None}, "error": "bad"}
-    evalset = load(tmp_path, [result("a", "2"), failed], golds={"a": "2"})
-    assert [status for status, *_ in recorded(evalset).values()] == ["ok", "not_run", "failed"]
-
-
-class TestListsInCells:
-    """In CSV and TSV a list of accepted answers is spelt as text."""
-
-    def golds(self, tmp_path, *cells, **arguments):
-        made = write_batch(tmp_path, ASKED, TestGolds.ANSWERS, {})
-        with (tmp_path / "g.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([("custom_id", "gold"), *zip("abc", cells, strict=False)])
-        evalset = FORMAT.load(path=made["path"], gold=str(tmp_path / "g.csv"), **arguments)
-        return [[one.output.text for one in instance.references] for instance in evalset.instances]
-
-    def test_they_are_accepted_answers(self, tmp_path):
-        found = self.golds(tmp_path, '["2", "two"]', "['4', 'four']", "6")
-        assert found == [["2", "two"], ["4", "four"], ["6"]]
-
-    def test_a_text_in_brackets_is_a_text(self, tmp_path):
-        assert self.golds(tmp_path, "[sic]", "4", "[6]") == [["[sic]"], ["4"], ["[6]"]]
-
-    def test_lists_of_numbers_may_be_answers_and_are_asked_about(self, tmp_path):
-        with pytest.raises(DatasetError, match="gold_kind=list"):
-            self.golds(tmp_path, "[2]", "[4]", "[6]")
-        assert self.golds(tmp_path, "[2]", "[4]", "[6]", gold_kind="list") == [["2"], ["4"], ["6"]]
-        assert self.golds(tmp_path, "[2]", "[4]", "[6]", gold_kind="text") == [["[2]"], ["[4]"], ["[6]"]]
-
-    def test_a_list_as_numpy_prints_it_is_refused_with_its_line(self, tmp_path):
-        with pytest.raises(DatasetError, match=r"g\.csv:3: .*numpy"):
-            self.golds(tmp_path, "2", "['4' 'four']", "6")
 
 
 def test_the_datasets_of_a_folder_are_its_requests(tmp_path):
