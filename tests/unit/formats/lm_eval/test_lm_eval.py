@@ -13,7 +13,8 @@ from helm_ext.formats.lm_eval.format import FORMAT
 from helm_ext.formats.registry import detect
 from helm_ext.scoring.registry import get_scores
 
-REPORT = json.loads(results().read_text(encoding="utf-8"))["results"]
+REPORT = json.loads(results().read_bytes())["results"]
+OWN = "normalized_exact_match"
 CHOICES = ["lx_index", "lx_shots", "lx_text", "lx_several", "lx_mutual", "lx_letters", "lx_contexts", "lx_ending"]
 
 
@@ -31,6 +32,14 @@ def completions(instance):
     return [one["text"] for one in row_extra(instance)["recorded"]["states"][0]["result"]["completions"]]
 
 
+def notes(evalset):
+    return " ".join(warning.message for warning in evalset.warnings)
+
+
+def report_of(log):
+    return json.loads(results(log).read_bytes())
+
+
 def golds(instance):
     return [reference.output.text for reference in instance.references if reference.is_correct]
 
@@ -39,9 +48,7 @@ def refusal(path, **arguments):
     with pytest.raises(DatasetError) as raised:
         load(path, **arguments)
     found = [problem for problem in FORMAT.check(path=str(path), **arguments)[0] if problem.severity == "error"]
-    assert [str(problem) for problem in found] == [
-        str(problem) for problem in raised.value.problems if problem in found
-    ]
+    assert [str(one) for one in found] == [str(one) for one in raised.value.problems if one in found]
     return str(raised.value)
 
 
@@ -56,7 +63,7 @@ def test_a_position_of_a_choice_is_its_text(task, tmp_path):
     assert all(row["target"] in ("0", "1", "2", "3", "False", "True") for row in logged)
     rows = score_with_helm_ext(path, tmp_path)
     assert rows == [row["exact_match"] for row in logged]
-    reported = json.loads(results(CHOSEN).read_text(encoding="utf-8"))["results"][task]["exact_match,none"]
+    reported = report_of(CHOSEN)["results"][task]["exact_match,none"]
     assert sum(rows) / len(rows) == pytest.approx(reported, abs=1e-12)
     assert 0 < sum(rows) < len(rows)
 
@@ -74,6 +81,9 @@ def score_with_helm_ext(path, tmp_path):
 
 def test_a_position_beyond_the_choices_is_refused_and_a_negative_one_no_gold(tmp_path):
     rows = lines(samples("lx_chosen", CHOSEN))
+    said = refusal(samples("lx_chosen_code", CHOSEN))  # the choices are not logged
+    assert 'target "0" is the position of a choice, and doc_to_choice of the task is code or a template' in said
+    assert "hint: gold=doc.KEY names where the right text stands" in said
     results(tmp_path).write_bytes(results(CHOSEN).read_bytes())
     rows[2]["target"] = "2"
     assert 'target "2" is no position of the task\'s 2 choices' in refusal(write(samples("lx_chosen", tmp_path), rows))
@@ -96,7 +106,7 @@ def test_without_the_results_a_position_is_told_by_what_was_right(tmp_path, task
 
 
 @pytest.mark.parametrize("task", CHOICES)
-def test_each_row_has_the_scores_that_the_harness_logged(task):
+def test_rows_have_the_scores_that_the_harness_logged_and_their_means_are_those_that_it_reports(task):
     evalset = load(samples(task))
     logged = lines(samples(task))
     assert len(evalset.instances) == len(logged) == REPORT[task]["sample_len"]
@@ -104,19 +114,13 @@ def test_each_row_has_the_scores_that_the_harness_logged(task):
     assert "acc" in ours
     for name in ours:
         assert [score(instance, name) for instance in evalset.instances] == [row[name] for row in logged], name
-
-
-@pytest.mark.parametrize("task", CHOICES)
-def test_means_of_what_was_logged_are_those_that_are_reported(task):
-    evalset = load(samples(task))
     assert evalset.source.scores.keys() == {name for name in REPORT[task] if "," in name and "_stderr" not in name}
     for name, found in evalset.source.scores.items():
         assert found.mean == REPORT[task][name]
-        if found.no_mean:
-            continue
-        stat = evalset.source.stat_name(name)
-        values = [row_extra(instance)["source_scores"][stat] for instance in evalset.instances]
-        assert math.isclose(sum(values) / len(values), REPORT[task][name], abs_tol=1e-9)
+        if not found.no_mean:
+            stat = evalset.source.stat_name(name)
+            values = [row_extra(instance)["source_scores"][stat] for instance in evalset.instances]
+            assert math.isclose(sum(values) / len(values), REPORT[task][name], abs_tol=1e-9)
 
 
 def test_options_are_texts_without_the_delimiter():
@@ -200,6 +204,8 @@ NONE_RIGHT = LOGS / "none_right"
 @pytest.mark.parametrize("task", ["lx_none", "lx_none_text"])
 def test_a_target_that_names_no_option_is_wrong_as_the_harness_has_it(tmp_path, task):
     """Also where it is likeliest what Python finds at position -1."""
+    beyond = load(changed(tmp_path, "lx_index", put(0, target="9", acc=0.0))).counts
+    assert (beyond["none_right"], beyond.get("unscored")) == (1, None)
     path = samples(task, NONE_RIGHT)
     evalset = load(path)
     logged = lines(path)
@@ -217,13 +223,10 @@ def test_scores_of_rows_without_a_right_option_are_0(tmp_path):
     from finished_runs import score as score_file
 
     names = ("exact_match", "normalized_exact_match", "f1_score", "rouge_l")
-    run = score_file(
-        tmp_path,
-        samples("lx_none", NONE_RIGHT),
-        metrics="+".join([*names, "acc", "acc_norm", "acc_bytes", "brier_score"]),
-    )
+    metrics = "+".join([*names, "acc", "acc_norm", "acc_bytes", "brier_score"])
+    run = score_file(tmp_path, samples("lx_none", NONE_RIGHT), metrics=metrics)
     stats = {stat["name"]["name"]: stat for stat in json.loads((run.folder / "stats.json").read_bytes())}
-    report = json.loads(results(NONE_RIGHT).read_bytes())["results"]["lx_none"]
+    report = report_of(NONE_RIGHT)["results"]["lx_none"]
     for name in ("acc", "acc_norm", "acc_bytes"):
         assert stats[name]["mean"] == pytest.approx(report[f"{name},none"], abs=1e-12)
         assert stats[f"lm_eval_{name}_differs"]["sum"] == 0
@@ -255,15 +258,11 @@ def test_a_list_of_answers_is_one_if_doc_has_it(tmp_path):
     assert golds(load(changed(tmp_path, "lx_lists", as_text)).instances[0]) == ["['Calder', 'calder', 'Calder town']"]
 
 
-def test_gold_names_a_key_of_doc():
-    assert golds(load(samples("lx_lists"), gold="doc.country").instances[0]) == ["Umbria Minor"]
-    assert golds(load(samples("lx_lists"), gold="country").instances[0]) == ["Umbria Minor"]
-
-
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
-def test_a_gold_that_is_no_number_is_not_there(value, tmp_path):
+def test_gold_names_a_key_of_doc_and_what_is_no_number_is_not_there(value, tmp_path):
     path = changed(tmp_path, "lx_lists", lambda rows: rows[1]["doc"].update(country=value))
     evalset = load(path, gold="doc.country")
+    assert golds(evalset.instances[0]) == golds(load(path, gold="country").instances[0]) == ["Umbria Minor"]
     assert (evalset.counts["unscored"], golds(evalset.instances[1])) == (1, [])
 
 
@@ -337,15 +336,8 @@ def test_they_may_stand_in_a_list_or_begin_a_logged_pair(tmp_path, changes):
 
 
 @pytest.mark.parametrize(
-    ("task", "rows", "main"),
-    [
-        ("lx_index", 8, "acc"),
-        ("lx_ending", 6, "acc"),
-        ("lx_lists", 6, "normalized_exact_match"),
-        ("lx_own", 6, "normalized_exact_match"),
-        ("lx_sums", 7, "normalized_exact_match"),
-    ],
-)
+    ("task", "rows", "main"), [("lx_index", 8, "acc"), ("lx_ending", 6, "acc"), ("lx_lists", 6, OWN), ("lx_own", 6, OWN), ("lx_sums", 7, OWN)]
+)  # fmt: skip
 def test_answers_that_the_harness_did_not_score_are_compared_with_the_target(task, rows, main):
     evalset = load(samples(task, LOGS / "predict_only"))
     scored = load(samples(task)) if task != "lx_own" else evalset
@@ -353,8 +345,8 @@ def test_answers_that_the_harness_did_not_score_are_compared_with_the_target(tas
     assert evalset.scoring.main_metric == main
     assert evalset.source.scores == {}
     assert [one.references for one in evalset.instances] == [one.references for one in scored.instances]
-    assert any("scored nothing (--predict_only)" in warning.message for warning in evalset.warnings)
-    assert not any("process_results" in warning.message for warning in evalset.warnings)
+    assert "scored nothing (--predict_only)" in notes(evalset)
+    assert "process_results" not in notes(evalset)
 
 
 # Scores that are no means
@@ -364,7 +356,7 @@ def test_where_the_task_scores_itself_its_scores_are_all_there_is():
     evalset = load(samples("lx_own"))
     assert evalset.scoring.metrics == ()
     assert evalset.scoring.main_metric == "lm_eval_found"
-    assert any("process_results" in warning.message for warning in evalset.warnings)
+    assert "process_results" in notes(evalset)
     assert evalset.source.scores["length,none"].lower_is_better
     assert load(samples("lx_own"), metrics=["exact_match"]).scoring.metrics == ("exact_match",)
 
@@ -373,7 +365,7 @@ def test_where_the_task_scores_itself_its_scores_are_all_there_is():
 def test_what_is_no_mean_is_not_averaged(task, kept):
     evalset = load(samples(task), results="none")
     assert f"{kept},none" not in evalset.source.scores
-    assert any(f"not averaged: {kept},none" in warning.message for warning in evalset.warnings)
+    assert f"not averaged: {kept},none" in notes(evalset)
 
 
 # The main metric
@@ -386,7 +378,7 @@ def test_the_main_metric_is_the_first_that_the_harness_reports(path, tmp_path):
     from finished_runs import score as score_file
 
     task = path.name.removeprefix("samples_").partition("_2026")[0]
-    report = json.loads(results(path.parent).read_bytes())
+    report = report_of(path.parent)
     config = report["configs"][task]
     metric = config["metric_list"][0]["metric"]
     if metric == "bypass" or task in ("lx_chosen_code", "lx_contexts_acc"):
@@ -406,15 +398,11 @@ def test_which_score_is_the_main_one_is_said_and_chosen():
         evalset = load(samples(task), **arguments)
         return evalset.scoring.main_metric, evalset.scoring.own_metric, evalset.source.main_reason
 
-    own = "normalized_exact_match"
-    assert headline("lx_sums") == (
-        "lm_eval_exact_match,strict",
-        own,
-        "the first of the task's metric_list and filter_list",
-    )
-    assert headline("lx_sums", results="none") == ("lm_eval_exact_match,strict", own, "the first in the file")
-    assert headline("lx_sums", filter="last") == ("lm_eval_exact_match,last", own, "the first by filter last")
-    assert headline("lx_sums", main_metric="exact_match,last")[:2] == ("lm_eval_exact_match,last", own)
+    strict, last = "lm_eval_exact_match,strict", "lm_eval_exact_match,last"
+    assert headline("lx_sums") == (strict, OWN, "the first of the task's metric_list and filter_list")
+    assert headline("lx_sums", results="none") == (strict, OWN, "the first in the file")
+    assert headline("lx_sums", filter="last") == (last, OWN, "the first by filter last")
+    assert headline("lx_sums", main_metric="exact_match,last")[:2] == (last, OWN)
     assert headline("lx_sums", main_metric="exact_match")[:2] == ("exact_match", None)
     assert headline("lx_lists") == ("lm_eval_exact_match", "exact_match", "")  # there is no other
     assert headline("lx_ending", results="none")[0] == "lm_eval_acc"  # nothing says what the perplexity is
@@ -427,7 +415,7 @@ def test_a_metric_that_is_a_function_is_known_by_its_name(tmp_path):
     for row in rows:
         row["metrics"], row["mine"], row["other"] = ["other", "mine"], row.pop("exact_match"), 1.0
     path = write(samples("lx_lists", tmp_path), rows)
-    report = json.loads(results().read_bytes())
+    report = report_of(MODEL)
     found = report["results"]["lx_lists"]
     found |= {"mine,none": found.pop("exact_match,none"), "other,none": 1.0}
     for text in ("def mine(items):\n    return items[0]\n", "<function mine at 0x7f>", "<function Task.mine at 0x7f>"):
@@ -455,15 +443,9 @@ def test_numbers_may_be_texts_and_nan_is_no_score(tmp_path):
 # Files that do not belong together
 
 
-def test_repeated_lines_are_counted(tmp_path):
+def test_repeated_lines_are_counted_and_what_is_missing_is_said(tmp_path):
     evalset = load(changed(tmp_path, "lx_index", lambda rows: rows.extend(rows[:3])))
     assert (evalset.counts["lines"], evalset.counts["read"], evalset.counts["duplicates"]) == (11, 8, 3)
-
-
-def test_what_is_missing_is_said(tmp_path):
-    def notes(evalset):
-        return " ".join(warning.message for warning in evalset.warnings)
-
     part = load(changed(tmp_path, "lx_index", lambda rows: rows.__delitem__(slice(5, None)), alone=False))
     assert "5 of 8 rows are in the file" in notes(part)
     limited = load(LOGS / "limited")
@@ -473,7 +455,7 @@ def test_what_is_missing_is_said(tmp_path):
 def test_results_may_be_missing_or_named(tmp_path):
     path = changed(tmp_path, "lx_index", lambda rows: None)
     evalset = load(path)
-    assert any("no results file" in warning.message for warning in evalset.warnings)
+    assert "no results file" in notes(evalset)
     assert {name: score.mean for name, score in evalset.source.scores.items()}["acc,none"] is None
     assert [score(i, "acc_norm") for i in evalset.instances] == [row["acc_norm"] for row in lines(samples("lx_index"))]
     assert load(path, results=str(results())).source.model == "acme/scripted"
@@ -508,14 +490,9 @@ def test_logs_are_told_from_files_of_other_formats(tmp_path):
 
 def test_the_source_is_said():
     source = load(samples("lx_shots")).source
-    assert (source.tool, source.model, source.task, source.version) == (
-        "lm_eval",
-        "acme/scripted",
-        "lx_shots",
-        "0.4.13",
-    )
-    assert source.settings["num_fewshot"] == 2
-    assert source.settings["output_type"] == "multiple_choice"
+    said = (source.tool, source.model, source.task, source.version)
+    assert said == ("lm_eval", "acme/scripted", "lx_shots", "0.4.13")
+    assert (source.settings["num_fewshot"], source.settings["output_type"]) == (2, "multiple_choice")
 
 
 def test_rows_keep_their_documents_and_may_be_grouped_by_them():
@@ -526,7 +503,7 @@ def test_rows_keep_their_documents_and_may_be_grouped_by_them():
 
 def test_a_reported_number_that_no_float_holds_is_not_compared(tmp_path):
     path = changed(tmp_path, "lx_index", lambda rows: None, alone=False)
-    report = json.loads(results(tmp_path).read_text(encoding="utf-8"))
+    report = report_of(tmp_path)
     report["results"]["lx_index"]["acc,none"] = 10**400
     results(tmp_path).write_text(json.dumps(report), encoding="utf-8")
     scores = FORMAT.open(path=str(path)).source.scores
@@ -548,15 +525,10 @@ def test_logs_of_older_versions_are_read_as_those_of_newer_ones(tmp_path, task, 
         assert str(load(named).instances) == str(newer.instances)
 
 
-def test_filters_of_older_logs_are_numbered_where_no_results_file_names_them(tmp_path):
+def test_older_logs_without_results_number_their_filters_and_one_that_breaks_off_is_refused_with_its_line(tmp_path):
     path = downgrade(tmp_path, "lx_sums", before_0_4_3=False)
     results(tmp_path).unlink()
-    names = {name.partition(",")[2] for name in load(path).source.scores}
-    assert names == {"filter 1", "filter 2"}
-
-
-def test_an_older_log_that_breaks_off_is_refused_with_its_line(tmp_path):
-    path = downgrade(tmp_path, "lx_sums", before_0_4_3=True)
+    assert {name.partition(",")[2] for name in load(path).source.scores} == {"filter 1", "filter 2"}
     text = path.read_text(encoding="utf-8")
     path.write_text(text[: len(text) // 2], encoding="utf-8")
     assert re.search(rf"{path.name}:\d+: ", refusal(path))
@@ -611,27 +583,11 @@ def test_what_is_refused_and_where(tmp_path, task, change, arguments, said):
     assert said in refusal(path, **arguments).replace(str(path), "LOG")
 
 
-def test_what_is_refused_for_the_target_is_read_with_a_gold_that_is_named(tmp_path):
+def test_what_is_refused_for_the_target_or_the_report_is_read_where_another_is_named(tmp_path):
     path = changed(tmp_path, "lx_index", lambda rows: put(3, acc=1 - rows[3]["acc"])(rows))
     assert len(load(path, gold="doc.answer").instances) == 8
-    evalset = load(samples("lx_contexts_acc"), gold="doc.answer")
-    assert [score(instance, "acc") for instance in evalset.instances] == [
-        row["acc"] for row in lines(samples("lx_contexts_acc"))
-    ]
-
-
-def test_means_that_are_not_those_of_the_report_are_refused(tmp_path):
+    evalset, logged = load(samples("lx_contexts_acc"), gold="doc.answer"), lines(samples("lx_contexts_acc"))
+    assert [score(instance, "acc") for instance in evalset.instances] == [row["acc"] for row in logged]
     path = changed(tmp_path, "lx_index", lambda rows: put(0, acc_norm=1 - rows[0]["acc_norm"])(rows), alone=False)
     assert "the results file says" in refusal(path)
     assert len(load(path, results="none").instances) == 8
-
-
-def test_choices_that_are_not_logged_are_refused_with_a_hint():
-    said = refusal(samples("lx_chosen_code", CHOSEN))
-    assert 'target "0" is the position of a choice, and doc_to_choice of the task is code or a template' in said
-    assert "hint: gold=doc.KEY names where the right text stands" in said
-
-
-def test_a_target_beyond_the_options_is_wrong(tmp_path):
-    counts = load(changed(tmp_path, "lx_index", put(0, target="9", acc=0.0))).counts
-    assert (counts["none_right"], counts.get("unscored")) == (1, None)
