@@ -53,6 +53,8 @@ def test_one_task_of_the_file(config, chosen, method):
     (only,) = expand(config, chosen)
     assert only.adapter_spec.method == method
     assert ("task=" in only.name) == ("task" in chosen)
+    made.write_config(config, made.config("gen"))  # the only one
+    assert ["task=" in run.name for run in expand(config)] == [False]
 
 
 CODE = {"pass_k": {"evaluation": {"type": "function_execution"}, "aggregation": {"type": "pass_k"}}}
@@ -97,19 +99,12 @@ def test_where_no_task_can_be_run_nothing_is_started(config):
     assert shown[-1] == "... and 2 more"
 
 
-def test_a_file_of_one_task(config):
-    made.write_config(config, made.config("gen"))
-    (only,) = expand(config)
-    assert "task=" not in only.name
-
-
 @pytest.mark.long
 def test_expanders_that_came_before_are_kept(config):
     """`ultraeval:model=m,config=FILE`: the same runs as with the arguments the other way round."""
-    model = run_expander.ModelRunExpander("simple/model1")
     for ours_first, model_first in zip(
-        [child for run in expand(config) for child in model.expand(run)],
-        expand(config, parent=lambda pending: model.expand(pending)[0]),
+        [child for run in expand(config) for child in MODEL.expand(run)],
+        expand(config, parent=lambda pending: MODEL.expand(pending)[0]),
         strict=True,
     ):
         assert ours_first == model_first

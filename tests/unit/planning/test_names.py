@@ -145,17 +145,9 @@ def test_columns_are_the_same_wherever_the_files_lie(config, monkeypatch):
 
 
 def test_other_arguments_are_other_columns_also_where_they_are_long(config):
-    groups = [
-        run_specs.get_run_spec("ultraeval", dict(config=str(config), task="sums_sums_gen", **more)).groups[0]
-        for more in (
-            {},
-            {"fewshot": 1},
-            {"fewshot": 2},
-            {"seed": 1},
-            {"limit": 3},
-            {"seed": 1, "limit": 3, "fewshot": 1},
-        )
-    ]
+    others = ({}, {"fewshot": 1}, {"fewshot": 2}, {"seed": 1}, {"limit": 3}, {"seed": 1, "limit": 3, "fewshot": 1})
+    given = [dict(config=str(config), task="sums_sums_gen", **more) for more in others]
+    groups = [run_specs.get_run_spec("ultraeval", one).groups[0] for one in given]
     assert len(set(groups)) == len(groups)
 
 

@@ -1,6 +1,5 @@
 import json
 import re
-from pathlib import Path
 
 import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
@@ -17,14 +16,8 @@ BOTH_FORMS = "  hint: adapter_spec:dataset=NAME,model=... or adapter_spec:path=F
 
 
 def state(text="2+2?", gold="4", completion=None, **instance):
-    made = {
-        "instance": {
-            "split": "test",
-            "input": {"text": text},
-            "references": [{"output": {"text": gold}, "tags": ["correct"]}],
-            **instance,
-        }
-    }
+    references = [{"output": {"text": gold}, "tags": ["correct"]}]
+    made = {"instance": {"split": "test", "input": {"text": text}, "references": references, **instance}}
     if completion is not None:
         made["request"] = {"result": {"completions": [{"text": completion}]}}
     return made
@@ -35,10 +28,10 @@ def write(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "adapter_specs").mkdir()
 
-    def write(name="sums", states=None, **top):
+    def write(file="sums", /, states=None, **top):
         states = states or [state(f"{i}+{i}?", str(2 * i), id=f"r{i}") for i in range(4)]
         content = {"adapter_spec": {"max_train_instances": 0}, "request_states": states, **top}
-        path = tmp_path / "adapter_specs" / f"{name}.json"
+        path = tmp_path / "adapter_specs" / f"{file}.json"
         path.write_text(json.dumps(content))
         return path
 
@@ -98,20 +91,16 @@ def test_a_file_that_changes_between_planning_and_running_is_refused(write, monk
         create_scenario(spec.scenario_spec).get_instances("")
 
 
-def test_a_number_names_the_file_that_is_called_so(write):
-    write("2024")
-    assert "dataset=2024," in make("adapter_spec:dataset=2024").name
-
-
 def test_paths(write, tmp_path):
     path = write()
     assert make("adapter_spec:path=adapter_specs/sums.json").scenario_spec.args["path"] == "adapter_specs/sums.json"
     # Below the working directory an absolute path becomes relative: HELM makes file names of it.
     assert make(f"adapter_spec:path={path}").scenario_spec.args["path"] == "adapter_specs/sums.json"
     path.rename(path.with_name("a,b.json"))
-    assert make("adapter_spec:path=adapter_specs/a%2Cb.json").name.startswith(
-        "adapter_spec:path=adapter_specs_a%2Cb.json"
-    )
+    name = make("adapter_spec:path=adapter_specs/a%2Cb.json").name
+    assert name.startswith("adapter_spec:path=adapter_specs_a%2Cb.json")
+    write("2024")  # a number names the file that is called so
+    assert "dataset=2024," in make("adapter_spec:dataset=2024").name
 
 
 def test_arguments_reach_the_scenario_or_the_metric(write):
@@ -130,32 +119,26 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
     assert "metrics=exact_match+f1_score" in spec.name
 
 
+NEEDED = "adapter_spec: exactly one of dataset, path is needed,"
+
+
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("arguments", "message"),
     [
-        ("adapter_spec:datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
-        (
-            "adapter_spec:seed=1",
-            "adapter_spec: exactly one of dataset, path is needed, none is given\n" + BOTH_FORMS,
-        ),
-        (
-            "adapter_spec:dataset=sums,path=x",
-            "adapter_spec: exactly one of dataset, path is needed, dataset and path are given\n" + BOTH_FORMS,
-        ),
-        ("adapter_spec:dataset=sums,seed=x", "seed=x: expected a whole number"),
-        ("adapter_spec:dataset=sums,separator=", "separator=: expected a text that is not empty"),
-        ("adapter_spec:dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
-        ("adapter_spec:dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
-        (
-            "adapter_spec:dataset=sums,output_format=tree",
-            "output_format=tree: not a choice\n  hint: one of string, list",
-        ),
+        ("datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
+        ("seed=1", f"{NEEDED} none is given\n{BOTH_FORMS}"),
+        ("dataset=sums,path=x", f"{NEEDED} dataset and path are given\n{BOTH_FORMS}"),
+        ("dataset=sums,seed=x", "seed=x: expected a whole number"),
+        ("dataset=sums,separator=", "separator=: expected a text that is not empty"),
+        ("dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
+        ("dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
+        ("dataset=sums,output_format=tree", "output_format=tree: not a choice\n  hint: one of string, list"),
     ],
 )
-def test_wrong_arguments(write, entry, message):
+def test_wrong_arguments(write, arguments, message):
     write()
     with pytest.raises(RunEntryError) as caught:
-        make(entry)
+        make(f"adapter_spec:{arguments}")
     assert str(caught.value) == message
 
 
@@ -196,9 +179,6 @@ def test_group_names_dodge_babi_and_keep_versions_apart():
 
 
 def test_titles_of_one_suite_that_are_equal_get_digits(write):
-    def describe(entry):
-        return create_scenario(make(entry).scenario_spec).get_metadata()
-
     write("sums")
     before = describe("adapter_spec:dataset=sums")
     write("sums", states=[state("7+7?", "14", "14", id="new")])
@@ -212,32 +192,30 @@ def test_titles_of_one_suite_that_are_equal_get_digits(write):
     assert tell_apart([before, other]) == [before, other]
 
 
-def description_of(spec):
-    return create_scenario(spec.scenario_spec).get_metadata().description
+def describe(entry):
+    return create_scenario(make(entry).scenario_spec).get_metadata()
 
 
 def test_a_column_says_that_live_runs_score_fewer_rows(write):
     """Three demonstrations are drawn for live runs; a recorded run scores all ten rows. Both are in one column."""
-    rows = [(f"{i}+{i}?", str(2 * i)) for i in range(10)]
     spec = {"max_train_instances": 3}
-    write("plain", [state(text, gold) for text, gold in rows], adapter_spec=spec)
-    write("recorded", [state(text, gold, gold) for text, gold in rows], adapter_spec=spec)
-    for path in Path("adapter_specs").iterdir():
-        path.write_text(json.dumps({**json.loads(path.read_text()), "name": "sums"}))
-    plain, recorded = make("adapter_spec:dataset=plain"), make("adapter_spec:dataset=recorded")
-    assert plain.groups == recorded.groups
-    described = [create_scenario(run_spec.scenario_spec).get_metadata() for run_spec in (plain, recorded)]
+    plain, recorded = (
+        [state(f"{i}+{i}?", str(2 * i), answer and str(2 * i)) for i in range(10)] for answer in (None, "4")
+    )
+    write("plain", plain, adapter_spec=spec, name="sums")
+    write("recorded", recorded, adapter_spec=spec, name="sums")
+    assert make("adapter_spec:dataset=plain").groups == make("adapter_spec:dataset=recorded").groups
+    described = [describe(f"adapter_spec:dataset={name}") for name in ("plain", "recorded")]
     assert described[0].display_name == described[1].display_name
     assert described[0].description.endswith(" A live run scores 7 of 10 rows.")
-    write("capped", [state(text, gold, gold) for text, gold in rows], adapter_spec={**NONE, "max_eval_instances": 4})
-    assert description_of(make("adapter_spec:dataset=capped")).endswith(" A live run scores 4 of 10 rows.")
+    write("capped", recorded, adapter_spec={**NONE, "max_eval_instances": 4})
+    assert describe("adapter_spec:dataset=capped").description.endswith(" A live run scores 4 of 10 rows.")
 
 
 def test_where_all_runs_score_the_same_rows_no_column_says_otherwise(write):
     write(states=[state(f"{i}?", "x", "x") for i in range(10)])
-    spec = make("adapter_spec:dataset=sums")
-    assert "live_rows" not in spec.scenario_spec.args
-    assert "live run" not in description_of(spec)
+    assert "live_rows" not in make("adapter_spec:dataset=sums").scenario_spec.args
+    assert "live run" not in describe("adapter_spec:dataset=sums").description
     split = [state(f"{i}?", "x", "x", split="train" if i < 3 else "test") for i in range(10)]
     write(states=split, adapter_spec={"max_train_instances": 3})
-    assert "live run" not in description_of(make("adapter_spec:dataset=sums"))
+    assert "live run" not in describe("adapter_spec:dataset=sums").description

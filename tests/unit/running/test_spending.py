@@ -70,24 +70,25 @@ def test_limits_that_are_none(tmp_path, monkeypatch, name, text):
         Spending.read(tmp_path)
 
 
-def test_a_limit_of_cost_needs_prices():
-    with pytest.raises(RunEntryError, match="what a/b costs is not known"):
-        Spending({}, Budget(cost=1)).require_kept("a/b", CLIENT)
-    Spending({"a/b": Prices(1, 1)}, Budget(cost=1)).require_kept("a/b", CLIENT)
-
-
-def test_a_limit_needs_a_client_that_counts():
-    with pytest.raises(RunEntryError, match="does not say how many tokens"):
-        Spending({}, Budget(tokens=1)).require_kept("a/b", object())
-    with pytest.raises(RunEntryError, match="does not say how many tokens"):
-        Spending({"a/b": Prices(1, 1)}, Budget(cost=1)).require_kept("a/b", object())
-    Spending({"a/b": Prices(0, 0)}, Budget(cost=1)).require_kept("a/b", object())  # a model of one's own
-    Spending().require_kept("a/b", object())
-
-
-def test_nothing_is_asked_when_nothing_is_left():
-    with pytest.raises(LimitReached):
-        Spending({}, Budget(tokens=5, spent_tokens=5)).require_kept("a/b", CLIENT)
+@pytest.mark.parametrize(
+    ("prices", "budget", "client", "said"),
+    [
+        (None, {"cost": 1}, CLIENT, "what a/b costs is not known"),
+        (Prices(1, 1), {"cost": 1}, CLIENT, ""),
+        (None, {"tokens": 1}, None, "does not say how many tokens"),
+        (Prices(1, 1), {"cost": 1}, None, "does not say how many tokens"),
+        (Prices(0, 0), {"cost": 1}, None, ""),  # a model of one's own
+        (None, {}, None, ""),
+        (None, {"tokens": 5, "spent_tokens": 5}, CLIENT, "stopped: 5 tokens in and out"),  # nothing is left
+    ],
+)
+def test_a_limit_needs_prices_and_a_client_that_counts(prices, budget, client, said):
+    spending = Spending({} if prices is None else {"a/b": prices}, Budget(**budget))
+    if not said:
+        spending.require_kept("a/b", client)
+        return
+    with pytest.raises(LimitReached if "spent_tokens" in budget else RunEntryError, match=said):
+        spending.require_kept("a/b", client)
 
 
 def test_what_is_foreseen():
