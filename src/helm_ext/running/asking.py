@@ -86,26 +86,17 @@ class Asking:
             hwarn(f"Non-fatal error treated as empty completion: {result.error}")
             result.completions = [GeneratedOutput(text="", logprob=0, tokens=[])]
         budget = self.progress.budget
-        if budget is not None and budget.is_limited and not result.cached and not any(_count_tokens(result)[:2]):
-            self.stop(
-                LimitReached(
-                    f"{self.states[place].request.model_deployment} does not count tokens: no limit can be kept"
-                )
-            )
+        if budget is not None and budget.is_limited and not result.cached and not any(_count_tokens(result).values()):
+            deployment = self.states[place].request.model_deployment
+            self.stop(LimitReached(f"{deployment} does not count tokens: no limit can be kept"))
         self.answered(place, result)
 
     def answered(self, place: int, result: RequestResult) -> None:
         """Take an answer."""
-        tokens_in, tokens_out, kept = (0, 0, 0) if result.cached else _count_tokens(result)
+        tokens = {} if result.cached else _count_tokens(result)
         with self._lock:
             self.states[place] = replace(self.states[place], result=result)
-            self._count(
-                place,
-                cached=int(result.cached),
-                tokens_in=tokens_in,
-                tokens_out=tokens_out,
-                tokens_cached=kept,
-            )
+            self._count(place, cached=int(result.cached), **tokens)
 
     def failed(self, place: int, reason: str, *, is_refused: bool = False) -> None:
         """Take note of a request without an answer; `is_refused`: which says nothing about others."""
@@ -116,23 +107,16 @@ class Asking:
     def _count(self, place: int, **numbers: int) -> None:
         """Report a row when its last request is answered."""
         number = self._row_of[place]
-        tally = self._tallies.setdefault(number, Counter())
-        for name, value in numbers.items():
-            tally[name] += value
+        tally, size = self._tallies.setdefault(number, Counter()), len(self.rows[number])
+        tally.update(numbers)
         self._open[number] -= 1
         if self._open[number]:
             return
         del self._tallies[number]
-        self._look_at_run(place, tally, len(self.rows[number]))
+        self._look_at_run(place, tally, size)
+        tokens = {name: tally[name] for name in ("tokens_in", "tokens_out", "tokens_cached")}
         try:
-            self.progress.done(
-                rows=1,
-                cached=int(tally["cached"] == len(self.rows[number])),
-                failed=int(tally["failed"] > 0),
-                tokens_in=tally["tokens_in"],
-                tokens_out=tally["tokens_out"],
-                tokens_cached=tally["tokens_cached"],
-            )
+            self.progress.done(cached=int(tally["cached"] == size), failed=int(tally["failed"] > 0), **tokens)
         except LimitReached as limit:
             self.stop(limit)
 
@@ -164,7 +148,7 @@ class Asking:
             )
 
 
-def _count_tokens(result: RequestResult) -> tuple[int, int, int]:
+def _count_tokens(result: RequestResult) -> dict[str, int]:
     """Return the tokens of the prompt, of the answer, and those of the prompt that the provider had kept.
 
     A reply may say anything: more kept ones than the prompt has would cost less than nothing.
@@ -172,7 +156,11 @@ def _count_tokens(result: RequestResult) -> tuple[int, int, int]:
     usage = notes_of(result).get("usage", {})
     tokens_in, details = _whole(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
     kept = _whole(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return tokens_in, _whole(usage.get("completion_tokens")), min(kept, tokens_in)
+    return {
+        "tokens_in": tokens_in,
+        "tokens_out": _whole(usage.get("completion_tokens")),
+        "tokens_cached": min(kept, tokens_in),
+    }
 
 
 def _whole(value: Any) -> int:

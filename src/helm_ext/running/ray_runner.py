@@ -170,9 +170,10 @@ class RayExecutor(LiveExecutor):
                 asking.answered(place, result)
                 del requests[place]
             if len(requests) < len(places):
+                last = datetime.fromtimestamp(kept.path.stat().st_mtime).astimezone().isoformat(" ", "seconds")
                 hwarn(
                     f"{len(places) - len(requests)} of {len(places)} answers were kept by an earlier start of this "
-                    f"run, the last at {kept.last_kept()}; to have them asked for again, remove {kept.path}"
+                    f"run, the last at {last}; to have them asked for again, remove {kept.path}"
                 )
         if not requests:
             return
@@ -330,10 +331,6 @@ class KeptAnswers:
                 "asked for again"
             ) from error
 
-    def last_kept(self) -> str:
-        """Return when the last answer was kept: local time, to the second."""
-        return datetime.fromtimestamp(self.path.stat().st_mtime).astimezone().isoformat(" ", "seconds")
-
     def remove(self) -> None:
         """Remove the file, if it is there."""
         self.path.unlink(missing_ok=True)
@@ -358,6 +355,13 @@ CREDENTIALS_ENV = "HELM_CREDENTIALS"
 CREDENTIALS_FILE = "credentials.conf"
 """HELM's names, helm/common/general.py."""
 
+_REGISTRIES: tuple[tuple[list[Any], dict[str, Any]], ...] = (
+    (model_metadata_registry.ALL_MODELS_METADATA, model_metadata_registry.MODEL_NAME_TO_MODEL_METADATA),
+    (model_deployment_registry.ALL_MODEL_DEPLOYMENTS, model_deployment_registry.DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT),
+    (tokenizer_config_registry.ALL_TOKENIZER_CONFIGS, tokenizer_config_registry.TOKENIZER_NAME_TO_CONFIG),
+)
+"""HELM's models, deployments and tokenizers: in their order, and by name."""
+
 
 def find_plugins(argv: Sequence[str]) -> list[str]:
     """Return the plugins of a helm-run command line, which a runner is not told; paths are absolute."""
@@ -375,9 +379,8 @@ class HelmContext:
     credentials: str = field(repr=False)
     environ: dict[str, str] = field(repr=False)
     plugins: list[str] = field(repr=False)
-    metadata: list[Any] = field(repr=False)
-    deployments: list[Any] = field(repr=False)
-    tokenizers: list[Any] = field(repr=False)
+    registered: list[list[Any]] = field(repr=False)
+    """What is in `_REGISTRIES`."""
     deployment: str = ""
     """The only model that the process asks, so that it has a GPU for itself; empty where models share a process."""
 
@@ -398,9 +401,7 @@ class HelmContext:
             credentials=_read_credentials(spec.local_path),
             environ={name: os.environ[name] for name in named},
             plugins=find_plugins(sys.argv[1:]),
-            metadata=list(model_metadata_registry.ALL_MODELS_METADATA),
-            deployments=list(model_deployment_registry.ALL_MODEL_DEPLOYMENTS),
-            tokenizers=list(tokenizer_config_registry.ALL_TOKENIZER_CONFIGS),
+            registered=[list(registered) for registered, _ in _REGISTRIES],
             deployment=deployment,
         )
 
@@ -429,23 +430,7 @@ class HelmContext:
 
     def _fill_registries(self) -> None:
         """Let HELM know the models, deployments and tokenizers of the sender, and no others."""
-        for registered, by_name, sent in (
-            (
-                model_metadata_registry.ALL_MODELS_METADATA,
-                model_metadata_registry.MODEL_NAME_TO_MODEL_METADATA,
-                self.metadata,
-            ),
-            (
-                model_deployment_registry.ALL_MODEL_DEPLOYMENTS,
-                model_deployment_registry.DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT,
-                self.deployments,
-            ),
-            (
-                tokenizer_config_registry.ALL_TOKENIZER_CONFIGS,
-                tokenizer_config_registry.TOKENIZER_NAME_TO_CONFIG,
-                self.tokenizers,
-            ),
-        ):
+        for (registered, by_name), sent in zip(_REGISTRIES, self.registered, strict=True):
             registered[:] = sent
             by_name.clear()
             by_name.update((one.name, one) for one in sent)
