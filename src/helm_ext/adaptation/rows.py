@@ -33,6 +33,7 @@ from helm_ext.evalset.rows import RECORDED, StoredRows
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
+    from helm.common.request import Request
     from numpy.typing import NDArray
 
 
@@ -195,6 +196,14 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
     return states
 
 
+def bare_state(request: Request, instance: Instance) -> RequestState:
+    """Return a state of which the request and the instance alone are known."""
+    return RequestState(
+        instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
+        request=request, result=None, num_train_instances=0, prompt_truncated=False,
+    )  # fmt: skip
+
+
 class RecordedStates:
     """Makes the request states of rows that a recorded run evaluates."""
 
@@ -208,17 +217,7 @@ class RecordedStates:
             max_tokens=adapter_spec.max_tokens,
             stop_sequences=adapter_spec.stop_sequences,
         )
-        self._template = RequestState(
-            instance=Instance(Input(), []),
-            reference_index=None,
-            request_mode=None,
-            train_trial_index=0,
-            output_mapping=None,
-            request=request,
-            result=None,
-            num_train_instances=0,
-            prompt_truncated=False,
-        )
+        self._template = bare_state(request, Instance(Input(), []))
 
     def rebuild(self, rows: Sequence[Instance]) -> list[RequestState]:
         """Return the states of these rows. The recordings are taken off them: they belong into the results, once."""

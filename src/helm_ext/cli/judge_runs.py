@@ -150,9 +150,10 @@ def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> s
 
 
 def _ask(questions: Questions, row: Prediction, judging: Judging, against: Prediction | None) -> None:
-    from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.scenarios.scenario import Input, Instance
     from helm.common.request import Request
+
+    from helm_ext.adaptation.rows import bare_state
 
     spec, key = questions.run_spec.adapter_spec, key_of(row)
     question, reading, right = question_of(row), judging.rubric.reading, None
@@ -171,7 +172,7 @@ def _ask(questions: Questions, row: Prediction, judging: Judging, against: Predi
             model=spec.model, model_deployment=spec.model_deployment, prompt=prompt, temperature=0.0,
             max_tokens=judging.rubric.max_tokens, num_completions=1, stop_sequences=[],
         )  # fmt: skip
-        questions.states.append(RequestState(instance, None, None, 0, None, request, None, 0, prompt_truncated=False))
+        questions.states.append(bare_state(request, instance))
         answer, other = row.completions[0]["text"], None if against is None else against.completions[0]["text"]
         shown = None if against is None else order
         questions.asked.append(Asked(key, row.judged_question, answer, other, shown, prompt, reading, right))

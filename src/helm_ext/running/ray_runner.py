@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, Any
 
 import dacite
 from helm.benchmark import model_deployment_registry, model_metadata_registry, tokenizer_config_registry
-from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.executor import ExecutionSpec
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.hierarchical_logger import hwarn
 from helm.common.request import RequestResult
 
+from helm_ext.adaptation.rows import bare_state
 from helm_ext.clients.client import NotedResult, notes_of
 from helm_ext.engines.engine import LONE_TRIES, read_number
 from helm_ext.engines.progress import PROGRESS_ENV
@@ -51,6 +51,7 @@ from helm_ext.running.serialise import dumps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.executor import Executor
     from helm.benchmark.run_spec import RunSpec
     from helm.common.request import Request
@@ -111,24 +112,13 @@ class LiveWorker:
 
     def __call__(self, batch: Batch) -> list[Answer]:
         """Return an answer for each request."""
-        states = [
-            _bare_state(request, instance)
-            for row, instance in ((row, Instance(Input(), [])) for row in batch.rows)
-            for _, request in row
-        ]
+        rows = ((row, Instance(Input(), [])) for row in batch.rows)  # states of one row have one instance
+        states = [bare_state(request, instance) for row, instance in rows for _, request in row]
         asked = self.executor.ask(states)
         return [
             Answer(place, state.result, asked.failures.get(number, ""))
             for number, (place, state) in enumerate(zip(batch.places, asked.states, strict=True))
         ]
-
-
-def _bare_state(request: Request, instance: Instance) -> RequestState:
-    """Return a state of which only the request counts; states of one row have one instance."""
-    return RequestState(
-        instance=instance, reference_index=None, request_mode=None, train_trial_index=0, output_mapping=None,
-        request=request, result=None, num_train_instances=0, prompt_truncated=False,
-    )  # fmt: skip
 
 
 class RayExecutor(LiveExecutor):
