@@ -25,7 +25,7 @@ from helm.benchmark.runner import Runner
 from helm.clients.auto_client import AutoClient
 from helm.common import general, key_value_store
 
-from helm_ext.scoring.basic.scores import SCORE_NAMES
+from helm_ext.scoring.scores.helm import SCORE_NAMES
 
 RESTATED = {
     Runner.run_one: "627a074917e8e860",

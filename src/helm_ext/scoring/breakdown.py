@@ -25,7 +25,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from helm.benchmark.adaptation.scenario_state import ScenarioState
@@ -86,45 +86,51 @@ def describe_breakdown(
 Group = tuple[str, str, "str | None"]
 """A metric; "", or "@" and an attribute with its value; and the split."""
 
-_UNKNOWN = (1.0, math.nan)
-"""Of a row that does not say what its value is made of: the number of answers, and the variance."""
 
-
-class GroupRows(NamedTuple):
-    """The rows of one group in a batch."""
-
-    values: array[float]
-    """Of each row the mean over its trials."""
-    clusters: list[str | None] | None
-    """What the rows belong to; None where no row belongs to anything."""
-    repeats: tuple[array[float], array[float]] | None
-    """How many answers each value is made of, and its variance, NaN where that is not known; None where no row says."""
-    trials: dict[int, array[float]]
-    """The rows' values in each trial."""
-
-
-IntervalSummary = dict[Group, GroupRows]
+def _floats(values: Iterable[float] = ()) -> array[float]:
+    return array("d", values)
 
 
 @dataclass(slots=True)
-class _Rows:
-    """What `GroupRows` is made of: by row, and by trial."""
+class GroupRows:
+    """The rows of one group: of a batch, then of all that were added."""
 
-    trials: dict[int, dict[str, float]] = field(default_factory=dict)
-    repeats: dict[str, tuple[float, float]] = field(default_factory=dict)
+    values: array[float] = field(default_factory=_floats)
+    """Of each row the mean over its trials."""
+    clusters: list[str | None] = field(default_factory=list)
+    """What each row belongs to."""
+    answers: array[float] = field(default_factory=_floats)
+    """How many answers each value is made of; empty where only the first answer counts."""
+    noise: array[float] = field(default_factory=_floats)
+    """The variance of each value, NaN where that is not known; or empty."""
+    trials: dict[int, array[float]] = field(default_factory=dict)
+    """The rows' values in each trial."""
 
-    def to_group(self, clusters: Mapping[str | None, str]) -> GroupRows:
-        of_rows: dict[str, list[float]] = {}
-        for values in self.trials.values():
-            for row_id, value in values.items():
-                of_rows.setdefault(row_id, []).append(value)
-        is_repeated = any(answers > 1 for answers, _ in self.repeats.values())
-        return GroupRows(
-            array("d", [sum(values) / len(values) for values in of_rows.values()]),
-            [clusters.get(row_id) for row_id in of_rows] if clusters else None,
-            _to_columns(self.repeats[row_id] for row_id in of_rows) if is_repeated else None,
-            {trial: array("d", values.values()) for trial, values in self.trials.items()},
-        )
+    def add(self, rows: GroupRows, names: dict[str, str]) -> None:
+        """Add those of a batch. `names`: one object for each cluster's name, for there may be a million rows."""
+        self.values += rows.values
+        self.clusters += [None if cluster is None else names.setdefault(cluster, cluster) for cluster in rows.clusters]
+        self.answers += rows.answers
+        self.noise += rows.noise
+        for trial, values in rows.trials.items():
+            self.trials.setdefault(trial, _floats()).extend(values)
+
+    def find_clusters(self) -> list[Hashable] | None:
+        """Return of each row its cluster, or a number of its own; None where no row has one."""
+        if self.clusters.count(None) == len(self.clusters):
+            return None
+        return [place if cluster is None else cluster for place, cluster in enumerate(self.clusters)]
+
+    def measure_these(self) -> Interval | None:
+        """Return the interval of exactly these rows; None where each was answered once."""
+        rows, is_repeated = len(self.values), max(self.answers, default=1) > 1
+        if not np.isfinite(self.values).all() or (len(self.trials) < 2 and not is_repeated):
+            return None
+        if len(self.trials) < 2:
+            return answers_interval(self.values, self.noise, self.answers)
+        if any(len(values) != rows for values in self.trials.values()):
+            return None
+        return trials_interval([math.fsum(values) / rows for values in self.trials.values()], rows)
 
 
 def measure_intervals(
@@ -133,18 +139,18 @@ def measure_intervals(
     instances: Iterable[Instance],
     *,
     is_repeated: bool = False,
-) -> IntervalSummary:
+) -> dict[Group, GroupRows]:
     """Return a batch's values of some metrics in each split; of the first also for each value of the rows' attributes.
 
     `is_repeated`: whether rows say how many answers their values are made of, and how noisy those are.
     """
     suffixes, clusters = {}, {}
     for instance in instances:
-        extra = row_extra(instance)
         suffixes[instance.id] = [f"@{key}={value}" for key, value in attributes_of(instance).items()]
-        if "cluster" in extra:
-            clusters[instance.id] = extra["cluster"]
-    found: dict[Group, _Rows] = {}
+        clusters[instance.id] = row_extra(instance).get("cluster")
+    found: dict[Group, dict[int, dict[str, float]]] = {}
+    """Of each group and trial the rows' values."""
+    repeats: dict[tuple[str, str], tuple[float, float]] = {}
     for metric in metrics:
         for row in rows:
             if row.perturbation is not None:
@@ -153,29 +159,27 @@ def measure_intervals(
                 if stat.name.name != metric or stat.mean is None or stat.name.split == "train":
                     continue
                 for suffix in ("", *(suffixes[row.instance_id] if metric == metrics[0] else ())):
-                    key = metric, suffix, stat.name.split
-                    group = found.get(key)
-                    if group is None:
-                        group = found[key] = _Rows()
-                    group.trials.setdefault(row.train_trial_index, {})[row.instance_id] = stat.mean
-                    if is_repeated:
-                        group.repeats[row.instance_id] = _find_repeats(metric, row.stats)
-    return {key: group.to_group(clusters) for key, group in found.items()}
-
-
-def _find_repeats(metric: str, stats: Iterable[Stat]) -> tuple[float, float]:
-    said = {stat.name.name: stat.mean for stat in stats}
-    answers, noise = said.get(f"{metric}{ANSWERS}"), said.get(f"{metric}{NOISE}")
-    return _UNKNOWN[0] if answers is None else answers, _UNKNOWN[1] if noise is None else noise
-
-
-def _unknown(rows: int) -> tuple[array[float], array[float]]:
-    return array("d", _UNKNOWN[:1]) * rows, array("d", _UNKNOWN[1:]) * rows
-
-
-def _to_columns(repeats: Iterable[tuple[float, float]]) -> tuple[array[float], array[float]]:
-    answers, noise = zip(*repeats, strict=True)
-    return array("d", answers), array("d", noise)
+                    trials = found.setdefault((metric, suffix, stat.name.split), {})
+                    trials.setdefault(row.train_trial_index, {})[row.instance_id] = stat.mean
+                if is_repeated:
+                    said = {one.name.name: one.mean for one in row.stats}
+                    answers, noise = (said.get(f"{metric}{what}") for what in (ANSWERS, NOISE))
+                    repeats[metric, row.instance_id] = answers or 1.0, math.nan if noise is None else noise
+    made = {}
+    for group, trials in found.items():
+        of_rows: dict[str, list[float]] = {}
+        for values in trials.values():
+            for row_id, value in values.items():
+                of_rows.setdefault(row_id, []).append(value)
+        known = [repeats[group[0], row_id] for row_id in of_rows] if is_repeated else []
+        made[group] = GroupRows(
+            _floats(sum(values) / len(values) for values in of_rows.values()),
+            [clusters[row_id] for row_id in of_rows],
+            _floats(answers for answers, _ in known),
+            _floats(noise for _, noise in known),
+            {trial: _floats(values.values()) for trial, values in trials.items()},
+        )
+    return made
 
 
 class IntervalTotal:
@@ -187,38 +191,21 @@ class IntervalTotal:
 
     def __init__(self, metrics: Sequence[str]) -> None:
         self._metrics = metrics
-        self._values: dict[Group, array[float]] = {}
-        self._clusters: dict[Group, list[Hashable]] = {}
-        """Of each row its cluster, or a number of its own. Absent while no row has one."""
+        self._groups: dict[Group, GroupRows] = {}
         self._names: dict[str, str] = {}
-        """One object for each cluster's name: there may be a million rows."""
-        self._repeats: dict[Group, tuple[array[float], array[float]]] = {}
-        """As `GroupRows.repeats`. Absent while no row is repeated."""
-        self._trials: dict[Group, dict[int, array[float]]] = {}
 
-    def add(self, summary: IntervalSummary) -> None:
+    def add(self, summary: Mapping[Group, GroupRows]) -> None:
         """Add a batch."""
-        for group, (values, clusters, repeats, trials) in summary.items():
-            known = self._values.setdefault(group, array("d"))
-            if clusters is not None or group in self._clusters:
-                of_group = self._clusters.setdefault(group, list(range(len(known))))
-                for cluster in clusters or [None] * len(values):
-                    of_group.append(len(of_group) if cluster is None else self._names.setdefault(cluster, cluster))
-            if repeats is not None or group in self._repeats:
-                columns = self._repeats.setdefault(group, _unknown(len(known)))
-                for column, new in zip(columns, repeats or _unknown(len(values)), strict=True):
-                    column.extend(new)
-            known.extend(values)
-            for trial, of_trial in trials.items():
-                self._trials.setdefault(group, {}).setdefault(trial, array("d")).extend(of_trial)
+        for group, rows in summary.items():
+            self._groups.setdefault(group, GroupRows()).add(rows, self._names)
 
     def break_down(self) -> list[Stat]:
         """Return the main metric's mean over the rows of each attribute value: per trial, then over trials, as HELM."""
         made = []
-        for (metric, suffix, split), trials in self._trials.items():
+        for (metric, suffix, split), rows in self._groups.items():
             if suffix:
                 stat = Stat(MetricName(f"{metric}{suffix}", split=split))
-                for _, values in sorted(trials.items()):
+                for _, values in sorted(rows.trials.items()):
                     stat.add(reduce(add, values) / len(values))  # value by value, as all sums
                 made.append(stat)
         return made
@@ -226,26 +213,14 @@ class IntervalTotal:
     def to_stats(self, arguments: Mapping[str, Any] | None = None) -> list[Stat]:
         """Return the ends of the intervals. `arguments`: those of the run's metric that `find_bounds` reads."""
         made: list[Stat] = []
-        for group in sorted(self._values, key=lambda group: self._metrics.index(group[0])):
-            name = MetricName(f"{group[0]}{group[1]}", split=group[2])
-            values, bounds = self._values[group], find_bounds(name.name, arguments)
-            made += to_interval_stats(name, values, self._clusters.get(group), bounds)
-            these = self._measure_these(group, values)
+        for group in sorted(self._groups, key=lambda group: self._metrics.index(group[0])):
+            name, rows = MetricName(f"{group[0]}{group[1]}", split=group[2]), self._groups[group]
+            bounds = find_bounds(name.name, arguments)
+            made += to_interval_stats(name, rows.values, rows.find_clusters(), bounds)
+            these = rows.measure_these()
             if these is not None:
                 made += _to_stats(name, these, THESE_ROWS, bounds)
         return made
-
-    def _measure_these(self, group: Group, values: array[float]) -> Interval | None:
-        """Return the interval of exactly these rows; None where each was answered once."""
-        trials = self._trials[group]
-        if not np.isfinite(values).all() or (len(trials) < 2 and group not in self._repeats):
-            return None
-        if len(trials) < 2:
-            answers, noise = self._repeats[group]
-            return answers_interval(values, noise, answers)
-        if any(len(of_trial) != len(values) for of_trial in trials.values()):
-            return None
-        return trials_interval([math.fsum(of_trial) / len(values) for of_trial in trials.values()], len(values))
 
 
 def to_interval_stats(

@@ -26,7 +26,7 @@ from helm.common.request import GeneratedOutput, Token
 from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.errors import RecordedError, show
 from helm_ext.evalset import row_extra
-from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, find_perturbations
 from helm_ext.scoring.score import StatInfo, describe_count
 from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
@@ -42,11 +42,26 @@ _TOKEN_STATS = frozenset({"num_prompt_tokens"})
 
 
 def take_scored(scenario_state: ScenarioState) -> ScenarioState:
-    """Return the request states without those of rows that were left out."""
-    if not any("left_out" in row_extra(instance) for instance in scenario_state.instances):
+    """Return the request states of rows of which none was left out: options are compared, all of a row or none."""
+    states = scenario_state.request_states
+    left_out = {_row_key(state) for state in states if "left_out" in row_extra(state.instance)}
+    if not left_out:
         return scenario_state
-    scored = [s for s in scenario_state.request_states if "left_out" not in row_extra(s.instance)]
+    scored = [state for state in states if _row_key(state) not in left_out]
     return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
+
+
+def _row_key(state: RequestState) -> tuple[object, ...]:
+    return state.instance.id, state.instance.perturbation, state.train_trial_index
+
+
+def find_run_facts(scenario_state: ScenarioState) -> RunFacts:
+    """Return what batches must know of a run that is there as a whole, of the rows that were not left out."""
+    scored = take_scored(scenario_state)
+    return RunFacts(
+        unmeasured=find_unmeasured(scored.adapter_spec, scored.request_states),
+        has_perturbations=find_perturbations(scored.instances),
+    )
 
 
 def find_unmeasured(adapter_spec: AdapterSpec, states: Sequence[RequestState]) -> frozenset[str]:

@@ -26,19 +26,10 @@ from helm_ext.adaptation.wrap import LogprobsMissingError, explain_missing
 from helm_ext.errors import RunEntryError, did_you_mean, show
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.metrics import FastReferenceMetric, InstanceCountMetric
-from helm_ext.scoring.completeness import REPORT_STATS, LeftOutTotal, count_left_out, find_unmeasured
-from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts, find_perturbations
+from helm_ext.scoring.completeness import REPORT_STATS, LeftOutTotal, count_left_out, find_run_facts, take_scored
+from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 from helm_ext.scoring.score import StatInfo
-from helm_ext.scoring.scores.likelihoods import (
-    MAIN_STATS,
-    RULES,
-    SCORES,
-    argmin,
-    common_prefix,
-    mc2,
-    ppl,
-    ppl_norm,
-)
+from helm_ext.scoring.scores.likelihoods import MAIN_STATS, RULES, SCORES, argmin, common_prefix, mc2, ppl, ppl_norm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,11 +117,7 @@ class SentenceLikelihoodMetric(FoldingMetric):
 
     def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
         """Return what batches must know of the whole run."""
-        scored = _take_whole_rows(scenario_state)
-        return RunFacts(
-            unmeasured=find_unmeasured(scored.adapter_spec, scored.request_states),
-            has_perturbations=find_perturbations(scored.instances),
-        )
+        return find_run_facts(scenario_state)
 
     def begin(
         self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
@@ -143,7 +130,7 @@ class SentenceLikelihoodMetric(FoldingMetric):
         score = _RowMetric(self.rule, facts.unmeasured).begin(adapter_spec, service, facts)
 
         def measure(state: ScenarioState) -> Measured:
-            scored = _take_whole_rows(state)
+            scored = take_scored(state)
             rows = score(scored)
             return Measured(rows.segments, (count(scored).summary, rows.summary, count_left_out(state.instances)))
 
@@ -198,20 +185,6 @@ class _RowMetric(FastReferenceMetric):
         return choose
 
 
-def _take_whole_rows(scenario_state: ScenarioState) -> ScenarioState:
-    """Return the request states of rows of which none was left out: options are compared, all of a row or none."""
-    states = scenario_state.request_states
-    left_out = {_row_key(state) for state in states if "left_out" in row_extra(state.instance)}
-    if not left_out:
-        return scenario_state
-    scored = [state for state in states if _row_key(state) not in left_out]
-    return ScenarioState(adapter_spec=scenario_state.adapter_spec, request_states=scored)
-
-
-def _row_key(state: RequestState) -> tuple[object, ...]:
-    return state.instance.id, state.instance.perturbation, state.train_trial_index
-
-
 def _one_per_option(states: Sequence[RequestState], count: int) -> list[RequestState]:
     """Return one state for each of the row's `count` options, in order; with `num_trials` all trials are alike.
 
@@ -257,25 +230,16 @@ def _warn_of_additions(state: RequestState) -> None:
 _LEFT_OUT = ("num_left_out", "num_not_run", "num_failed", "num_too_long")
 
 _MAIN = {
-    "ppl": StatInfo(
-        MAIN_STATS["ppl"],
-        "PPL accuracy",
-        "Worth of the option that makes the whole string likeliest (UltraEval's log_prob).",
-        "PPL acc",
-    ),
-    "ppl_norm": StatInfo(
-        MAIN_STATS["ppl_norm"],
-        "PPL accuracy (normalised)",
-        "Worth of the option whose tokens beyond the common prefix are likeliest on average "
-        "(UltraEval's general_torch_ppl_norm).",
-        "PPL acc (norm)",
-    ),
-    "mc2": StatInfo(
-        MAIN_STATS["mc2"],
-        "MC2",
-        "Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2).",
-    ),
-}
+    rule: StatInfo(MAIN_STATS[rule], title, description, short)
+    for rule, title, short, description in (
+        ("ppl", "PPL accuracy", "PPL acc",
+         "Worth of the option that makes the whole string likeliest (UltraEval's log_prob)."),
+        ("ppl_norm", "PPL accuracy (normalised)", "PPL acc (norm)",
+         "Worth of the option whose own tokens are likeliest on average (UltraEval's general_torch_ppl_norm)."),
+        ("mc2", "MC2", None,
+         "Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2)."),
+    )
+}  # fmt: skip
 
 _UNDEFINED = StatInfo(
     UNDEFINED,
@@ -288,11 +252,7 @@ _UNDEFINED = StatInfo(
 
 _OF_ROWS = (
     StatInfo(
-        "predicted_index",
-        "Predicted index",
-        "Index of the option that won, from 0.",
-        lower_is_better=None,
-        group=None,
+        "predicted_index", "Predicted index", "Index of the option that won, from 0.", lower_is_better=None, group=None
     ),
     *(stat for score in SCORES if score.name == "acc" for stat in score.stats),
 )

@@ -50,10 +50,10 @@ from helm_ext.scoring.completeness import (
     LeftOutTotal,
     collapse_reference,
     count_left_out,
-    find_unmeasured,
+    find_run_facts,
     take_scored,
 )
-from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, Total, find_perturbations
+from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, Total
 from helm_ext.scoring.judgements import Judges, JudgesTotal
 from helm_ext.scoring.reducers import FIRST, find_noise, find_reducer
 from helm_ext.scoring.registry import get_scores, load_tokenizer
@@ -111,11 +111,7 @@ class EvalSetMetric(FoldingMetric):
 
     def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
         """Return what batches must know of the whole run."""
-        scored = take_scored(scenario_state)
-        return RunFacts(
-            unmeasured=find_unmeasured(scenario_state.adapter_spec, scored.request_states),
-            has_perturbations=find_perturbations(scored.instances),
-        )
+        return find_run_facts(scenario_state)
 
     def begin(
         self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts

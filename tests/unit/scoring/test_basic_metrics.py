@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from helm_ext.scoring.basic import one_pass
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, read_as_helm
-from helm_ext.scoring.basic.scores import get_score, normalize_text
+from helm_ext.scoring.scores.helm import get_score, normalize_text
 
 NAMES = [
     "exact_match",

@@ -8,10 +8,10 @@ import pytest
 from helm.benchmark.metrics import evaluate_reference_metrics as helms
 
 from helm_ext.scoring import registry
-from helm_ext.scoring.basic.scores import get_score
 from helm_ext.scoring.registry import LIST_SCORES, find_unnamable, get_scores, main_stat
 from helm_ext.scoring.score import Score, StatInfo
 from helm_ext.scoring.scores import kola
+from helm_ext.scoring.scores.helm import get_score
 
 # (gold, prediction, value), counted by hand.
 TEXTS = {

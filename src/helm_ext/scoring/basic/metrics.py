@@ -39,8 +39,8 @@ from helm_ext.errors import HelmExtError
 from helm_ext.scoring.basic.calibration import compute_calibration
 from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
 from helm_ext.scoring.basic.requests import RequestValues, Values, language_modeling_stats
-from helm_ext.scoring.basic.scores import get_score
 from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.scoring.scores.helm import get_score
 from helm_ext.scoring.texts import limit_pattern
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ def squad_f1(gold: str, prediction: str) -> float:
     """Return the F1 of SQuAD's own script: words in lower case without ASCII punctuation and articles, as often as they
     stand. Two texts without such words score 1.
     """
-    from helm_ext.scoring.basic.scores import normalize_text  # loads HELM
+    from helm_ext.scoring.scores.helm import normalize_text
 
     return f1(normalize_text(gold).split(), normalize_text(prediction).split())
 
