@@ -162,7 +162,7 @@ def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
     """
     checkout = open_checkout(Path(root), None) if root else None
     if name in NONE:
-        return _unchanged
+        return lambda text: text
     registry = _registry(checkout) if checkout is not None else {}
     if checkout is not None and name in registry:
         return _from_checkout(name, checkout, registry[name])
@@ -202,14 +202,6 @@ def _from_checkout(
     return postprocess
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n")[0].strip()
-
-
 def last_number(text: str) -> str:
     """Return the last number of the text, without thousands separators, or ""."""
     numbers = re.findall(r"-?\d+(?:,\d{3})*(?:\.\d+)?", text)
@@ -236,7 +228,7 @@ def option_letter(text: str) -> str:
 
 
 OURS: dict[str, Callable[[str], str]] = {
-    "first_line": _first_line,
+    "first_line": lambda text: text.strip().split("\n")[0].strip(),
     "last_number": last_number,
     "boxed": boxed,
     "option_letter": option_letter,

@@ -331,7 +331,8 @@ def _read(path: Path) -> tuple[_Parameters, list[Problem]]:
             code="sampling-ignored",
         )
         for key, value in content.items()
-        if key not in _Parameters.model_fields and _is_set(value)
+        # `use_beam_search: false` and a penalty of 1.0 ask for nothing.
+        if key not in _Parameters.model_fields and (value is True or value not in (None, False, 0, "", [], 1))
     ]
     try:
         return _Parameters.model_validate(content), warnings
@@ -339,8 +340,3 @@ def _read(path: Path) -> tuple[_Parameters, list[Problem]]:
         problems = to_problems(error, path, code="sampling")
         raise_for([*problems, *warnings])
         raise
-
-
-def _is_set(value: Any) -> bool:
-    """Whether a parameter asks for something; `use_beam_search: false` and a penalty of 1.0 do not."""
-    return value is True or value not in (None, False, 0, "", [], 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import EvalSet, Places
 from helm_ext.formats.ultraeval.checkout import get_postprocess, open_checkout
-from helm_ext.formats.ultraeval.config import read_options
+from helm_ext.formats.ultraeval.config import read_config, read_options
 from helm_ext.formats.ultraeval.questions import (
     Failure,
     Question,
@@ -35,7 +36,7 @@ from helm_ext.formats.ultraeval.questions import (
 from helm_ext.formats.ultraeval.run_log import check_log, find_log, load_log
 from helm_ext.formats.ultraeval.scoring import TaskFacts, make_digest, require_allowed, require_metrics, require_scores
 from helm_ext.formats.ultraeval.script import Script, TransformProblem, check_source, load_script
-from helm_ext.formats.ultraeval.task import Task, resolve, tasks_of
+from helm_ext.formats.ultraeval.task import Task, by_name, resolve
 from helm_ext.scoring.scores.ultraeval import EXECUTING
 
 Read = TypeVar("Read")
@@ -53,7 +54,7 @@ def load(**arguments: Any) -> EvalSet:
     found = resolve(options)
     require_allowed(found.metrics, allow_code=options.allow_code)
     rows = read_rows(found.data)
-    demos = _read_demos(found)
+    demos = None if found.demos is None else read_rows(found.demos)
     raise_for(_check_counts(rows, demos, found.fewshot) + _check_rows(found, rows, options.limit))
     checkout = open_checkout(found.root, found.script)
     script = load_script(found.script, checkout)
@@ -76,6 +77,7 @@ def load(**arguments: Any) -> EvalSet:
     )
     if checkout and script.uses_checkout:
         used = {"postprocess": checkout.digest(), **used}
+    kind = "generation" if found.method == "gen" else "perplexity of the options"
     digest = make_digest([
         *(("data", rows.sha256), ("script", script.sha256)),
         *([("demos", demos.sha256)] if demos else []),
@@ -90,7 +92,7 @@ def load(**arguments: Any) -> EvalSet:
         adapter_spec=to_adapter_spec(found.method, found.sampling),
         scoring=facts.to_scoring(options.thinking),
         display_name=found.name,
-        description=_describe(found),
+        description=f"UltraEval task {found.name}: {kind}, {found.script.name}, {found.fewshot}-shot.",
         tags=(found.method, found.dataset),
         details=facts,
         warnings=(*found.warnings, *_sampling_warnings(found)),
@@ -104,7 +106,7 @@ def tasks(config: str | Path, *, method: str | None = None) -> list[str]:
 
     Raises DatasetError.
     """
-    return [name for name, task in tasks_of(Path(config)).items() if method in (None, task.kind)]
+    return [name for name, task in by_name(read_config(Path(config))[0]).items() if method in (None, task.kind)]
 
 
 def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
@@ -136,7 +138,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     except RunEntryError as error:
         problems.append(Problem(str(error), Location(str(found.data)), "", "warning", "code-execution"))
     rows = attempt(lambda: read_rows(found.data))
-    demos = attempt(lambda: _read_demos(found))
+    demos = None if found.demos is None else attempt(partial(read_rows, found.demos))
     checkout = open_checkout(found.root, found.script)
     if rows is not None:
         counts = {"rows": len(rows.rows)}
@@ -157,10 +159,6 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
         problems += _failure_problems(failures, found.script, rows, demos)
         counts["failed"] = len({failure.index for failure in failures if not failure.is_demonstration})
     return problems, counts
-
-
-def _read_demos(task: Task) -> Rows | None:
-    return read_rows(task.demos) if task.demos is not None else None
 
 
 def _transform_all(script: Script, rows: Rows | None, task: Task, *, of_demos: bool) -> list[Failure]:
@@ -207,11 +205,6 @@ def _failure_problems(failures: Iterable[Failure], script: Path, rows: Rows, dem
         problem = TransformError.problem_at(script, message, hint, failure.problem.line, code=code)
         problems.setdefault((failure.is_demonstration, failure.index, code), problem)
     return [problem for _, problem in sorted(problems.items(), key=lambda item: item[0])]
-
-
-def _describe(task: Task) -> str:
-    kind = "generation" if task.method == "gen" else "perplexity of the options"
-    return f"UltraEval task {task.name}: {kind}, {task.script.name}, {task.fewshot}-shot."
 
 
 def _sampling_warnings(task: Task) -> list[Problem]:

@@ -78,7 +78,17 @@ class UltraEvalMetric(EvalSetMetric):
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
         executes = any(score.name in EXECUTING for score in self.scores)
-        return super().get_metadata() + [_pass_metadata(k) for k in PASS_AT if executes]
+        return super().get_metadata() + [
+            MetricMetadata(
+                name=f"{PREFIX}pass@{k}",
+                display_name=f"pass@{k} (UltraEval)",
+                description=f"How likely one of {k} samples passes the row's tests, where at least {k} were taken.",
+                lower_is_better=False,
+                group="accuracy",
+            )
+            for k in PASS_AT
+            if executes
+        ]
 
     @cached_property
     def _checkout_metrics(self) -> dict[str, CheckoutMetric]:
@@ -107,13 +117,3 @@ def _make_score(stat: str, definition: Mapping[str, Any]) -> Score:
 
 def _needs_row(gold: str, prediction: str) -> float:  # noqa: ARG001
     raise ValueError("a checkout's metric is called with the row: UltraEvalMetric.score_row")
-
-
-def _pass_metadata(k: int) -> MetricMetadata:
-    return MetricMetadata(
-        name=f"{PREFIX}pass@{k}",
-        display_name=f"pass@{k} (UltraEval)",
-        description=f"How likely one of {k} samples passes the row's tests, where at least {k} were taken.",
-        lower_is_better=False,
-        group="accuracy",
-    )

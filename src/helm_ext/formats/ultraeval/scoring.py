@@ -80,25 +80,15 @@ def read_metrics(metrics: Mapping[str, Metric] | None, method: Method, postproce
     if not metrics:
         return MetricChoice((_ppl_rule(["log_prob"], postprocess) if method == "ppl" else score_name(DEFAULT),))
     for name, metric in metrics.items():
-        _require_aggregation(place, name, metric)
+        how = "mean" if metric.aggregation is None else metric.aggregation.type
+        if how.lower() not in ("mean", "pass_k"):
+            hint = did_you_mean(how, ("mean", "pass_k")) or "upstream has mean and pass_k"
+            location = Location(place, field=f"metric.{name}.aggregation.type")
+            raise DatasetSchemaError.at(location, f"unknown aggregation {how!r}", hint, code="aggregation")
     if method == "ppl":
         return MetricChoice((_ppl_rule([metric.evaluation.type for metric in metrics.values()], postprocess),))
     ordered = sorted(metrics.items(), key=lambda item: item[0] != "accuracy")
     return _choose((metric.evaluation.type, metric.evaluation.model_extra or {}) for _, metric in ordered)
-
-
-def known_metrics() -> list[str]:
-    """Return the names that `metric=` takes for GEN without a checkout."""
-    return [*sorted(score.name.removeprefix(PREFIX) for score in SCORES), *HELM_NAMES]
-
-
-def _require_aggregation(place: str, name: str, metric: Metric) -> None:
-    if metric.aggregation is None or metric.aggregation.type.lower() in ("mean", "pass_k"):
-        return
-    hint = did_you_mean(metric.aggregation.type, ("mean", "pass_k")) or "upstream has mean and pass_k"
-    location = Location(place, field=f"metric.{name}.aggregation.type")
-    message = f"unknown aggregation {metric.aggregation.type!r}"
-    raise DatasetSchemaError.at(location, message, hint, code="aggregation")
 
 
 def _ppl_rule(names: Sequence[str], postprocess: str) -> str:
@@ -117,14 +107,8 @@ def _ppl_rule(names: Sequence[str], postprocess: str) -> str:
 
 
 def _choose(asked: Iterable[tuple[str, Mapping[str, Any]]]) -> MetricChoice:
-    names: dict[str, None] = {}
-    definitions: dict[str, Mapping[str, Any]] = {}
-    for name, arguments in asked:
-        stat, definition = _gen_metric(name, arguments)
-        names[stat] = None
-        if definition is not None:
-            definitions[stat] = definition
-    return MetricChoice(tuple(names), definitions)
+    made = dict(_gen_metric(name, arguments) for name, arguments in asked)
+    return MetricChoice(tuple(made), {stat: definition for stat, definition in made.items() if definition is not None})
 
 
 def _gen_metric(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
@@ -213,7 +197,8 @@ def _to_number(value: Any, checkout: Checkout, name: str) -> float:
 
 
 def _unknown(name: str, checkout: Checkout | None, registered: Iterable[str]) -> RunEntryError:
-    choices = list(dict.fromkeys([*known_metrics(), *map(str, registered)]))
+    ours = sorted(score.name.removeprefix(PREFIX) for score in SCORES)
+    choices = list(dict.fromkeys([*ours, *HELM_NAMES, *map(str, registered)]))
     hint = did_you_mean(name, choices) or f"known: {', '.join(choices)}"
     if checkout is None:
         hint += "; root=FOLDER names the UltraEval checkout that registers others"

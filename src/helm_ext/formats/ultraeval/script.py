@@ -129,36 +129,24 @@ def load_script(path: Path, checkout: Checkout | None) -> Script:
     name = f"helm_ext_transform_{digest[:12]}_{next(_module_numbers)}"
     module = ModuleType(name)
     module.__file__ = str(path)
-    module.__package__ = _package_of(path, checkout)
+    folder = path.resolve().parent
+    if checkout is not None and checkout.root in (folder, *folder.parents):  # where relative imports start
+        module.__package__ = ".".join((ALIASES[0], *folder.relative_to(checkout.root).parts))
     sys.modules[name] = module  # dataclasses and pickle look a class's module up
     try:
         code = compile(source, str(path), "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
         with _user_code(checkout):
             _seed_global_generators(0)
             exec(code, module.__dict__)  # noqa: S102 - the user's script, on purpose
-        return Script(path, digest, _find_transform(path, module), checkout)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         del sys.modules[name]
-        if isinstance(error, TransformError):
-            raise
         raise TransformError([_load_problem(path, error, checkout)]) from error
-
-
-def _find_transform(path: Path, module: ModuleType) -> Callable[..., Any]:
-    function = module.__dict__.get("transform")
-    if not callable(function):
+    if not callable(function := vars(module).get("transform")):
+        del sys.modules[name]
         raise TransformError([_no_transform(path, (name for name in vars(module) if not name.startswith("_")))])
-    return function
-
-
-def _package_of(path: Path, checkout: Checkout | None) -> str | None:
-    """Return the package that a script of a checkout lies in: its relative imports start there."""
-    folder = path.resolve().parent
-    if checkout is None or checkout.root not in (folder, *folder.parents):
-        return None
-    return ".".join((ALIASES[0], *folder.relative_to(checkout.root).parts))
+    return Script(path, digest, function, checkout)
 
 
 _SPEAKS_OF_TRANSFORM = re.compile(rb"\btransform\b|\bimport\s*\*")

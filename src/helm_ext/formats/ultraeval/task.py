@@ -86,7 +86,11 @@ def resolve(options: Options) -> Task:
     files = [found.config_path] if found.config_path else []
     sampling = Sampling()
     if chosen == "gen":
-        path = _parameter_file(config, options.params, root or Path())
+        path = options.params
+        if config is not None and config.generate.params:  # as upstream, whose `--params` is for tasks that name none
+            path = (root or Path()) / config.generate.params
+        elif path is not None and not path.is_file():
+            path = (root or Path()) / path
         sampling, read, warnings = read_sampling(path, max_tokens=options.max_tokens, temperature=options.temperature)
         files += read
         found.warnings += warnings
@@ -152,13 +156,6 @@ def _find(options: Options) -> _Found:
     return _Found(options.data, options.transform, root)
 
 
-def _parameter_file(config: TaskConfig | None, params: Path | None, root: Path) -> Path | None:
-    """Return the file of sampling parameters: the config's own, else that of `params=`, as upstream's `--params`."""
-    if config is not None and config.generate.params:
-        return root / config.generate.params
-    return params if params is None or params.is_file() else root / params
-
-
 def _from_config(
     path: Path, task: str | None, method: Method | None, root: Path | None
 ) -> tuple[TaskConfig, Path, list[Problem]]:
@@ -167,7 +164,7 @@ def _from_config(
     if method is not None and len(chosen) > 1:
         chosen = [config for config in chosen if config.kind == method]
     if len(chosen) != 1:
-        known = list(_by_name(configs))
+        known = list(by_name(configs))
         if not chosen:
             asked = f"task={task}" if task is not None else f"method={method}"
             hint = (did_you_mean(task, known) if task else "") or f"tasks: {', '.join(known)}"
@@ -228,12 +225,8 @@ def _full_name(given: str | None, dataset: str, task: str, method: str) -> str:
     return given
 
 
-def tasks_of(path: Path) -> Mapping[str, TaskConfig]:
-    """Return the tasks of a config file by the shortest name that is theirs alone. Raises DatasetError."""
-    return _by_name(read_config(path)[0])
-
-
-def _by_name(configs: Sequence[TaskConfig]) -> Mapping[str, TaskConfig]:
+def by_name(configs: Sequence[TaskConfig]) -> Mapping[str, TaskConfig]:
+    """Return the tasks of a config file by the shortest name that is theirs alone."""
     short = [config.task_name for config in configs]
     return {
         config.task_name if short.count(config.task_name) == 1 else task_names(config)[1]: config for config in configs
