@@ -13,8 +13,9 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,24 +99,6 @@ def read_run_log_config(path: Path) -> RunLog:
     return RunLog(beside, metrics, str(name), **posts)
 
 
-def name_of(path: Path, method: str, said: RunLog) -> str:
-    """Return the task's full name: that of the log's folder, else the config's, else made of the file's."""
-    folder = path.resolve().parent.name
-    full = [name for name in (folder, said.task_name) if FULL_NAME.fullmatch(name)]
-    return full[0] if full else f"{folder}_{path.stem}_{method}"
-
-
-def to_recorded_instance(
-    index: int, row: Mapping[str, Any], place: Location, method: Method, *, needs_row: bool
-) -> Instance:
-    """Return a row with its recording. Raises DatasetSchemaError with what is wrong with it."""
-    _check_row(row, place)
-    if method == "gen":
-        return _gen(index, row, place, needs_row=needs_row)
-    raise_for(check_options(row["data"], place.path, place.line or 0))
-    return _ppl(index, row, place)
-
-
 def _check_row(row: Mapping[str, Any], place: Location) -> None:
     prompts, outputs = row.get("prompt_inputs"), row.get("raw_outputs")
     checks = {
@@ -126,8 +109,10 @@ def _check_row(row: Mapping[str, Any], place: Location) -> None:
     if checks["data"] and not is_finite(row["data"]):  # HELM's page, which is shown the row, reads strict JSON
         message, hint = "NaN or Infinity, which are not JSON", "write a number or null; `raw_outputs` may hold them"
         raise DatasetSchemaError.at(Location(place.path, place.line, "data"), message, hint, code="not-json")
-    wrong = [key for key, good in checks.items() if not good]
-    raise_for([_wrong(place, key, f"not a line of instance.jsonl: {show(row.get(key))}") for key in wrong])
+    raise_for([
+        _wrong(place, key, f"not a line of instance.jsonl: {show(row.get(key))}")
+        for key, good in checks.items() if not good
+    ])  # fmt: skip
 
 
 def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool) -> Instance:
@@ -226,7 +211,9 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
             if limit is None or len(statuses) < limit:
                 recorded = row_extra(made)["recorded"]
                 statuses.append(STATUSES.index(recorded["status"]))
-                unrecorded.append(_find_unrecorded(recorded["states"]))
+                lacks = int(reduce(or_, map(find_unrecorded, recorded["states"]), 0))
+                # The log-probabilities of options are the metric's own.
+                unrecorded.append(lacks if method == "gen" else lacks & ~Unrecorded.LOGPROBS)
                 store.add((line, row))
         digest = source.digest
     if not lines and not broken:
@@ -249,19 +236,15 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
     return LogRows(digest, asked.hexdigest(), lines, instances, statuses.count(0))
 
 
-def _find_unrecorded(states: Sequence[Any]) -> int:
-    """Return what the recording of a row does not hold. The log-probabilities of options are the metric's own."""
-    unrecorded = 0
-    for state in states:
-        found = find_unrecorded(state)
-        unrecorded |= found & ~Unrecorded.LOGPROBS if "reference_index" in state else found
-    return unrecorded
-
-
 def _make(path: Path, method: Method, stored: Sequence[Any], place: int, *, needs_row: bool) -> Instance:
-    """Return the instance of a line and its row."""
+    """Return the instance of a line and its row, with its recording. Raises DatasetError with what is wrong with it."""
     line, row = stored
-    return to_recorded_instance(place, row, Location(str(path), line), method, needs_row=needs_row)
+    location = Location(str(path), line)
+    _check_row(row, location)
+    if method == "gen":
+        return _gen(place, row, location, needs_row=needs_row)
+    raise_for(check_options(row["data"], str(path), line))
+    return _ppl(place, row, location)
 
 
 class Log(NamedTuple):
@@ -324,7 +307,10 @@ def load_log(log: Log, options: Options, *, execute: bool = True) -> EvalSet:
     checkout = open_checkout(options.root, path)
     used = require_scores(kind, metrics, post, checkout, execute=execute)
     rows = read_log_rows(path, kind, needs_row=metrics.need_row, limit=options.limit)
-    title = options.dataset_name if options.dataset_name is not None else name_of(path, kind, said)
+    title, folder = options.dataset_name, path.resolve().parent.name
+    if title is None:
+        full = (name for name in (folder, said.task_name) if FULL_NAME.fullmatch(name))
+        title = next(full, f"{folder}_{path.stem}_{kind}")
     facts = TaskFacts(
         method=kind,
         dataset=title.split("_")[0],
