@@ -263,17 +263,22 @@ def to_recorded(value: Mapping[str, Any] | None) -> Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class _RepliedRecords:
-    """Reads records together with their replies. A number is a pair: the record's, and its reply's from 1; 0: none."""
+    """Reads records together with their replies, if there are any: then a number is a pair, the record's, and its
+    reply's from 1; 0: none.
+    """
 
     records: RowStore[Record]
-    replies: RowStore[Mapping[str, Any]]
+    replies: Replies | None
 
-    def read(self, numbers: Sequence[Sequence[int]]) -> Iterator[tuple[Record, Mapping[str, Any] | None]]:
-        """Yield the records of these numbers with their replies."""
-        replies = self.replies.read([reply - 1 for _, reply in numbers if reply])
+    def read(self, numbers: Sequence[Any]) -> Iterator[tuple[Record, Recorded | None]]:
+        """Yield the records of these numbers with what is recorded of them."""
+        if self.replies is None:
+            yield from ((record, None) for record in self.records.read(numbers))
+            return
         records = self.records.read([record for record, _ in numbers])
+        replies = self.replies.store.read([reply - 1 for _, reply in numbers if reply])
         for record, (_, reply) in zip(records, numbers, strict=True):
-            yield record, next(replies) if reply else None
+            yield record, to_recorded(next(replies) if reply else None)
 
 
 def make_instances(
@@ -291,37 +296,29 @@ def make_instances(
 
     from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_unrecorded
 
-    nothing = np.zeros(len(records), np.uint8)
+    number = len(records)
+    nothing = np.zeros(number, np.uint8)
     rows = StoredRows(
-        store=records,
+        store=_RepliedRecords(records=records, replies=replies),
         make=partial(_make, make),
-        numbers=np.arange(len(records)),
+        numbers=np.arange(number),
         splits=(TEST_SPLIT,),
         split=nothing,
         only=nothing,
         ids=ids,
     )
     if replies is not None:
-        numbers = np.frombuffer(replies.numbers, np.uint32)
+        found = np.frombuffer(replies.numbers, np.uint32)
         (example,) = to_recorded({"reply": ""})["states"]
         rows = replace(
             rows,
-            store=_RepliedRecords(records=records, replies=replies.store),
-            numbers=np.column_stack([np.arange(len(records), dtype=np.uint32), numbers]),
-            make=partial(_make_replied, make),
-            only=np.full(len(records), RECORDED, np.uint8),
-            status=np.where(numbers > 0, STATUSES.index("ok"), STATUSES.index("not_run")).astype(np.uint8),
-            unrecorded=np.where(numbers > 0, find_unrecorded(example), 0).astype(np.uint8),
+            numbers=np.column_stack([np.arange(number, dtype=np.uint32), found]),
+            only=np.full(number, RECORDED, np.uint8),
+            status=np.where(found > 0, STATUSES.index("ok"), STATUSES.index("not_run")).astype(np.uint8),
+            unrecorded=np.where(found > 0, find_unrecorded(example), 0).astype(np.uint8),
         )
     return rows if records.kept is None else list(rows)
 
 
-def _make(make: Callable[[Record, Recorded | None], Instance], record: Record) -> Instance:
-    return make(record, None)
-
-
-def _make_replied(
-    make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Mapping[str, Any] | None]
-) -> Instance:
-    record, reply = stored
-    return make(record, to_recorded(reply))
+def _make(make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Recorded | None]) -> Instance:
+    return make(*stored)

@@ -105,7 +105,9 @@ def _write(
             with archive.open(_info(META_NAME, len(text.encode())), "w") as out:
                 out.write(text.encode())
         digest = sha256_of(file)
-        _require_readable(file, str(path))
+        problems = Problems()
+        read_archive(cast("BinaryIO", file), str(path), Limits.from_environ(), problems)
+        raise_for(problems.finish())  # for one that would be refused when it is read: too large, too much alike, ...
         save(cast("BinaryIO", file), digest, path, DatasetIntegrityError, replace=replace)
     return digest
 
@@ -153,13 +155,6 @@ def _require_seekable(file: BinaryIO, source: Path) -> None:
     if not file.seekable():
         hint = "records are read more than once: save them as a file first"
         raise DatasetNotFoundError(f"{source}: no regular file\n  hint: {hint}")
-
-
-def _require_readable(file: Any, path: str) -> None:
-    """Raise DatasetError for a bundle that would be refused when it is read: too large, too much alike, ..."""
-    problems = Problems()
-    read_archive(file, path, Limits.from_environ(), problems)
-    raise_for(problems.finish())
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:

@@ -13,10 +13,10 @@ import errno
 import shutil
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from helm_ext.errors import HubError, show
 from helm_ext.files.content import COPY_BYTES
@@ -112,7 +112,7 @@ class LocalStorage:
         """
         target = self.path / path
         with _explained(f"{target}: cannot be written"):
-            if _has_digest(target, digest):
+            if _has_digest(lambda: target.open("rb"), digest):
                 return False
             with self._part(target) as part, source.open("rb") as file:
                 shutil.copyfileobj(file, part.file, COPY_BYTES)
@@ -161,9 +161,10 @@ class LocalStorage:
         sync_folder(folder.parent)
 
 
-def _has_digest(path: Path, digest: str) -> bool:
+def _has_digest(open_it: Callable[[], BinaryIO], digest: str) -> bool:
+    """Whether there is a file, and its digest is this one."""
     try:
-        with path.open("rb") as file:
+        with open_it() as file:
             return sha256_of(file) == digest
     except FileNotFoundError:
         return False
@@ -218,7 +219,7 @@ class RemoteStorage:
     def put(self, path: str, source: Path, digest: str) -> bool:
         target = f"{self.path}/{path}"
         with self._explained(path, "cannot be written"):
-            if self._holds(target, digest):
+            if _has_digest(lambda: self.file_system.open(target, "rb"), digest):
                 return False
             with source.open("rb") as file:
                 if sha256_of(file) != digest:
@@ -230,13 +231,6 @@ class RemoteStorage:
                 raise HubError(f"{self.root}/{path}: only {size} bytes were stored")
         return True
 
-    def _holds(self, target: str, digest: str) -> bool:
-        try:
-            with self.file_system.open(target, "rb") as file:
-                return sha256_of(file) == digest
-        except FileNotFoundError:
-            return False
-
     def fetch(self, path: str, digest: str, *, cached: bool) -> Path:
         """As LocalStorage. What was fetched is kept in the user's cache folder.
 
@@ -246,7 +240,7 @@ class RemoteStorage:
 
         found = user_cache_path("helm-ext") / "bundles" / f"{digest}.zip"
         with _explained(f"{found}: cannot be written"):
-            if cached and _has_digest(found, digest):
+            if cached and _has_digest(lambda: found.open("rb"), digest):
                 return found
             found.parent.mkdir(parents=True, exist_ok=True)
             with open_part(found) as part:
