@@ -358,11 +358,6 @@ class LineSource(Reader):
             yield number, line
         _ = self.digest
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the file's bytes, decompressed, in place of its lines; the caller counts `lines_read`."""
-        LineSource.latest = weakref.ref(self)
-        return iter(self.read_chunk, b"")
-
 
 def show_reading(path: str | Path) -> Progress:
     """Return what shows how far this process is with a file, and with the files that it stands for.

@@ -18,17 +18,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import xxhash
-
-from helm_ext.errors import DatasetError, DatasetSyntaxError, Problem, Problems, raise_for, show
+from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
-from helm_ext.files import LineSource, canonical_json, show_reading, split_lines
-from helm_ext.files.content import open_raw, too_long
+from helm_ext.files import canonical_json, show_reading
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.instances import Columns
 from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.profile import Profile, Tally
-from helm_ext.formats.request_states.reading import FileReader, LineReader, Reader, open_file
+from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader, unpack
 from helm_ext.formats.request_states.rules import File, StrayKeys, report
@@ -115,53 +112,6 @@ class Part(Tally):
         self.profile.see_status(row, found["status"], found.get("requests"))
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Some lines of a file that follow one another, for another process to read.
-
-    Of a file that is not compressed they are told by their place: what stands there is read again, and is an error
-    where it is not what was hashed. Iteration yields `(number, bytes)` as a LineSource does, and raises DatasetError.
-    """
-
-    path: str
-    first: int
-    """Number of the first line."""
-    number: int
-    """How many they are."""
-    data: bytes | None
-    start: int = 0
-    """Where they stand in the file; only without `data`, as the other two."""
-    size: int = 0
-    hash: int = 0
-
-    def __str__(self) -> str:
-        return f"lines {self.first} to {self.first + self.number - 1}"
-
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        for number, line in split_lines(iter((self.read(), b"")).__next__):
-            if line is None:
-                raise DatasetSyntaxError([too_long(self.path, self.first - 1 + number)])
-            yield self.first - 1 + number, line
-
-    def read(self) -> bytes:
-        """Return the bytes. Raises DatasetSyntaxError where the file was changed."""
-        if self.data is not None:
-            return self.data
-        with open_raw(self.path) as file:
-            file.seek(self.start)
-            data = file.read(self.size)
-        if xxhash.xxh3_64_intdigest(data) != self.hash:
-            raise DatasetSyntaxError.at(self.path, "the file was changed while it was read", code="unreadable")
-        return data
-
-    def split(self) -> list[Lines]:
-        """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
-        lines = self.read().split(b"\n")[: self.number]
-        size = max(1, self.number // 10)
-        tenths = [lines[start : start + size] for start in range(0, self.number, size)]
-        return [Lines(self.path, self.first + size * i, len(some), b"\n".join(some)) for i, some in enumerate(tenths)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class PartWork:
     """How parts of a file are read: what every process must know. Can be pickled."""
@@ -188,45 +138,6 @@ class PartWork:
             reader = LineReader(self.path, problems, lines)
             part.read(reader, self.header, lambda row: writer.add(row.pack()), may_group=False)
         return None if problems.errors else (part, problems, writer.end())
-
-
-def cut(reader: FileReader, size: int) -> Iterator[Lines]:
-    """Yield the lines behind a file's header in pieces of `size` bytes or more; then the reader yields no states.
-
-    Raises DatasetError as the reader does, but for a line that is somewhat beyond the limit: `Lines` does.
-    """
-    reader.close()
-    with LineSource(reader.path) as source:
-        first, start, held, number, parts, hashed = 1, 0, 0, 0, [b""], xxhash.xxh3_64()
-
-        def to_piece() -> Lines:
-            if source.compression:
-                return Lines(source.path, first, number, b"".join(parts))
-            return Lines(source.path, first, number, None, start, held, hashed.intdigest())
-
-        for chunk in source.chunks():
-            begin = 0
-            while begin < len(chunk):
-                is_head = first <= reader.header_line  # line by line
-                end = chunk.find(b"\n", begin + max(0, (1 if is_head else size) - 1 - held)) + 1
-                some = chunk[begin : end or len(chunk)]
-                begin, held, number = begin + len(some), held + len(some), number + some.count(b"\n")
-                hashed.update(some)
-                if source.compression:
-                    parts.append(some)
-                if end:
-                    if not is_head:
-                        yield to_piece()
-                    first, start, held, number = first + number, start + held, 0, 0
-                    parts.clear()
-                    hashed.reset()
-                    source.lines_read = first - 1
-            if held > source.max_line_bytes + size:
-                raise DatasetSyntaxError([too_long(source.path, first, source.max_line_bytes)])
-        if held:
-            number += not some.endswith(b"\n")
-            yield to_piece()
-        reader.digest = source.digest
 
 
 def load(path: str | Path, **arguments: Any) -> EvalSet:
@@ -333,7 +244,7 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
     folder = Folder()
     work = PartWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
     segments: list[Segment] = []
-    found = engine.map(work.begin, cut(reader, PART_BYTES), split=Lines.split)
+    found = engine.map(work.begin, reader.cut(PART_BYTES), split=Lines.split)
     with show_reading(reader.path), closing(found):
         try:
             for known in found:

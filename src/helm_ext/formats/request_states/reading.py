@@ -180,6 +180,27 @@ class LineReader(Reader):
         return {}  # problems of rows know their line
 
 
+@dataclass(frozen=True)
+class Lines:
+    """Some lines of a file that follow one another, for another process to read. Iteration yields `(number, bytes)`."""
+
+    first: int
+    """Number of the first line."""
+    lines: Sequence[bytes]
+
+    def __str__(self) -> str:
+        return f"lines {self.first} to {self.first + len(self.lines) - 1}"
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        return enumerate(self.lines, self.first)
+
+    def split(self) -> list[Lines]:
+        """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
+        size = max(1, len(self.lines) // 10)
+        starts = range(0, len(self.lines), size)
+        return [Lines(self.first + start, self.lines[start : start + size]) for start in starts]
+
+
 class FileReader(LineReader):
     """Reads a file of JSON Lines: the header, then a state on each line."""
 
@@ -222,6 +243,24 @@ class FileReader(LineReader):
             self.digest = self._source.digest
         if not self.rows and not self.problems.errors:
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self.header_line)
+
+    def cut(self, size: int) -> Iterator[Lines]:
+        """Yield the lines behind the header, in place of the states: pieces of `size` bytes or more.
+
+        Raises DatasetError.
+        """
+        first, lines, held = 0, [], 0
+        with self._source:
+            for number, line in self._lines:
+                first = first or number
+                lines.append(line)
+                held += len(line) + 1
+                if held >= size:
+                    yield Lines(first, lines)
+                    first, lines, held = 0, [], 0
+            if lines:
+                yield Lines(first, lines)
+            self.digest = self._source.digest
 
     def close(self) -> None:
         with self._source:
