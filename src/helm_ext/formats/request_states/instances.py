@@ -389,8 +389,8 @@ class Maker:
         extra: RowExtra = {}
         if "id" in given and named != name:
             extra["id"] = given["id"]
-        if row.has_unknown or row.extra:
-            extra["data"] = row.unknown_data
+        if row.unknown:
+            extra["data"] = row.unknown
         if only:
             extra["only"] = "live" if only == LIVE else "recorded"
         if row.attributes:

@@ -10,7 +10,7 @@ alone. So it does not matter where a file is cut, nor who reads; the rows of eac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial

@@ -235,7 +235,9 @@ class Profile(Tally):
         if row.cluster is None:
             note("unclustered", row)
         if self.values and len(self.keys) < MOST_KEPT:
-            self.keys |= dict.fromkeys((*(instance.get("extra_data") or {}), *instance, *(row.extra or ())))
+            self.keys |= dict.fromkeys(
+                (*(instance.get("extra_data") or {}), *instance, *(row.unknown or {}).get("state", ()))
+            )
         for name, values in self.values.items():
             value = (row.attributes or {}).get(name)
             if value is None:

@@ -64,6 +64,8 @@ class State:
     """Whether it certainly holds no NaN or infinity."""
     unscored: bool = False
     """Whether no score can be made of the answer that it holds, as the tool says that wrote it."""
+    unknown: Sequence[Path] = ()
+    """Where it has keys that the format does not know, when it was checked."""
     source_scores: dict[str, float] | None = None
     """`RowExtra.source_scores`."""
     source_unscored: list[str] | None = None

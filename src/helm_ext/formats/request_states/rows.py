@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import msgspec
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
 from helm_ext.evalset import EXTRA_KEY, KeptExtra
-from helm_ext.formats.request_states import shapes
-from helm_ext.formats.request_states.checking import known_keys, read_state
+from helm_ext.formats.request_states.checking import read_state
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.reading import Place, State
@@ -33,12 +31,6 @@ CORRECT = "correct"
 
 HELM_SPLITS = frozenset(SPLITS.values())
 
-_IN_STATE = known_keys(shapes.StateShape)
-_IN_INSTANCE = known_keys(shapes.InstanceShape)
-_IN_INPUT = known_keys(shapes.InputShape)
-_IN_REFERENCE = known_keys(shapes.ReferenceShape)
-
-
 _NOWHERE = Place(Problems(), 0, None, ())
 """What is wrong with a stored row was said when it was read."""
 
@@ -58,10 +50,8 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     labels_from: LabelsFrom
     found: list[Any]
     """Status and recording (`RecordedState`, or None), of each state."""
-    has_unknown: bool
-    """Whether the instance, its input or a reference has keys that the format does not know."""
-    extra: dict[str, Any] | None
-    """Keys of the state that the format does not know, if there are any."""
+    unknown: dict[str, Any] | None
+    """Its keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
     likelihoods: list[Any] | None
     """What is recorded instead of a text (`Likelihood`), in the order of the references."""
     attributes: dict[str, str] | None
@@ -113,22 +103,6 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     def golds(self) -> list[str]:
         """The texts of the correct references."""
         return [one["output"]["text"] for one in self.references if CORRECT in (one.get("tags") or ())]
-
-    @property
-    def unknown_data(self) -> dict[str, Any]:
-        """The keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
-        given = self.instance
-        data = {
-            "state": self.extra or {},
-            "instance": {key: value for key, value in given.items() if key not in _IN_INSTANCE},
-            "input": {key: value for key, value in given["input"].items() if key not in _IN_INPUT},
-            "references": {
-                str(position): {key: value for key, value in one.items() if key not in _IN_REFERENCE}
-                for position, one in enumerate(self.references)
-                if not _IN_REFERENCE.issuperset(one)
-            },
-        }
-        return {where: found for where, found in data.items() if found}
 
 
 _FIELDS = Row.__struct_fields__
@@ -227,18 +201,10 @@ class RowReader:
                 if state.unscored
                 else read_recorded(value, place, is_helm=is_helm)
             ],
-            has_unknown=not state.is_known
-            and not (
-                _IN_INSTANCE.issuperset(instance)
-                and _IN_INPUT.issuperset(given)
-                and _IN_REFERENCE.issuperset(chain.from_iterable(references))
-            ),
+            unknown=_gather_unknown(value, state.unknown) if state.unknown else None,
             nonfinite=nonfinite,
             lack=lack,
             is_untagged=is_untagged,
-            extra=None
-            if is_plain or state.is_known or _IN_STATE.issuperset(value)
-            else {key: found for key, found in value.items() if key not in _IN_STATE},
             is_right=self.problems.errors == errors,
             attributes=attributes,
             cluster=cluster,
@@ -297,6 +263,23 @@ def _read_judgements(value: Mapping[str, Any], earlier: KeptExtra | None, place:
     return found or None
 
 
+def _gather_unknown(state: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any] | None:
+    """Return the unknown keys of a row (`Row.unknown`). Those of what is recorded stay there."""
+    instance = state["instance"]
+    found: dict[str, Any] = {"state": {}, "instance": {}, "input": {}, "references": {}}
+    for path in places:
+        match path:
+            case (str(key),):
+                found["state"][key] = state[key]
+            case ("instance", key):
+                found["instance"][key] = instance[key]
+            case ("instance", "input", key):
+                found["input"][key] = instance["input"][key]
+            case ("instance", "references", position, key):
+                found["references"].setdefault(str(position), {})[key] = instance["references"][position][key]
+    return {where: keys for where, keys in found.items() if keys} or None
+
+
 def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
     """Return the status of a row of which no score can be made; one that failed has no answer either."""
     failed = find_result(value)
@@ -306,7 +289,7 @@ def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
 def _validate(state: State) -> Any:
     """Return the value of a state, with whole numbers where they are wanted; None when it is wrong (reported)."""
     place, value = state.place, state.value
-    read, findings = read_state(value)
+    read, findings, state.unknown = read_state(value)
     if not findings:
         return read
     for found in findings:

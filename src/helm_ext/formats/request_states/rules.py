@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, Location, Path, Problem, Problems, count, did_you_mean, show
-from helm_ext.formats.request_states import shapes
+from helm_ext.errors import DatasetIntegrityError, Location, Problem, Problems, count, did_you_mean, show
 from helm_ext.formats.request_states.checking import known_keys
 from helm_ext.formats.request_states.header import Header, Options
 from helm_ext.formats.request_states.instances import Columns
@@ -383,19 +381,6 @@ def report(file: File) -> None:
 
 # Keys that nothing reads
 
-_READABLE_KEYS: dict[Path, frozenset[str]] = {
-    (): known_keys(shapes.StateShape),
-    ("instance",): known_keys(shapes.InstanceShape),
-    ("instance", "input"): known_keys(shapes.InputShape),
-    ("instance", "references"): known_keys(shapes.ReferenceShape),
-    ("request",): known_keys(shapes.RequestShape),
-    ("request", "result"): known_keys(shapes.ResultShape),
-    ("request", "result", "completions"): known_keys(shapes.CompletionShape),
-    ("result",): known_keys(shapes.ResultShape),
-    ("result", "completions"): known_keys(shapes.CompletionShape),
-}
-"""The places in a state, and the keys that are read there."""
-
 _READ_IN = {
     **dict.fromkeys(("completions", "success"), "request.result"), "result": "request",
     **dict.fromkeys(("input", "references", "split", "chain_of_thought"), "instance"),
@@ -414,42 +399,19 @@ class StrayKeys(Tally):
     """
 
     def __init__(self) -> None:
-        self.found: dict[tuple[Path, str], First] = {}
+        self.found: dict[tuple[tuple[str, ...], str], First] = {}
         """(place in the state, key) to where it was seen."""
 
     def see(self, row: Row, state: State) -> None:
         """Look at the state that a row was made of."""
-        if row.is_helm or state.is_known:
-            return
-        for place, given in _find_objects(state.value, row):
-            readable = _READABLE_KEYS[place]
-            if not readable.issuperset(given):
-                for key in given:
-                    if key not in readable and _guess(place, key):
-                        self.found.setdefault((place, key), First()).add(row.place)
-
-
-def _find_objects(state: Mapping[str, Any], row: Row) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the objects of a valid state that may have keys which mean something elsewhere, and their places."""
-    if row.extra:
-        yield (), state
-    if row.has_unknown:
-        instance = state["instance"]
-        yield ("instance",), instance
-        yield ("instance", "input"), instance["input"]
-        for reference in instance.get("references") or ():
-            yield ("instance", "references"), reference
-    request = state.get("request") or {}
-    yield ("request",), request
-    for place, result in ((("request", "result"), request.get("result")), (("result",), state.get("result"))):
-        if result:
-            yield place, result
-            for completion in result.get("completions") or ():
-                yield (*place, "completions"), completion
+        for *holders, key in () if row.is_helm else state.unknown:
+            place = tuple(step for step in holders if isinstance(step, str))
+            if _guess(place, str(key)):
+                self.found.setdefault((place, str(key)), First()).add(row.place)
 
 
 @lru_cache(MOST_KEPT)  # rows have the same keys again and again, as a rule: a file may have some of its own in each row
-def _guess(place: Path, key: str) -> str:
+def _guess(place: tuple[str, ...], key: str) -> str:
     """Return what may have been meant, or ""."""
-    near = difflib.get_close_matches(key.lower(), sorted(_READABLE_KEYS[place]), n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(key.lower(), sorted(known_keys(place)), n=1, cutoff=_NEAR)
     return f"did you mean {near[0]!r}?" if near else f"{key} is read in {_READ_IN[key]}" if key in _READ_IN else ""

@@ -8,7 +8,7 @@ from helm_ext.judging.judgement import Judgement
 
 ROW = Row(
     {"input": {"text": "2 + 2?"}}, is_helm=False, is_untagged=False, labels=None, labels_from="prefix", found=[],
-    has_unknown=False, extra=None, likelihoods=None, attributes=None, cluster=None, earlier=None, source_scores=None,
+    unknown=None, likelihoods=None, attributes=None, cluster=None, earlier=None, source_scores=None,
     source_unscored=None, judgements=None,
 )  # fmt: skip
 
@@ -22,8 +22,7 @@ ANOTHER = {
     "labels": {"A": 0},
     "labels_from": "row",
     "found": [["ok", None]],
-    "has_unknown": True,
-    "extra": {"note": 1},
+    "unknown": {"state": {"note": 1}},
     "likelihoods": [[-1.5, None]],
     "attributes": {"topic": "sums"},
     "cluster": "c",
