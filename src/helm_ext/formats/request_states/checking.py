@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -82,20 +82,21 @@ def read_state(value: Any) -> tuple[Any, list[Finding], Sequence[Path]]:
     return made, [], _put_back(value, made)
 
 
-def _put_back(given: Any, made: Any) -> Sequence[Path]:
+def _put_back(given: Any, made: Any) -> tuple[Path, ...]:
     """Give objects the unknown keys back that were left out; return where. Written for speed: this runs once a row."""
-    unknown: list[Path] = []
+    unknown: tuple[Path, ...] = ()
     if type(made) is list:
-        for place, (one, other) in enumerate(zip(given, made, strict=True)):
-            if type(other) is dict and (inside := _put_back(one, other)):
-                unknown += [(place, *path) for path in inside]
+        for place, other in enumerate(made):
+            if type(other) is dict and (inside := _put_back(given[place], other)):
+                unknown += tuple((place, *path) for path in inside)
         return unknown
     if len(given) != len(made):
-        unknown = [(key,) for key in given if key not in made]
+        unknown = tuple((key,) for key in given if key not in made)
         made.update({key: given[key] for (key,) in unknown})
     for key, other in made.items():
         if (type(other) is dict or type(other) is list) and other is not given[key]:
-            unknown += [(key, *path) for path in _put_back(given[key], other)]
+            for path in _put_back(given[key], other):
+                unknown += ((key, *path),)
     return unknown
 
 
@@ -287,6 +288,22 @@ def _hint_at_unknown(key: str, shape: Any) -> str:
         if key in _keys(other):
             return f"{key} stands in {place}"
     return f"known keys: {', '.join(known)}" if len(known) <= _MOST_LISTED else ""
+
+
+_READ_IN = {
+    **dict.fromkeys(("completions", "success"), "request.result"), "result": "request",
+    **dict.fromkeys(("input", "references", "split", "chain_of_thought"), "instance"),
+}  # fmt: skip
+"""Keys that mean the same wherever they stand, and where they are read."""
+_NEAR = 0.85
+"""Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
+
+
+@lru_cache(1_000)  # rows have the same keys again and again, as a rule: a file may have some of its own in each row
+def guess_key(place: tuple[str, ...], key: str) -> str:
+    """Return what may have been meant by a key that nothing reads, at a place in a state; "" for one of the file's."""
+    near = difflib.get_close_matches(key.lower(), sorted(known_keys(place)), n=1, cutoff=_NEAR)
+    return f"did you mean {near[0]!r}?" if near else f"{key} is read in {_READ_IN[key]}" if key in _READ_IN else ""
 
 
 # For editors

@@ -76,6 +76,31 @@ def _is_apart(text: str, start: int, end: int) -> bool:
     return not before and not after
 
 
+def shows_options(text: str, labels: Mapping[str, int], options: Sequence[str]) -> bool:
+    """Whether every option that has a label stands in a text, each after its label or on a line of its own."""
+    lines: set[str] | None = None
+    for label, position in labels.items():
+        option = options[position].strip()
+        if option not in text:
+            return False
+        if not _follows_label(option, label, text):
+            lines = lines if lines is not None else {line.strip(" \t-*•·–") for line in text.splitlines()}
+            if option not in lines:
+                return False
+    return bool(labels)
+
+
+def _follows_label(option: str, label: str, text: str) -> bool:
+    start = text.find(option)
+    while start != -1:
+        before = text[max(0, start - len(label) - 4) : start]
+        span = find_label(before, label)
+        if span and before[span[0] : span[1]] == label and not any(c.isalnum() for c in before[span[1] :]):
+            return True
+        start = text.find(option, start + 1)
+    return False
+
+
 def default_labels(prefix: str, count: int) -> list[str]:
     """Return the labels of `count` options where the file says only `reference_prefix`.
 

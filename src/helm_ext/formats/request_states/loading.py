@@ -1,10 +1,10 @@
 """The steps from a file to an EvalSet, each once and in this order; their arguments are those of the run entry.
 
-bytes ──reading──▶ header, states ──Part.read──▶ rows, and what is known of them ──plan, rules──▶ ──instances──▶ EvalSet
+bytes ──reading──▶ header, states ──read_rows──▶ rows, and their Profile ──plan, rules──▶ ──instances──▶ EvalSet
 
-Reading is a fold over the rows, by this process, or by several that are given some lines each: `Part` is what is known
-of some rows, parts are merged in the order of the file. What is known of a part depends on its rows and the header
-alone. So it does not matter where a file is cut, nor who reads; the rows of each are in a store of their own.
+Reading is a fold over the rows, by this process, or by several that are given some lines each: a `Profile` is what is
+known of some rows, profiles are merged in the order of the file. Each depends on its rows and the header alone. So it
+does not matter where a file is cut, nor who reads; the rows of each are in a store of their own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
 from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
 from helm_ext.files import canonical_json, show_reading
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.instances import Columns
+from helm_ext.formats.request_states.instances import choose
 from helm_ext.formats.request_states.plan import Plan, make_plan
-from helm_ext.formats.request_states.profile import Profile, Tally
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, open_file
 from helm_ext.formats.request_states.recorded import combine
 from helm_ext.formats.request_states.rows import Row, RowReader, unpack
-from helm_ext.formats.request_states.rules import File, StrayKeys, report
+from helm_ext.formats.request_states.rules import File, report
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment, SpillWriter
@@ -56,60 +56,56 @@ class OnePieceError(Exception):
     """The rows of a file must be together, in one process and in memory."""
 
 
-class Part(Tally):
-    """What is known of some rows that follow one another. Its size does not depend on theirs."""
+def read_rows(
+    reader: Reader, header: Header, profile: Profile, keep: Callable[[Row], object] | None, *, may_group: bool
+) -> None:
+    """Read the states of a reader, and add their rows up. Written for speed: this goes through all rows.
 
-    def __init__(self, header: Header, seed: int, *, is_checked: bool) -> None:
-        """Know of no rows. `is_checked`: nothing is done with the file but that."""
-        self.profile = Profile(header.settings)
-        self.strays = StrayKeys()
-        self.columns = Columns(header.settings, seed, is_checked=is_checked)
+    `keep`: what takes the rows. `may_group`: whether rows are in memory, all of them: HELM's states of one row may
+    stand anywhere. Raises OnePieceError where they must be, and are not.
+    """
+    settings, problems = header.settings, reader.problems
+    method = settings.method or ""
+    asks_once = not method.startswith("multiple_choice_separate")
+    rows = RowReader(settings, problems)
+    waiting: dict[bytes | int, Row] = {}
+    """From HELM's first row on, for further states of it."""
 
-    def read(self, reader: Reader, header: Header, keep: Callable[[Row], object] | None, *, may_group: bool) -> None:
-        """Read the states of a reader. Written for speed: this goes through all rows.
-
-        `keep`: what takes the rows. `may_group`: whether rows are in memory, all of them: HELM's states of one row may
-        stand anywhere. Raises OnePieceError where they must be, and are not.
-        """
-        settings, problems = header.settings, reader.problems
-        method = settings.method or ""
-        rows = RowReader(settings, problems)
-        groups: dict[bytes, Row] = {}
-        try:
-            for state in reader.states():
-                row = rows.read(state)
-                if row is None:
-                    continue
-                is_new = row.is_right
-                if is_new and row.is_helm:
-                    if not may_group:
-                        raise OnePieceError
-                    first = groups.setdefault(canonical_json(row.instance), row)
-                    is_new = first is row
-                    if not is_new:
-                        first.found.extend(row.found)
-                self.profile.see_state(row)
-                if not is_new:
-                    continue
-                self.strays.see(row, state)
-                if keep is not None:
-                    keep(row)
-                self.profile.see(row)
-                self.columns.see(row)
-                if not row.is_helm:
-                    self._see_recorded(row, method, 1)
-        except DatasetError as error:  # what ends reading half-way: limits, truncated compression
-            problems.extend(error.problems)
-        for row in groups.values():
-            self._see_recorded(row, method, settings.num_train_trials)
-
-    def _see_recorded(self, row: Row, method: str, num_train_trials: int) -> None:
-        """Count what is recorded for a row, when all its states are known."""
-        if not row.is_helm and not method.startswith("multiple_choice_separate"):
-            self.profile.see_status(row, row.found[0][0])
+    def see(row: Row) -> None:
+        if keep is not None:
+            keep(row)
+        if asks_once and not row.is_helm:
+            profile.see(row, row.found[0][0])
             return
-        found = combine(row.found, method, row.options, num_train_trials, of_whole=row.compares_wholes)
-        self.profile.see_status(row, found["status"], found.get("requests"))
+        trials = settings.num_train_trials if row.is_helm else 1
+        found = combine(row.found, method, row.options, trials, of_whole=row.compares_wholes)
+        profile.see(row, found["status"], found.get("requests"))
+
+    try:
+        for state in reader.states():
+            row = rows.read(state)
+            if row is None:
+                continue
+            profile.see_state(row)
+            if not row.is_right:
+                continue
+            if row.is_helm:
+                if not may_group:
+                    raise OnePieceError
+                first = waiting.setdefault(canonical_json(row.instance), row)
+                if first is not row:
+                    first.found.extend(row.found)
+                continue
+            if state.unknown:
+                profile.see_strays(row, state.unknown)
+            if waiting:
+                waiting[len(waiting)] = row
+            else:
+                see(row)
+    except DatasetError as error:  # what ends reading half-way: limits, truncated compression
+        problems.extend(error.problems)
+    for row in waiting.values():
+        see(row)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,22 +118,22 @@ class PartWork:
     folder: str
     """Where rows are stored."""
 
-    def begin(self) -> Callable[[Lines], tuple[Part, Problems, Segment] | None]:
+    def begin(self) -> Callable[[Lines], tuple[Profile, Problems, Segment] | None]:
         """Return what reads lines, in this process."""
         from helm_ext.files.store import SpillWriter
 
         return partial(self.read, SpillWriter(self.folder))
 
-    def read(self, writer: SpillWriter, lines: Lines) -> tuple[Part, Problems, Segment] | None:
+    def read(self, writer: SpillWriter, lines: Lines) -> tuple[Profile, Problems, Segment] | None:
         """Return what is known of lines, what was found in them, and where their rows are stored.
 
         None where there are errors. Raises OnePieceError.
         """
-        problems, part = Problems(self.path), Part(self.header, self.seed, is_checked=False)
+        problems, profile = Problems(self.path), Profile(self.header.settings, self.seed, is_checked=False)
         with garbage.paused():
             reader = LineReader(self.path, problems, lines)
-            part.read(reader, self.header, lambda row: writer.add(row.pack()), may_group=False)
-        return None if problems.errors else (part, problems, writer.end())
+            read_rows(reader, self.header, profile, lambda row: writer.add(row.pack()), may_group=False)
+        return None if problems.errors else (profile, problems, writer.end())
 
 
 def load(path: str | Path, **arguments: Any) -> EvalSet:
@@ -203,16 +199,16 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
     with show_reading(path):  # some are gone through to be opened, and documents are read whole
         reader = open_(problems)
     header = read_header(reader.header, options, problems)
-    part, store = Part(header, options.seed, is_checked=kept is None), None
+    profile, store = Profile(header.settings, options.seed, is_checked=kept is None), None
     if kept is not None:
         from helm_ext.files.store import RowStore
 
         store = RowStore(Row.pack, unpack, kept if reader.is_streamed else math.inf)
     try:
         may_group = kept in (None, math.inf) or not reader.is_streamed
-        if may_group or not may_share or not _read_in_parts(reader, header, options, part, store):
+        if may_group or not may_share or not _read_in_parts(reader, header, options, profile, store):
             with show_reading(path):
-                part.read(reader, header, None if store is None else store.add, may_group=may_group)
+                read_rows(reader, header, profile, None if store is None else store.add, may_group=may_group)
     except OnePieceError:
         reader.close()
         return _read(open_, path, options, kept=math.inf)
@@ -221,14 +217,16 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         return _read(open_, path, options, kept=kept, may_share=False)
     if store is not None:
         store.finish()
-    file = File(reader, header, options, part.profile, part.columns, part.strays, problems, store)
-    if header.is_right and part.profile.rows:
+    file = File(reader, header, options, profile, problems, store)
+    if header.is_right and profile.rows:
         _plan(file)
         report(file)
     return file
 
 
-def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part, store: RowStore[Row] | None) -> bool:
+def _read_in_parts(
+    reader: Reader, header: Header, options: Options, profile: Profile, store: RowStore[Row] | None
+) -> bool:
     """Let several processes read the states, if there are several and it pays. False: this one must do it.
 
     Raises OneProcessError, OnePieceError, HelmExtError.
@@ -251,12 +249,12 @@ def _read_in_parts(reader: Reader, header: Header, options: Options, part: Part,
                 if known is None:
                     raise OneProcessError
                 following, problems, segment = known
-                part.merge(following)
+                profile.merge(following)
                 reader.problems.merge(problems)
                 segments.append(segment)
         except DatasetError as error:  # in reading the lines
             raise OneProcessError from error
-    if not part.profile.rows:
+    if not profile.rows:
         raise OneProcessError
     assert store is not None
     store.take(segments, folder)
@@ -291,15 +289,15 @@ def _count(plan: Plan, profile: Profile) -> dict[str, int]:
 
 def _build(file: File) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings."""
-    plan, profile, columns, header, options = file.plan, file.profile, file.columns, file.header.keys, file.options
+    plan, profile, header, options = file.plan, file.profile, file.header.keys, file.options
     store, file.store = file.store, None
     assert store is not None
-    chosen = columns.choose(plan, profile, store)
+    chosen = choose(plan, profile, store)
     return EvalSet(
         name=options.name or header.get("name") or _stem(file.reader.path),
         format="adapter_spec",
         digest=file.reader.digest,
-        question_digest=_digest_questions(header, columns.questions),
+        question_digest=_digest_questions(header, profile.questions),
         instances=chosen.instances,
         adapter_spec=chosen.spec,
         scoring=plan.scoring,

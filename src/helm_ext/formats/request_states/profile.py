@@ -1,26 +1,46 @@
-"""What the rows of a file are like, added up: small however many rows there are, the same wherever a file is cut."""
+"""What the rows of a file are like, added up: some 30 bytes a row, and the same wherever a file is cut.
+
+While a file is read, nothing is known of later rows: which ids are taken, how many rows there are to draw from. A few
+numbers of each row are kept, and what may be true of it as bits; when all rows were seen they decide what is said of
+the file (`rules`), how it is asked (`plan`), and what each row becomes (`instances`).
+
+What is compared (ids, too) is compared by hashes that are equal in every process, as Python's own are not: rows are
+read by several.
+"""
 
 from __future__ import annotations
 
-from array import array
+import struct
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
+import numpy as np
+import xxhash
 
-from helm_ext.errors import count
+from helm_ext.errors import Path, count
 from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset.rows import STATUSES, find_unrecorded
 from helm_ext.files import canonical_json
+from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Settings
-from helm_ext.formats.request_states.labels import find_label
+from helm_ext.formats.request_states.labels import shows_options
 from helm_ext.formats.request_states.recorded import Status
 from helm_ext.parsing import StopCensus
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from helm_ext.evalset import Judged, RunScoring
     from helm_ext.formats.request_states.reading import Place
     from helm_ext.formats.request_states.rows import Row
+
+Group = tuple[str | None, Mapping[str, str]]
+"""A sub-split and attributes of rows."""
 
 MOST_KEPT = 1_000
 """Rows, texts and the like that are kept at most; what is beyond is counted."""
@@ -33,6 +53,7 @@ _BETWEEN_SEGMENTS = ";,|\n；，、"
 Fact = Literal[
     Status,
     "choice",
+    "labelled",  # its completion is read as one of its options
     "few_options",
     "options_in_text",
     "unlabelled",  # an option without a label
@@ -51,26 +72,37 @@ Fact = Literal[
     "with_stop",  # a right answer holds a stop sequence
     "empty",  # a right answer is empty
     "several_golds",  # several right answers, and no labels
-    "untagged",  # a single reference without tags
-    "nonfinite",
     "unclustered",  # no value of the key that `cluster=` names
 ]
 """What may be true of a row. Statuses say what is recorded for it; of HELM's files, for all its states together."""
+_BITS: dict[Fact, int] = {fact: 1 << place for place, fact in enumerate(get_args(Fact))}
+
+SPLITS = (None, "train", "valid", "test")
+"""HELM's names of splits, by their codes."""
+TRAIN, TEST = SPLITS.index("train"), SPLITS.index("test")
+_SPLIT_CODES = {split: code for code, split in enumerate(SPLITS)}
+
+_NUMBERS = np.dtype(
+    [("id", "<i8"), ("group", "<i8"), ("index", "<u4"), ("number", "<u4"), ("facts", "<u4"), ("split", "u1"),
+     ("unrecorded", "u1")]
+)  # fmt: skip
+"""Of each row: hashes of what must be unique, id and perturbation (0: none), and of sub-split and attributes (0: none);
+`Place.index` and `Place.number`; what is true of it; code of its split; what its recording does not hold."""
+_pack_numbers = struct.Struct("<qqIIIBB").pack
+_OF_ANSWERS = frozenset({"scoring", "judgements", "likelihoods", "source_scores", "source_unscored", "left_out"})
+"""Keys of `RowExtra` that say something of an answer, or of whose it is."""
 
 
+@dataclass(slots=True)
 class First:
     """How often something was seen, and where first."""
 
-    __slots__ = ("count", "place")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.place: Place | None = None
+    count: int = 0
+    place: Place | None = None
 
     def add(self, place: Place) -> None:
         """Count a row."""
-        if self.place is None:
-            self.place = place
+        self.place = self.place or place
         self.count += 1
 
     def warn(
@@ -89,35 +121,20 @@ class First:
         return self.place is not None
 
     def merge(self, other: First) -> None:
-        """Add what another one has counted."""
+        """Add those that follow."""
         self.count += other.count
-        places = [place for place in (self.place, other.place) if place is not None]
-        self.place = min(places, key=lambda place: place.number, default=None)
-
-
-class Tally:
-    """Something that is known of some rows which follow one another."""
-
-    def merge(self, other: Any) -> None:
-        """Add what is known of the rows that follow. Numbers are added up, and where one value stands, the first does.
-
-        So nothing may depend on where a file is cut: hashes are equal in every process, and counts have no order.
-        """
-        for name, mine in vars(self).items():
-            setattr(self, name, _join(mine, getattr(other, name)))
+        self.place = self.place or other.place
 
 
 def _join(mine: Any, theirs: Any) -> Any:
-    if isinstance(mine, Tally | First | StopCensus):
+    if isinstance(mine, First | StopCensus):
         mine.merge(theirs)
-    elif isinstance(mine, Counter):
-        mine.update(theirs)
     elif isinstance(mine, dict):
         for key, value in theirs.items():
             mine[key] = _join(mine[key], value) if key in mine else value
     elif isinstance(mine, set):
         mine |= theirs
-    elif isinstance(mine, array | bytearray):
+    elif isinstance(mine, bytearray):
         mine.extend(theirs)
     elif isinstance(mine, list):
         mine.extend(theirs[: MOST_KEPT - len(mine)])
@@ -128,18 +145,42 @@ def _join(mine: Any, theirs: Any) -> Any:
     return mine
 
 
-class Profile(Tally):
-    """Adds up rows: what a plan is made of. No row is kept, but for where the first of each kind stands."""
+class Profile:
+    """Adds up rows. No row is kept, but for some numbers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, seed: int, *, is_checked: bool) -> None:
+        """Know of no rows. `settings`, `seed`: what demonstrations and caps depend on, too.
+
+        `is_checked`: whether nothing else is done with the file.
+        """
         self.eval_splits = tuple(settings.eval_splits or _EVAL_SPLITS)
         self._is_method_open = settings.method is None
         self._input_prefix = settings.text("input_prefix").strip()
         self._output_prefix = settings.text("output_prefix").strip()
-        self.rows = 0
-        self.splits: Counter[str | None] = Counter()
-        self._facts: dict[tuple[Fact, str | None], First] = {}
-        """By fact and split."""
+        self._numbers = bytearray()
+        self._place: Place | None = None
+        """Of the first row."""
+        self.perturbed: dict[int, int] = {}
+        """The hashes of the ids alone, of rows with a perturbation, by ordinal."""
+        self._is_checked = is_checked
+        self.group_values: dict[int, Group] = {}
+        """By hash."""
+        self.questions = 0
+        """Sum of numbers for what each row asks and what is right: the order of the rows does not count."""
+        self._seed = str(seed)
+        self.draws = bool(settings.max_train_instances or settings.max_eval_instances is not None)
+        self.drawn = bytearray()
+        """16 bytes a row: the places of rows in the random order, where some are drawn."""
+        self.untagged = First()
+        """Rows whose single reference has no tag."""
+        self.nonfinite = First()
+        self.strays: dict[tuple[tuple[str, ...], str], First] = {}
+        """Place in the state and key of what nothing reads, where somebody may have meant a key that is read.
+
+        Rows may have keys of their own; they are kept (`RowExtra.data`). But a key that is spelt nearly as one of the
+        format's, or that the format has at another place, was hardly meant as such: a completion under
+        `request.completions` would never be scored.
+        """
         self.told: dict[bytes, tuple[RunScoring, Place]] = {}
         """Ways in which the run of ours scored that wrote the file, and the first row that says so: one, or several."""
         self.earlier_left_out = False
@@ -168,20 +209,53 @@ class Profile(Tally):
         self.holds_lists = False
         """Whether one of several right answers seems to hold several segments."""
 
-    def note(self, fact: Fact, row: Row) -> None:
-        """Count a row of which this is true."""
-        found = self._facts.get((fact, row.split))
-        if found is None:
-            found = self._facts[fact, row.split] = First()
-        found.add(row.place)
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._numbers) // _NUMBERS.itemsize
+
+    @cached_property
+    def numbers(self) -> NDArray[np.void]:
+        """What is kept of each row (`_NUMBERS`), when all were seen."""
+        return np.frombuffer(self._numbers, _NUMBERS)
+
+    @cached_property
+    def splits(self) -> Counter[str | None]:
+        """How many rows are of each split that occurs."""
+        counts = np.bincount(self.numbers["split"]).tolist()
+        return Counter({SPLITS[code]: rows for code, rows in enumerate(counts) if rows})
+
+    def has(self, fact: Fact) -> NDArray[np.bool_]:
+        """Return of which rows this is true."""
+        found: NDArray[np.bool_] = self.numbers["facts"] & _BITS[fact] != 0
+        return found
 
     def find(self, fact: Fact, splits: Iterable[str | None] | None = None) -> First:
         """Return the rows of which this is true: of all splits, or of some."""
-        found = First()
-        for (name, split), rows in self._facts.items():
-            if name == fact and (splits is None or split in splits):
-                found.merge(rows)
+        has = self.has(fact)
+        if splits is not None:
+            has &= np.isin(self.numbers["split"], [_SPLIT_CODES[split] for split in splits])
+        return First(int(has.sum()), self.locate(int(has.argmax()))) if has.any() else First()
+
+    def find_statuses(self) -> NDArray[np.uint8]:
+        """Return the codes of what is recorded for each row."""
+        return np.argmax([self.has(status) for status in STATUSES], axis=0).astype(np.uint8)  # type: ignore[arg-type]
+
+    def find_repeated(self) -> list[int]:
+        """Return the ordinals of rows whose id is missing, or taken by an earlier row."""
+        ids = self.numbers["id"]
+        is_first = np.zeros(len(ids), bool)
+        is_first[np.unique(ids, return_index=True)[1]] = True
+        found: list[int] = np.flatnonzero(~is_first | (ids == 0)).tolist()
         return found
+
+    def locate(self, ordinal: int) -> Place:
+        """Return where a row stands."""
+        assert self._place is not None
+        row, first = self.numbers[ordinal], self._place
+        index = int(row["index"])
+        path = tuple(index if isinstance(step, int) else step for step in first.path)
+        return replace(first, index=index, line=None if first.line is None else int(row["number"]), path=path)
 
     def find_status(self, status: Status) -> First:
         """Return the rows that are evaluated for which this is recorded."""
@@ -196,44 +270,60 @@ class Profile(Tally):
             if len(self.lacking) < MOST_KEPT:
                 self.lacking.append((row.place, row.lack))
         if row.is_untagged:
-            self.note("untagged", row)
+            self.untagged.add(row.place)
         if row.nonfinite:
-            self.note("nonfinite", row)
+            self.nonfinite.add(row.place)
             self.nonfinite_numbers += row.nonfinite
 
-    def see(self, row: Row) -> None:
-        """Count a row. Written for speed: this runs once a row."""
-        self.rows += 1
-        self.splits[row.split] += 1
-        instance, golds, note = row.instance, row.golds, self.note
+    def see_strays(self, row: Row, unknown: Iterable[Path]) -> None:
+        """Look at the keys of a row that the format does not know."""
+        for *steps, key in unknown:
+            place = tuple(step for step in steps if isinstance(step, str))
+            if guess_key(place, str(key)):
+                self.strays.setdefault((place, str(key)), First()).add(row.place)
+
+    def see(self, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
+        """Count a row of which all states are known. Written for speed: this runs once a row.
+
+        `status`: what is recorded for it. `requests`: how many are recorded with log-probabilities, and how many are
+        needed, where those are too few.
+        """
+        instance, golds = row.instance, row.golds
+        facts: list[Fact] = [status]
+        note = facts.append
+        if requests is not None:
+            note("incomplete")
+            there, needed = requests
+            self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
         if row.is_choice:
-            note("choice", row)
+            note("choice")
         if len(row.references) < 2:
-            note("few_options", row)
+            note("few_options")
         text = instance["input"].get("text")
         if text is None:
-            note("chat_only", row)
+            note("chat_only")
         else:
             if self._input_prefix and text.lstrip().startswith(self._input_prefix):
-                note("starts_doubled", row)
+                note("starts_doubled")
             if self._output_prefix and text.rstrip().endswith(self._output_prefix):
-                note("ends_doubled", row)
+                note("ends_doubled")
         if row.labels is not None:
+            note("labelled")
             self.label_sets.setdefault(tuple(row.labels), row.place)
             if row.labels_from != "prefix" and len({*row.labels.values()}) < len(row.references):
-                note("unlabelled", row)
-            if text is not None and self._is_method_open and _has_options(text, row):
-                note("options_in_text", row)
+                note("unlabelled")
+            if text is not None and self._is_method_open and shows_options(text, row.labels, row.options):
+                note("options_in_text")
         else:
             if self._stops and sum(map(self._stops[row.split == "train"].add, golds)):
-                note("with_stop", row)
+                note("with_stop")
             if len(golds) > 1:
-                note("several_golds", row)
+                note("several_golds")
                 self.holds_lists = self.holds_lists or any(char in gold for gold in golds for char in _BETWEEN_SEGMENTS)
         if "" in golds:
-            note("empty", row)
+            note("empty")
         if row.cluster is None:
-            note("unclustered", row)
+            note("unclustered")
         if self.values and len(self.keys) < MOST_KEPT:
             self.keys |= dict.fromkeys(
                 (*(instance.get("extra_data") or {}), *instance, *(row.unknown or {}).get("state", ()))
@@ -245,15 +335,15 @@ class Profile(Tally):
             elif len(values) <= MOST_VALUES:
                 values.add(value)
         if row.likelihoods is not None:
-            note("likelihoods", row)
+            note("likelihoods")
             if row.likelihoods[0].get("alone") is not None:
-                note("alone", row)
+                note("alone")
             if len(golds) > 1:
-                note("several_right", row)
+                note("several_right")
             if len(row.likelihoods) == 1:
-                note("single", row)
+                note("single")
         elif row.found[0][1] is not None:
-            note("by_text", row)
+            note("by_text")
         for number, judgement in enumerate(row.judgements or ()):
             judges = self.judges.setdefault(judgement.criterion, set())
             if judgement.kind == "model":
@@ -261,26 +351,53 @@ class Profile(Tally):
             scale = msgspec.json.encode(judgement.scale)
             self.scales.setdefault(judgement.criterion, {}).setdefault(scale, (row.place, number))
         if row.is_helm:
-            note("helm", row)
+            note("helm")
             if EXTRA_KEY in (instance.get("extra_data") or ()):
-                note("ours", row)
+                note("ours")
                 if row.earlier is not None:
                     self.earlier_left_out |= "left_out" in row.earlier
                     if (told := row.earlier.get("scoring")) is not None:
                         self.told.setdefault(_without_facts(told), (told, row.place))
         if instance.get("chain_of_thought"):
-            note("thought", row)
+            note("thought")
+        self._keep_numbers(row, facts)
 
-    def see_status(self, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
-        """Count what is recorded for a row (for HELM's files, for all its states together).
+    def _keep_numbers(self, row: Row, facts: Iterable[Fact]) -> None:
+        instance, place = row.instance, row.place
+        self._place = self._place or place
+        given = instance.get("id")
+        hashed = 0 if given is None or given == "" else hash_content(str(given))
+        if hashed and (perturbation := instance.get("perturbation")):
+            self.perturbed[self.rows] = hashed
+            hashed = hash_content(canonical_json([str(given), perturbation]))
+        group = unrecorded = 0
+        if not self._is_checked:
+            state = row.found[0][1]
+            unrecorded = 0 if state is None else find_unrecorded(state)
+            sub_split = instance.get("sub_split")
+            if sub_split or row.attributes:
+                attributes = row.attributes or {}
+                group = hash_content(canonical_json([sub_split, attributes]))
+                self.group_values.setdefault(group, (sub_split, attributes))
+            self.questions += _digest_question(row)
+            if self.draws:
+                self.drawn += draw(row, self._seed)
+        bits = sum(map(_BITS.__getitem__, facts))
+        self._numbers += _pack_numbers(
+            hashed, group, place.index, place.number, bits, _SPLIT_CODES[row.split], unrecorded
+        )
 
-        `requests`: how many are recorded with log-probabilities, and how many are needed, where those are too few.
+    def merge(self, other: Profile) -> None:
+        """Add the rows that follow: of a file without errors, whose positions go on.
+
+        Numbers are added up, and where one value stands, the first does. So nothing may depend on where a file is cut:
+        hashes are equal in every process, and counts have no order.
         """
-        self.note(status, row)
-        if requests is not None:
-            self.note("incomplete", row)
-            there, needed = requests
-            self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
+        rows = self.rows
+        np.frombuffer(other._numbers, _NUMBERS)["index"][:] += rows
+        other.perturbed = {ordinal + rows: hashed for ordinal, hashed in other.perturbed.items()}
+        for name, mine in vars(self).items():
+            setattr(self, name, _join(mine, getattr(other, name)))
 
     @property
     def stops(self) -> StopCensus:
@@ -333,16 +450,12 @@ class Profile(Tally):
     @property
     def _evaluated(self) -> list[str | None]:
         """The splits of rows that are evaluated: those without one are test rows."""
-        return [split for split in self.to_score if _as_evaluated(split) in self.eval_splits]
+        return [split for split in self.to_score if ("valid" if split == "valid" else "test") in self.eval_splits]
 
     @property
     def selected(self) -> int:
         """How many rows are of a split that is evaluated, those included that may be drawn as demonstrations."""
         return sum(self.splits[split] for split in self._evaluated)
-
-
-def _as_evaluated(split: str | None) -> str:
-    return "test" if split in (None, "train") else split
 
 
 def _without_facts(told: RunScoring) -> bytes:
@@ -351,26 +464,37 @@ def _without_facts(told: RunScoring) -> bytes:
     return canonical_json([told["class_name"], args, told["main_metric"]])
 
 
-def _has_options(text: str, row: Row) -> bool:
-    """Whether every option of a row stands in its text already, each after its label or on a line of its own."""
-    lines: set[str] | None = None
-    for label, position in (row.labels or {}).items():
-        option = row.references[position]["output"]["text"].strip()
-        if option not in text:
-            return False
-        if not _follows_label(option, label, text):
-            lines = lines if lines is not None else {line.strip(" \t-*•·–") for line in text.splitlines()}
-            if option not in lines:
-                return False
-    return bool(row.labels)
+def hash_content(content: str | bytes) -> int:
+    """Return 63 bits of a text, for arrays of signed numbers; never 0. Equal hashes are taken for equal texts."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return (xxhash.xxh3_64_intdigest(data) >> 1) or 1
 
 
-def _follows_label(option: str, label: str, text: str) -> bool:
-    start = text.find(option)
-    while start != -1:
-        before = text[max(0, start - len(label) - 4) : start]
-        span = find_label(before, label)
-        if span and before[span[0] : span[1]] == label and not any(c.isalnum() for c in before[span[1] :]):
-            return True
-        start = text.find(option, start + 1)
-    return False
+@cache
+def _keyed(seed: str) -> Any:
+    return blake2b(digest_size=16, key=seed.encode()[:64])
+
+
+def draw(row: Row, seed: str) -> bytes:
+    """Return the row's place in the random order: a keyed hash of id and text."""
+    given, name = row.instance["input"], row.instance.get("id")
+    text = given.get("text")
+    content = f"{name}\0{text}" if text is not None else f"{name}\0\0{_in_order(given.get('messages') or ())}"
+    digest = _keyed(seed).copy()
+    digest.update(content.encode("utf-8", "surrogatepass"))
+    return bytes(digest.digest())
+
+
+def _in_order(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with their keys in one order, in whichever they were read."""
+    return [{"role": message["role"], "content": message["content"], **message} for message in messages]
+
+
+def _digest_question(row: Row) -> int:
+    """Return a number for what a row asks and what is right. What a run wrote of its answer is no part of it."""
+    instance, extra_data = row.instance, row.instance.get("extra_data")
+    if isinstance(extra_data, dict) and isinstance(extra := extra_data.get(EXTRA_KEY), dict):
+        asked = {key: value for key, value in extra.items() if key not in _OF_ANSWERS}
+        instance = {**instance, "extra_data": {**extra_data, EXTRA_KEY: asked}}
+    content = canonical_json([instance, row.labels if row.labels_from != "prefix" else None])
+    return int.from_bytes(blake2b(content, digest_size=32).digest(), "big")

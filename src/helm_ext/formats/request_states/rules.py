@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, Location, Problem, Problems, count, did_you_mean, show
-from helm_ext.formats.request_states.checking import known_keys
+from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Header, Options
-from helm_ext.formats.request_states.instances import Columns
 from helm_ext.formats.request_states.plan import Plan
-from helm_ext.formats.request_states.profile import MOST_KEPT, MOST_VALUES, First, Profile, Tally
-from helm_ext.formats.request_states.reading import Reader, State
+from helm_ext.formats.request_states.profile import MOST_VALUES, Profile
+from helm_ext.formats.request_states.reading import Reader
 from helm_ext.formats.request_states.rows import Row
 
 if TYPE_CHECKING:
@@ -35,8 +32,6 @@ class File:
     header: Header
     options: Options
     profile: Profile
-    columns: Columns
-    strays: StrayKeys
     problems: Problems
     store: RowStore[Row] | None
     """None where the file is only checked."""
@@ -148,7 +143,7 @@ def no_correct_reference(file: File) -> None:
 
 def untagged_reference(file: File) -> None:
     """Report a single reference without tags, which is taken as correct."""
-    file.profile.find("untagged").warn(
+    file.profile.untagged.warn(
         "instance", "references", 0, "tags",
         message="a single reference without tags, taken as correct",
         hint='add "tags": ["correct"]',
@@ -238,9 +233,9 @@ def separate_segments(file: File) -> None:
 
 def ids(file: File) -> None:
     """Report rows whose id is missing, empty, or taken by an earlier row."""
-    known = file.columns
+    known = file.profile
     repeated = known.find_repeated()
-    if not repeated or (file.reader.is_imported and not any(known.ids)):  # a table without a column of ids
+    if not repeated or (file.reader.is_imported and not known.numbers["id"].any()):  # a table without a column of ids
         return
     number = file.counts["renamed_ids"] = len(repeated)
     message = f"{count(number, 'row has no id of its', 'rows have no id of their')} own; made unique"
@@ -264,7 +259,7 @@ def scales(file: File) -> None:
 
 def nonfinite_numbers(file: File) -> None:
     """Report NaN and infinity, which no browser reads."""
-    found, numbers = file.profile.find("nonfinite"), file.profile.nonfinite_numbers
+    found, numbers = file.profile.nonfinite, file.profile.nonfinite_numbers
     if found.place is not None:
         found.place.warn(
             message=f"{count(numbers, 'number')} in {count(found.count, 'row')} "
@@ -343,8 +338,8 @@ def groups(file: File) -> None:
 
 def stray_keys(file: File) -> None:
     """Report keys that nothing reads, where one that is read may have been meant."""
-    for (place, key), first in file.strays.found.items():
-        hint = _guess(place, key)
+    for (place, key), first in file.profile.strays.items():
+        hint = guess_key(place, key)
         first.warn(*place, key, message="this key, which means nothing here", hint=hint, code="stray-key")
 
 
@@ -377,41 +372,3 @@ def report(file: File) -> None:
     """Report what is wrong with a file, or odd."""
     for rule in _RULES:
         rule(file)
-
-
-# Keys that nothing reads
-
-_READ_IN = {
-    **dict.fromkeys(("completions", "success"), "request.result"), "result": "request",
-    **dict.fromkeys(("input", "references", "split", "chain_of_thought"), "instance"),
-}  # fmt: skip
-"""Keys that mean the same wherever they stand, and where they are read."""
-_NEAR = 0.85
-"""Of difflib: `tag` and `Tags` are near `tags`, `idx` and `input_text` are near nothing."""
-
-
-class StrayKeys(Tally):
-    """Keys that nothing reads, where somebody may have meant one that is read.
-
-    Rows may have keys of their own; they are kept (`RowExtra.data`). But a key that is spelt nearly as one of the
-    format's, or that the format has at another place, was hardly meant as such: a completion under
-    `request.completions` would never be scored. Such keys are warned of.
-    """
-
-    def __init__(self) -> None:
-        self.found: dict[tuple[tuple[str, ...], str], First] = {}
-        """(place in the state, key) to where it was seen."""
-
-    def see(self, row: Row, state: State) -> None:
-        """Look at the state that a row was made of."""
-        for *holders, key in () if row.is_helm else state.unknown:
-            place = tuple(step for step in holders if isinstance(step, str))
-            if _guess(place, str(key)):
-                self.found.setdefault((place, str(key)), First()).add(row.place)
-
-
-@lru_cache(MOST_KEPT)  # rows have the same keys again and again, as a rule: a file may have some of its own in each row
-def _guess(place: tuple[str, ...], key: str) -> str:
-    """Return what may have been meant, or ""."""
-    near = difflib.get_close_matches(key.lower(), sorted(known_keys(place)), n=1, cutoff=_NEAR)
-    return f"did you mean {near[0]!r}?" if near else f"{key} is read in {_READ_IN[key]}" if key in _READ_IN else ""

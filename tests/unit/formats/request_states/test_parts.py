@@ -22,7 +22,8 @@ from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
 from helm_ext.formats.request_states.header import Options, read_header
-from helm_ext.formats.request_states.loading import Part
+from helm_ext.formats.request_states.loading import read_rows
+from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import Lines, open_file
 
 
@@ -362,10 +363,10 @@ def test_what_is_known_of_rows_is_small_whatever_keys_they_have(tmp_path):
         path = write(tmp_path / f"{name}.jsonl", rows)
         reader = open_file(path, Problems())
         known_header = read_header(reader.header, Options(), reader.problems)
-        part = Part(known_header, 0, is_checked=True)
-        part.read(reader, known_header, None, may_group=False)
-        assert part.profile.rows == 2_000
-        sizes.append(len(pickle.dumps(part.strays)))
+        profile = Profile(known_header.settings, 0, is_checked=True)
+        read_rows(reader, known_header, profile, None, may_group=False)
+        assert profile.rows == 2_000
+        sizes.append(len(pickle.dumps(profile)))
     assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
 
 

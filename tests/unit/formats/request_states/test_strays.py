@@ -39,7 +39,13 @@ def find(path, code):
         (("request",), "completions", [], "request.completions", "completions is read in request.result"),
         (("request", "result"), "completion", "x", "request.result.completion", "did you mean 'completions'?"),
         (("request",), "completion", "x", "", ""),
-        (("instance", "references", 0, "output"), "Text", "x", "instance.references.output.Text", "did you mean 'text'?"),
+        (
+            ("instance", "references", 0, "output"),
+            "Text",
+            "x",
+            "instance.references.output.Text",
+            "did you mean 'text'?",
+        ),
         (
             ("request", "result", "completions", 0),
             "Text",
