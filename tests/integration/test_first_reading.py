@@ -23,7 +23,7 @@ from helm_ext.formats.request_states import loading
 
 def main():
     loading.KEPT_ROWS, loading.LEAST_BYTES, loading.PART_BYTES = 20, 1, 3000
-    merge, merged, killed = loading.Part.merge, [], []
+    merge, merged, killed = loading.Profile.merge, [], []
 
     def merge_and_kill(self, other):
         merged.append(other)
@@ -33,7 +33,7 @@ def main():
             killed.append(workers[0].pid)
         merge(self, other)
 
-    loading.Part.merge = merge_and_kill
+    loading.Profile.merge = merge_and_kill
     try:
         evalset = request_states.load(sys.argv[1], by=["kind"])
     except Exception as error:
