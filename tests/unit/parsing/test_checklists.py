@@ -47,12 +47,11 @@ def test_marks_on_one_line():
     "text",
     [
         "A ✅ B ❌ C ✅ D ❌",  # two are right
-        "A ❌ B ❌ C ❌ D ❌",
-        "A ✅ B ✅ C ✅ D ✅",
+        "A ❌ B ❌ C ❌ D ❌", "A ✅ B ✅ C ✅ D ✅",
         "A: correct\nA: incorrect\nB: correct\nB: incorrect",  # each option twice
         "A. zormun\nB. kolpus\nC. wemtin\nD. purkol",
     ],
-)
+)  # fmt: skip
 def test_a_list_that_does_not_mark_one_means_none(text):
     assert read_label(text, LABELS) is None
 
@@ -80,8 +79,7 @@ def shown(found):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("A ✅\nB ❌\nC ❌", (0, 11, "A")),
-        ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
+        ("A ✅\nB ❌\nC ❌", (0, 11, "A")), ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
         ("A ✅\nB ❌", None),  # too few of four
         ("A ❌\nB ❌\nC ❌", (0, 11, "")),  # D may be meant, but is not named
         ("A ❌\nB ❌\nC ❌\nD", (0, 13, "D")),
@@ -91,7 +89,7 @@ def shown(found):
         ("A ✅\nB ❌\nC ❌\nA ❌", None),  # twice
         ("A\nB\nC\nD", None),
     ],
-)
+)  # fmt: skip
 def test_lists(text, expected):
     assert shown(read_checklist(mentions(text))) == expected
 
@@ -111,9 +109,7 @@ def test_a_list_of_two_options_is_all_of_them():
         ("P(A) = .2, P(B) = .8", "B"), ("A: 2/10, B: 9/10", "B"), ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
         ("A: 10%, B: 75%. So the answer is A.", "A"), ("A. Incorrect B. Correct", "B"), ("A ✗ B ✓", "B"),
         ("A: 45%, B: 45%", None),  # two are largest
-        ("A. Incorrect B. Incorrect", None),
-        ("B ❌", None),
-        ("A) B) C) D)", None),
+        ("A. Incorrect B. Incorrect", None), ("B ❌", None), ("A) B) C) D)", None),
         ('{"A": 3, "B": 4}', None),  # may count anything
         ("A: true, B: false", None),  # statements that hold, not all of the options
     ],

@@ -15,10 +15,7 @@ from helm_ext.parsing.options import (
 @pytest.mark.parametrize(
     ("text", "simple"),
     [
-        ("（Ｂ）", "(B)"),
-        ("B\u200b\u00ad", "B"),
-        ("−5", "-5"),
-        ("–5", "-5"),
+        ("（Ｂ）", "(B)"), ("B\u200b\u00ad", "B"), ("−5", "-5"), ("–5", "-5"),
         ("3–5", "3–5"),  # a range
         ("a\t  b\nc", "a b\nc"), ("```json\nB\n```", "```\nB\n```"), ("x\n```python\n1\n```", "x\n```\n1\n```"),
         ("```\nB```", "```\nB```"), ("\\boxed{B}", MARKER + "{B}"), ("\\fbox {B}", MARKER + "{B}"),
@@ -52,8 +49,7 @@ def test_endless_decoration_is_taken_off_at_last():
 @pytest.mark.parametrize(
     ("text", "options", "left"),
     [
-        ("B</s>", [], "B"),
-        (" B </s>", [], " B"),
+        ("B</s>", [], "B"), (" B </s>", [], " B"),
         ("B <|im_end|></s>\n", [], "B <|im_end|></s>\n"),  # the text ends in white space
         ("B <|im_end|></s>", [], "B"), ("B[SEP][PAD]", [], "B"), ("B</s> x", [], "B</s> x"),
         ("B[SEP]", ["a", "x[SEP]"], "B[SEP]"), ("B<x>", [], "B<x>"), ("x" * 900 + "</s>", [], "x" * 900),

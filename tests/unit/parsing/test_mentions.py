@@ -36,10 +36,7 @@ def items_at(text, place=0, labels=LABELS):
         ("B/C", "BC"), ("B + C", "BC"), ("(B) and (C)", "BC"), ("both kolpus", None), ("kolpus and wemtin", "BC"),
         ("kolpus, wemtin", "BC"), ("B and also C", "BC"), ("B, and maybe C", ""), ("B or C", ""),
         ("B or kolpus", "B"),  # the same one
-        ("B 或 C", ""),
-        ("B、C", "BC"),
-        ("B、E", None),
-        ("B、C good", ""),
+        ("B 或 C", ""), ("B、C", "BC"), ("B、E", None), ("B、C good", ""),
         ("B and E", ""),  # a label of no option
         ("B and everything", None), ("B\nC", "BC"), ("B\n- C", "BC"), ("B\nC is nice", "B"), ("A good question", None),
         ("A, for one, like it", None), ("kolpus kolpus", None),

@@ -40,11 +40,9 @@ def test_extract(text, pattern, expected):
     ("text", "pattern", "expected"),
     [
         ("a1 b2", r"[a-z]\d", "a1"),  # the first match, unlike `extract`
-        ("a1 b2", r"([a-z])(\d)", "a"),
-        ("nothing", r"\d+", ""),
-        ("x", r"(y)?x", ""),
+        ("a1 b2", r"([a-z])(\d)", "a"), ("nothing", r"\d+", ""), ("x", r"(y)?x", ""),
     ],
-)
+)  # fmt: skip
 def test_apply_pattern(text, pattern, expected):
     assert apply_pattern(text, pattern) == expected
 
@@ -82,8 +80,7 @@ def test_a_bad_pattern_is_explained(pattern, message):
 @pytest.mark.parametrize(
     ("text", "segments"),
     [
-        ("bedroom", ["bedroom"]),
-        (" a ; b;c ", ["a", "b", "c"]),
+        ("bedroom", ["bedroom"]), (" a ; b;c ", ["a", "b", "c"]),
         ("a; b;", ["a", "b"]),  # a separator at the end starts no segment
         ("a;;;", ["a"]),
         ("a;;b", ["a", "", "b"]),  # an empty segment elsewhere shifts what follows
@@ -91,9 +88,7 @@ def test_a_bad_pattern_is_explained(pattern, message):
         ("a; b.", ["a", "b"]),  # a final full stop is no part of a segment
         ("a.; b .", ["a", "b"]),
         ("北京；上海。", ["北京；上海"]),  # noqa: RUF001
-        ("3.5; v1.", ["3.5", "v1"]),
-        ("wait...", ["wait..."]),
-        ("a; .", ["a"]),
+        ("3.5; v1.", ["3.5", "v1"]), ("wait...", ["wait..."]), ("a; .", ["a"]),
     ],
 )  # fmt: skip
 def test_split_segments(text, segments):
@@ -103,11 +98,9 @@ def test_split_segments(text, segments):
 @pytest.mark.parametrize(
     ("text", "separator", "segments"),
     [
-        ("a\nb\n\n", "\n", ["a", "b"]),
-        ("a, b;c", ",", ["a", "b;c"]),
-        ("a <sep> b<sep>", "<sep>", ["a", "b"]),
+        ("a\nb\n\n", "\n", ["a", "b"]), ("a, b;c", ",", ["a", "b;c"]), ("a <sep> b<sep>", "<sep>", ["a", "b"]),
     ],
-)
+)  # fmt: skip
 def test_another_separator(text, separator, segments):
     assert split_segments(text, separator) == segments
 
@@ -119,10 +112,9 @@ def test_another_separator(text, separator, segments):
         ("<a> <b.>", r"<(.*?)>", ["a", "b"]),
         ("[Rome|city] [Nile | river]", r"\[(.*?)\|(.*?)\]", ["Rome\x1fcity", "Nile\x1friver"]),  # a tuple
         ("(|a)(a|)", r"\((.*?)\|(.*?)\)", ["\x00\x1fa", "a\x1f\x00"]),  # an empty part is a part
-        ("nothing", r"\d", []),
-        ("x", r"(y)?x", [""]),
+        ("nothing", r"\d", []), ("x", r"(y)?x", [""]),
     ],
-)
+)  # fmt: skip
 def test_find_segments(text, pattern, segments):
     assert find_segments(text, pattern) == segments
 
@@ -132,14 +124,13 @@ def test_find_segments(text, pattern, segments):
     [
         ("Paris <stop> more", ("<stop>",), "Paris "),
         ("a END b STOP c", ("STOP", "END"), "a "),  # the first in the text
-        ("<stop>", ("<stop>",), ""),
-        ("Paris", ("<stop>",), "Paris"),
+        ("<stop>", ("<stop>",), ""), ("Paris", ("<stop>",), "Paris"),
         ("\n\nParis\nQ: next", ("\n",), "\n\nParis"),  # white space counts only behind text
         ("  ", ("\n", " "), "  "),
         ("\n\nQ: next", ("\n\nQ:",), ""),  # one that holds more is found in front, too
         ("Paris", (), "Paris"),
     ],
-)
+)  # fmt: skip
 def test_cut_at_stops(text, stops, kept):
     assert cut_at_stops(text, stops) == kept
 

@@ -33,12 +33,11 @@ def test_lines_and_beginnings(text, labels):
     ("text", "label"),
     [
         ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
-        ("B is wrong. The capital is kolpus.", None),
-        ("Not A. B would be nice. The capital is wemtin.", "C"),
+        ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
         ("B would be correct, wemtin as well.", "B"),
         ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said
     ],
-)
+)  # fmt: skip
 def test_a_sentence_counts_where_others_are_denied(text, label):
     assert read_label(text, LABELS) == label
 
@@ -61,13 +60,10 @@ NUMBERS = {"A": "-5", "B": "5", "C": "1/5", "D": "-1/5"}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("minus 5", "A"),
-        ("The answer is negative 5.", "A"),
+        ("minus 5", "A"), ("The answer is negative 5.", "A"),
         (r"\frac{1}{5}", "C"),  # no 5
-        (r"The answer is $-\frac15$.", "D"),
-        ("5 - 10 = -5", "A"),
-        ("5 - 10 = -5, so it is 5 minus 10", None),
+        (r"The answer is $-\frac15$.", "D"), ("5 - 10 = -5", "A"), ("5 - 10 = -5, so it is 5 minus 10", None),
     ],
-)
+)  # fmt: skip
 def test_a_number_is_read_with_its_sign_and_fraction_and_no_operand_is_an_answer(text, expected):
     assert read_label(text, NUMBERS) == expected

@@ -47,9 +47,7 @@ def test_prose_that_may_not(words):
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("Not A, B.", "B"),
-        ("Not zormun, not kolpus, wemtin.", "C"),
-        ("If I had to guess, kolpus.", "B"),
+        ("Not A, B.", "B"), ("Not zormun, not kolpus, wemtin.", "C"), ("If I had to guess, kolpus.", "B"),
         # Two options in doubt, or denied, are no answer.
         ("Maybe A, B", None), ("It could be A, B", None), ("It can't be A, B", None), ("I would not say A, B", None),
         ("It states A, B", None), ("Possibly A, B.", None),
@@ -223,9 +221,7 @@ def test_a_rejection(verdict):
         ("The result is kolpus. It was zormun before.", None), ("Is the result kolpus?", None),
         ("kolpus is the result.", "B"), ("kolpus is not the result.", None),
         ("kolpus is a result.", "B"),  # the only one that is named
-        ("A story of kolpus", None),
-        ("It ended in a kolpus.", "B"),
-        ("Why not? kolpus.", "B"),
+        ("A story of kolpus", None), ("It ended in a kolpus.", "B"), ("Why not? kolpus.", "B"),
     ],
 )  # fmt: skip
 def test_where_an_answer_stands(text, label):

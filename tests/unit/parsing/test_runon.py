@@ -12,9 +12,7 @@ CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
 @pytest.mark.parametrize(
     ("instance_prefix", "input_prefix", "stops", "starts"),
     [
-        ("\n\n", "Question: ", [], ("\n\nQuestion: ",)),
-        ("", "Q", [], ("Q",)),
-        ("\n\n", "", [], ()),
+        ("\n\n", "Question: ", [], ("\n\nQuestion: ",)), ("", "Q", [], ("Q",)), ("\n\n", "", [], ()),
         ("\n\n", "- ", [], ()),  # no word
         ("###", "\n", [], ()), ("\n", "问题：", [], ("\n问题：",)), ("", "", ["\n", "\n\n", " "], ()),
         ("", "", ["\n", "###", "\nQ:"], ("###", "\nQ:")), ("\n", "Q: ", ["\nQ: "], ("\nQ: ",)),

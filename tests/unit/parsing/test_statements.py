@@ -61,10 +61,8 @@ def test_statements(text, expected):
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("The answer is A. Sorry, I meant B.", "B"),
-        ("The answer is A. Wait, it is B.", "B"),
-        ("The answer is A. No, the answer is B.", "B"),
-        ("The answer is A. So the answer is B.", "B"),
+        ("The answer is A. Sorry, I meant B.", "B"), ("The answer is A. Wait, it is B.", "B"),
+        ("The answer is A. No, the answer is B.", "B"), ("The answer is A. So the answer is B.", "B"),
         ("So the answer is A. The answer is B.", None),  # it weighs less, and says something else
         ("The answer is A. The answer is B.", None), ("It is A. The answer is B.", "B"),
         ("The answer is B. A would be right in June.", "B"), ("A would be right.", "A"),
@@ -128,9 +126,7 @@ def test_where_several_may_be_right_they_add_up():
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("A. I apologize. B.", "B"),
-        ("Sorry for that; B it is", "B"),
-        ("Sorry! My answer is B", "B"),
+        ("A. I apologize. B.", "B"), ("Sorry for that; B it is", "B"), ("Sorry! My answer is B", "B"),
         ("Oops: kolpus", "B"),
         ("I apologize, B is meant.", None),  # a sentence about B
         ("I apologize, A is wrong.", None), ("Sorry, I confused A and B", None), ("Sorry, is it B?", None),

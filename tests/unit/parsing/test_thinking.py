@@ -13,11 +13,9 @@ HARMONY = "<|channel|>analysis<|message|>Capital?<|end|><|start|>assistant<|chan
     ("text", "thought", "said"),
     [
         ("<think>Rome or Bari?</think>\n\nRome", "Rome or Bari?", "Rome"),
-        (" \n<thinking>\nBari\n</thinking>Rome ", "Bari", "Rome "),
-        ("<Think>Bari</Think>Rome", "Bari", "Rome"),
+        (" \n<thinking>\nBari\n</thinking>Rome ", "Bari", "Rome "), ("<Think>Bari</Think>Rome", "Bari", "Rome"),
         ("Bari?\n</think>\n\nRome", "Bari?", "Rome"),  # the chat template opened the thought
-        ("</think>Rome", "", "Rome"),
-        ("<think></think>Rome", "", "Rome"),
+        ("</think>Rome", "", "Rome"), ("<think></think>Rome", "", "Rome"),
         ("<think>a</think><think>b</think>Rome", "ab", "Rome"),
         ("<think>a<think>b</think>c</think>Rome", "abc", "Rome"),
         ("<think>Bari?", "Bari?", ""),  # cut off while thinking

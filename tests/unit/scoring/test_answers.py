@@ -48,16 +48,10 @@ def all_of(stats):
 @pytest.mark.parametrize(
     ("right", "other"),
     [
-        ("5", "-5"),
-        ("1.5", "15"),
-        ("The cat", "A cat"),
-        ("New York", "New York City"),
-        ("New York City", "New York"),
-        ("a", "A"),
-        ("x = 2", "y = 2"),
-        ("?", "!"),
+        ("5", "-5"), ("1.5", "15"), ("The cat", "A cat"), ("New York", "New York City"), ("New York City", "New York"),
+        ("a", "A"), ("x = 2", "y = 2"), ("?", "!"),
     ],
-)
+)  # fmt: skip
 def test_a_choice_is_right_or_wrong_in_every_metric(right, other):
     options = {"correct": [right], "wrong": [other], "options": [right, other]}
     assert all_of(score(row("A", **options))) == {1}
@@ -154,16 +148,10 @@ def test_elsewhere_the_first_completion_is_scored():
 @pytest.mark.parametrize(
     ("completion", "exact", "quasi", "f1"),
     [
-        ("Paris, Lyon", 1, 1, 1),
-        ("Lyon, Paris", 1, 1, 1),
-        ("Lyon,Paris", 1, 1, 1),
-        ("lyon, paris.", 0, 1, 1),
-        ("Paris", 0, 0, 2 / 3),
-        ("Paris, Paris", 0, 0, 2 / 3),
-        ("Paris, Lyon, Nice", 0, 0, 4 / 5),
-        ("", 0, 0, 0),
+        ("Paris, Lyon", 1, 1, 1), ("Lyon, Paris", 1, 1, 1), ("Lyon,Paris", 1, 1, 1), ("lyon, paris.", 0, 1, 1),
+        ("Paris", 0, 0, 2 / 3), ("Paris, Paris", 0, 0, 2 / 3), ("Paris, Lyon, Nice", 0, 0, 4 / 5), ("", 0, 0, 0),
     ],
-)
+)  # fmt: skip
 def test_free_text_must_name_all_of_them(completion, exact, quasi, f1):
     stats = score(row(completion, correct=["Paris", "Lyon"]), multi_label=True)
     assert (stats["exact_match"], stats["quasi_exact_match"]) == (exact, quasi)
@@ -184,18 +172,10 @@ def test_where_a_reference_holds_a_comma_the_order_is_that_of_the_references():
 @pytest.mark.parametrize(
     ("completion", "value"),
     [
-        ("A, C", 1),
-        ("C and A", 1),
-        ("AC", 1),
-        ("The answers are A and C.", 1),
-        ("x, z", 1),
-        ("A", 0),
-        ("C", 0),
-        ("A, B, C", 0),
-        ("A, B", 0),
-        ("no idea", 0),
+        ("A, C", 1), ("C and A", 1), ("AC", 1), ("The answers are A and C.", 1), ("x, z", 1), ("A", 0), ("C", 0),
+        ("A, B, C", 0), ("A, B", 0), ("no idea", 0),
     ],
-)
+)  # fmt: skip
 def test_the_set_of_labels_must_be_the_correct_ones(completion, value):
     one = row(completion, correct=["x", "z"], wrong=["y"], options=["x", "y", "z"])
     stats = score(one, multi_label=True)
@@ -226,17 +206,10 @@ OPTIONS = {
 @pytest.mark.parametrize(
     ("completion", "exact", "as_set", "f1"),
     [
-        ("A; C", 1, 1, 1),
-        ("(A); Rome", 1, 1, 1),
-        ("C; A", 0, 1, 1),
-        ("A", 0, 0, 2 / 3),
-        ("A; B", 0, 0, 1 / 2),
-        ("A; nonsense", 0, 0, 1 / 2),
-        ("A; B; C", 0, 0, 4 / 5),
-        ("nonsense", 0, 0, 0),
-        ("", 0, 0, 0),
+        ("A; C", 1, 1, 1), ("(A); Rome", 1, 1, 1), ("C; A", 0, 1, 1), ("A", 0, 0, 2 / 3), ("A; B", 0, 0, 1 / 2),
+        ("A; nonsense", 0, 0, 1 / 2), ("A; B; C", 0, 0, 4 / 5), ("nonsense", 0, 0, 0), ("", 0, 0, 0),
     ],
-)
+)  # fmt: skip
 def test_each_segment_is_read_as_an_option(completion, exact, as_set, f1):
     stats = lists(completion, **OPTIONS)
     assert (stats["exact_match"], stats["set_exact_match"]) == (exact, as_set)

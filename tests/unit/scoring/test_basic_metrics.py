@@ -216,17 +216,12 @@ def assert_equal(ours, helms):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"trials": 3},
-        {"outputs": 3},
-        {"perturbed": True},
-        {"mapped": True},
-        {"echo": True},
+        {}, {"trials": 3}, {"outputs": 3}, {"perturbed": True}, {"mapped": True}, {"echo": True},
         {"model": "openai/davinci"},  # a deployment of HELM's efficiency tables
         {"trials": 2, "outputs": 2, "perturbed": True, "mapped": True},
     ],
     ids=lambda options: "-".join(options) or "plain",
-)
+)  # fmt: skip
 @pytest.mark.parametrize("seed", [1, 2])
 def test_generation_equals_helm(options, seed):
     names = NAMES[:5] if options.get("mapped") else NAMES  # the others cannot take an answer that maps to nothing

@@ -19,13 +19,10 @@ SCORES = {score.name: score.function for score in texts.SCORES if score.name.sta
 @pytest.mark.parametrize(
     ("gold", "reply", "exact", "prefix", "contains"),
     [
-        ("Paris", "Paris", 1, 1, 1),
-        ("Paris", " paris. ", 1, 1, 1),
-        ("Paris", "Paris is the capital.", 0, 1, 1),
+        ("Paris", "Paris", 1, 1, 1), ("Paris", " paris. ", 1, 1, 1), ("Paris", "Paris is the capital.", 0, 1, 1),
         ("Paris", "It is Paris!", 0, 0, 1),
         ("Paris", "Parisian", 0, 0, 0),  # whole words
-        ("cat", "concatenate", 0, 0, 0),
-        ("New York", "I love New  York City", 0, 0, 1),
+        ("cat", "concatenate", 0, 0, 0), ("New York", "I love New  York City", 0, 0, 1),
         ("New York", "New Yorkers", 0, 0, 0),
         ("York New", "New York", 0, 0, 0),  # in order
         ("don't know", "I don’t know.", 0, 0, 1),  # either apostrophe
@@ -34,9 +31,7 @@ SCORES = {score.name: score.function for score in texts.SCORES if score.name.sta
         ("C++", "C", 0, 0, 0), ("well-known", "well known", 1, 1, 1),
         ("Café", "cafe\u0301", 1, 1, 1),  # NFC: é in one character and in two
         ("STRASSE", "straße", 1, 1, 1),  # casefold, not lower
-        ("北京", "中国的首都是北京。", 0, 0, 1),
-        ("北京", "北京!", 1, 1, 1),
-        ("東京", "東京都です", 0, 1, 1),
+        ("北京", "中国的首都是北京。", 0, 0, 1), ("北京", "北京!", 1, 1, 1), ("東京", "東京都です", 0, 1, 1),
         ("กรุงเทพ", "เมืองกรุงเทพครับ", 0, 0, 1),  # Thai writes no spaces
         ("서울", "서울은 수도", 0, 1, 1),  # Korean does, but particles follow nouns without one
         ("", "", 1, 1, 1), ("", "anything", 0, 0, 0), ("", "  \n", 1, 1, 1), ("yes", "", 0, 0, 0), ("?", "?", 1, 1, 1),
@@ -75,8 +70,7 @@ def test_what_is_ignored(gold, reply, plain, cased, punct, strict):
         ("a a b", "a b b", 2 / 3, 2 / 3), ("a", "b", 0.0, 0.0), ("", "", 1.0, 1.0), ("a", "", 0.0, 0.0),
         ("", "a", 0.0, 0.0),
         # 2 and 3 characters, 2 common.
-        ("北京", "在北京。", 0.8, 0.8),
-        ("über", "UBER über", 2 / 3, 2 / 3),
+        ("北京", "在北京。", 0.8, 0.8), ("über", "UBER über", 2 / 3, 2 / 3),
     ],
 )  # fmt: skip
 def test_f1_and_rouge_l(gold, reply, f1, rouge_l):
@@ -122,10 +116,7 @@ def test_bleu_and_chrf_of_nothing(name):
         *(("-3", f"{minus}3", 1) for minus in "-\u2011\u2013\u2212\ufe63\uff0d"), (".5", "5", 0), ("5", ".5", 0),
         (".5", ".5", 1), ("-.5", ".5", 0), ("-$5", "$5", 0), ("$5", "-$5", 0), ("95", "95 %", 0), ("95%", "95 %", 1),
         # Dashes and dots that are none of a number's.
-        ("3-5", "3 \u2013 5", 1),
-        ("3 5", "3 \u2013 5", 0),
-        ("answer 5", "answer...5", 1),
-        ("a 3", "a \u2014 3", 1),
+        ("3-5", "3 \u2013 5", 1), ("3 5", "3 \u2013 5", 0), ("answer 5", "answer...5", 1), ("a 3", "a \u2014 3", 1),
     ],
 )  # fmt: skip
 def test_signs_and_points_belong_to_numbers(gold, reply, value):
@@ -141,22 +132,16 @@ def test_signs_and_points_belong_to_numbers(gold, reply, value):
         ("Paris", "answer=Paris", 1), ("Paris", "<b>Paris</b>", 1), ("Paris", "|Paris|2.1|", 1),
         ("2.1", "|Paris|2.1|", 1),
         # Pictures and arrows too.
-        ("Paris", "Paris\U0001f389", 1),
-        ("Paris", "\u2705Paris\u2764\ufe0f!", 1),
-        ("Paris", "France\u2192Paris", 1),
+        ("Paris", "Paris\U0001f389", 1), ("Paris", "\u2705Paris\u2764\ufe0f!", 1), ("Paris", "France\u2192Paris", 1),
         ("Windows", "Windows\u2122", 1),
         # Dashes between digits, however they are written.
-        ("10-20", "10\u201320 people", 1),
-        ("2024-01-02", "2024\u201101\u201102", 1),
-        ("20", "10\u201320", 0),
+        ("10-20", "10\u201320 people", 1), ("2024-01-02", "2024\u201101\u201102", 1), ("20", "10\u201320", 0),
         # Formulas between dollar signs, and amounts.
         ("4", "It is $4$.", 1), ("4", "$$4$$", 1), ("-4", "$x=-4$", 1), ("x", "where $x$ is", 1),
         ("4", "It costs $4.", 1), ("4", "$4-$5", 0), ("4", "between $4 and $5", 1), ("$4", "between $4 and $5", 1),
         ("$4", "US$4/US$5", 0), ("$5", "a$ and $5", 1),
         # Full-width forms.
-        ("10", "\uff11\uff10です", 1),
-        ("1.5", "\uff11\uff0e\uff15", 1),
-        ("-3", "\uff0d\uff13", 1),
+        ("10", "\uff11\uff10です", 1), ("1.5", "\uff11\uff0e\uff15", 1), ("-3", "\uff0d\uff13", 1),
         ("ABC", "\uff21\uff22\uff23\uff01", 1),
     ],
 )  # fmt: skip
@@ -177,10 +162,7 @@ def test_matches_judged_by_hand(row):
     ("text", "found"),
     [
         # Lists, thousands, decimal marks
-        ("1,000,000.50", "1000000.50"),
-        ("100,20", "100.20"),
-        ("1.234.567,8", "1234567.8"),
-        ("1,23,456", "1 23 456"),
+        ("1,000,000.50", "1000000.50"), ("100,20", "100.20"), ("1.234.567,8", "1234567.8"), ("1,23,456", "1 23 456"),
         ("0,125", "0.125"),  # no thousand begins with 0
         ("2024,125", "2024.125"),  # nor with four digits
         ("1,234,5678", "1 234 5678"), ("3.5,4.5", "3.5 4.5"), ("1.2,345.6", "1.2 345.6"), ("1:30:45", "1 : 30 : 45"),
@@ -191,8 +173,7 @@ def test_matches_judged_by_hand(row):
         # Units and currencies
         ("EUR 5", "5 eur"), ("HK$5", "5 hk$"), ("5kg\uc740", "5 kg\uc740"), ("5\u00b5m", "5 \u03bcm"), ("5m", "5 m"),
         ("5M", "5m"),  # no metres: a million
-        ("5kgs", "5kgs"),
-        ("5cats", "5cats"),
+        ("5kgs", "5kgs"), ("5cats", "5cats"),
         # Words with digits in them
         ("x^2", "x ^ 2"), ("v1.4, v1.5", "v1.4 v1.5"), ("B12-rich", "b12 rich"), ("10^3", "10 ^ 3"),
         ("\uc8155\uacf5\ud654\uad6d", "\uc815 5 \uacf5\ud654\uad6d"), ("10\u00b2", "10\u00b2"),

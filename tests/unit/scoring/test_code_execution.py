@@ -22,17 +22,14 @@ def test_passes(program):
 @pytest.mark.parametrize(
     "program",
     [
-        "assert False",
-        "raise SystemExit",
+        "assert False", "raise SystemExit",
         "import sys; sys.exit(0)",  # leaving early is not passing
-        "import os; os._exit(0)",
-        "def f(:",
+        "import os; os._exit(0)", "def f(:",
         "x = bytearray(2 << 30)",  # beyond the memory limit
         "open('big', 'wb').write(b'x' * (2 << 20))",  # beyond the file limit
-        "input()",
-        "\ud800",
+        "input()", "\ud800",
     ],
-)
+)  # fmt: skip
 def test_does_not_pass(program):
     assert not passes(program)
 

@@ -55,8 +55,7 @@ def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        (make(CELLS, None), "100 labels do not say how their rows were drawn"),
-        (make(((1.0, 50, 0, 0),)), "no labels"),
+        (make(CELLS, None), "100 labels do not say how their rows were drawn"), (make(((1.0, 50, 0, 0),)), "no labels"),
         (make(CELLS, "picked"), "labels drawn by picked do not say with which chance"),
         (make(((1.0, 50, 9, 1), (0.0, 50, 1, 8))), "19 labels; at least 20 are needed"),
         (

@@ -28,10 +28,7 @@ from helm_ext.scoring.scores.lists import exact_match, list_f1, set_exact_match
         (["a"], ["A"], 0, 1),  # in their normal form
         (["a"], ["a."], 0, 1),
         (["a\x1fb c"], ["a b\x1fc"], 0, 0),  # parts of tuples
-        (["2 + 3"], ["2 - 3"], 0, 0),
-        (["A"], ["the"], 0, 0),
-        ([""], [""], 1, 1),
-        ([""], [], 0, 0),
+        (["2 + 3"], ["2 - 3"], 0, 0), (["A"], ["the"], 0, 0), ([""], [""], 1, 1), ([""], [], 0, 0),
     ],
 )  # fmt: skip
 def test_exact(gold, pred, exact, as_set):
@@ -84,8 +81,7 @@ def test_hostile_lists_cost_little(piece):
 @pytest.mark.parametrize(
     ("gold", "pred", "expected"),
     [
-        ("the garden", "garden", 2 * 1 / 3),
-        ("a b c", "b c d", 2 * 2 / 6),
+        ("the garden", "garden", 2 * 1 / 3), ("a b c", "b c d", 2 * 2 / 6),
         ("a a b", "a b b", 2 * 2 / 6),  # bags, not sets
         ("a", "b", 0), ("new york", "york new", 1), ("北京", "南京", 2 * 1 / 4), ("(the) “garden”!", "The Garden", 1),
         ("GPT模型", "gpt 模型", 1), ("3.5 m", "-3.5 m", 2 * 1 / 4), ("Straße 1", "STRASSE 1", 1), ("", "", 1), ("", "a", 0),
@@ -100,15 +96,11 @@ def test_segment_f1(gold, pred, expected):
 @pytest.mark.parametrize(
     ("gold", "pred", "expected"),
     [
-        ([], [], 1),
-        (["a"], [], 0),
-        ([], ["a"], 0),
-        (["a", "b"], ["b", "a"], 1),
+        ([], [], 1), (["a"], [], 0), ([], ["a"], 0), (["a", "b"], ["b", "a"], 1),
         (["a", "b"], ["a"], 2 / 3),  # precision 1, recall 1/2
         (["a"], ["a", "b", "c"], 1 / 2),  # precision 1/3, recall 1
         (["a"], ["a", "a"], 2 / 3),  # a gold segment is matched once
-        (["a", "a"], ["a", "a"], 1),
-        (["the garden", "office"], ["garden"], 2 * (2 / 3) / 3),
+        (["a", "a"], ["a", "a"], 1), (["the garden", "office"], ["garden"], 2 * (2 / 3) / 3),
         # The first gold fits both; only the second prediction fits the second gold.
         (["p q", "p"], ["p", "p q"], 1),
         # Crossed: 2/3 + 2/3 beats the identical pair's 1 + 0.
@@ -171,16 +163,11 @@ def test_above_the_cap_near_misses_earn_nothing():
 @pytest.mark.parametrize(
     ("gold", "pred", "f1"),
     [
-        ([], [], 1),
-        (["a"], [], 0),
-        ([], ["a"], 0),
-        (["a", "b"], ["b", "a"], 1),
+        ([], [], 1), (["a"], [], 0), ([], ["a"], 0), (["a", "b"], ["b", "a"], 1),
         (["a", "a"], ["a"], 2 / 3),  # each gold segment is found by one
-        (["a"], ["a", "a", "a"], 2 / 4),
-        ([" a"], ["a "], 1),
-        (["a"], ["A"], 0),
+        (["a"], ["a", "a", "a"], 2 / 4), ([" a"], ["a "], 1), (["a"], ["A"], 0),
     ],
-)
+)  # fmt: skip
 def test_segments_found(gold, pred, f1):
     assert lists.list_exact_f1(gold, pred) == pytest.approx(f1)
 

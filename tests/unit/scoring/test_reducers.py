@@ -20,8 +20,7 @@ from helm_ext.scoring.reducers import find_reducer
         ("mode", [0, 1], 0), ("max", [0.25, 0.75], 0.75), ("at_least_1", [0, 0.9], 0), ("at_least_2", [1, 0, 1], 1),
         ("pass_at_1", [1, 0, 0, 0], 0.25),
         ("pass_at_2", [1, 0, 0, 0], 0.5),  # 1 - C(3, 2) / C(4, 2)
-        ("pass_at_2", [1, 1, 1], 1),
-        ("pass_at_3", [1, 1], None),
+        ("pass_at_2", [1, 1, 1], 1), ("pass_at_3", [1, 1], None),
         ("pass_k_2", [1, 1, 0], 1 / 3),  # C(2, 2) / C(3, 2)
         ("pass_k_2", [1], None),
     ],

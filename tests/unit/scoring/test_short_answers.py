@@ -126,21 +126,13 @@ def test_texts_without_words_are_equal_or_not():
 @pytest.mark.parametrize(
     ("gold", "prediction", "value"),
     [
-        ("100 metres", "100.0  metres", 1),
-        ("100 metres", "100", 0),
-        ("2.50", "2.5", 1),
-        ("-3", "3", 0),
-        ("2001-05-03", "2001-5-3", 1),
-        ("2001-05-03", "2001", 1),
-        ("2001", "2001-05-03", 1),
-        ("2001-05-03", "2001-05-04", 0),
-        ("2001-05-03", "2002", 0),
+        ("100 metres", "100.0  metres", 1), ("100 metres", "100", 0), ("2.50", "2.5", 1), ("-3", "3", 0),
+        ("2001-05-03", "2001-5-3", 1), ("2001-05-03", "2001", 1), ("2001", "2001-05-03", 1),
+        ("2001-05-03", "2001-05-04", 0), ("2001-05-03", "2002", 0),
         ("2001-13-40", "2001", 0),  # no day
-        ("yes", "yes ", 1),
-        ("yes", "Yes", 0),
-        ("", "", 1),
+        ("yes", "yes ", 1), ("yes", "Yes", 0), ("", "", 1),
     ],
-)
+)  # fmt: skip
 def test_values(gold, prediction, value):
     assert value_exact_match(gold, prediction) == value
 
@@ -149,28 +141,19 @@ def test_values(gold, prediction, value):
     ("gold", "prediction", "value"),
     [
         ("+3", "3", 1),  # a sign that changes nothing
-        ("1e3", "1000", 1),
-        ("2.5E-1", "0.25", 1),
+        ("1e3", "1000", 1), ("2.5E-1", "0.25", 1),
         ("100\tsquare\n metres", "100 square  metres", 1),  # white space in a unit is one space
         ("3 km", "3km", 0),  # without white space before it there is no unit
-        ("3 km", "3 m", 0),
-        ("2.5", "2.9", 0),
+        ("3 km", "3 m", 0), ("2.5", "2.9", 0),
         ("2001-02-30", "2001-02-30", 1),  # no day, but the same text
-        ("2001-05-03", "2001-13-40", 0),
-        ("2001", "2002", 0),
-        ("2001-05-03", "2001-06-03", 0),
-        ("2001-05-03", "Thursday", 0),
-        ("-44", "-44", 1),
+        ("2001-05-03", "2001-13-40", 0), ("2001", "2002", 0), ("2001-05-03", "2001-06-03", 0),
+        ("2001-05-03", "Thursday", 0), ("-44", "-44", 1),
         ("12345678901234567890", "12345678901234567891", 0),  # equal as floats
         ("9" * 4301, "9" * 4301, 1),  # int() refuses more than 4,300 digits
-        ("9" * 4301, "8" * 4301, 0),
-        ("9" * 4301, "2001-05-03", 0),
-        ("1e400", "2e400", 0),
-        ("1e999999999", "1e999999998", 0),
-        ("-0", "0.0", 1),
-        ("2000", "2000.0", 1),
+        ("9" * 4301, "8" * 4301, 0), ("9" * 4301, "2001-05-03", 0), ("1e400", "2e400", 0),
+        ("1e999999999", "1e999999998", 0), ("-0", "0.0", 1), ("2000", "2000.0", 1),
     ],
-)
+)  # fmt: skip
 def test_values_of_one_amount_or_day(gold, prediction, value):
     assert (value_exact_match(gold, prediction), value_exact_match(prediction, gold)) == (value, value)
 
@@ -186,13 +169,12 @@ def test_f1_divides_twice_the_common_words_by_all():
     ("gold", "prediction", "same"),
     [
         ("The A", "a the", 0),  # of articles alone, the words and their order are compared
-        ("THE a", "the  A", 1),
-        ("the 北京 a", "北京", 1),
+        ("THE a", "the  A", 1), ("the 北京 a", "北京", 1),
         ("北京 2008", "北京2008", 1),  # no space beside Chinese
         ("²³ x", "²³x", 0),
         ("x²ﬁ", "X²FI", 1),  # what is raised stays, what stands beside it is folded
     ],
-)
+)  # fmt: skip
 def test_bare_and_folded_forms(gold, prediction, same):
     assert normalized_exact_match(gold, prediction) == same
 

@@ -34,12 +34,9 @@ def row_value(name, row, golds, prediction):
         ("42", "43", 0),
         ("Yes", "yes", 0),  # case counts
         ("", "", 0),  # an empty prediction is never right
-        ("", "  ", 0),
-        ("北京", "北 京", 1),
-        ("\n", "\n", 0),
-        ("x\t", "x\t", 1),
+        ("", "  ", 0), ("北京", "北 京", 1), ("\n", "\n", 0), ("x\t", "x\t", 1),
     ],
-)
+)  # fmt: skip
 def test_exact_match(gold, prediction, expected):
     assert value("exact_match", gold, prediction) == expected
 
@@ -57,8 +54,7 @@ def test_prefix_match(gold, prediction, expected):
     [
         ("paris", "Paris", 1),  # the prediction is lower-cased ...
         ("Paris", "Paris", 0),  # ... and the gold is not
-        ("paris", " paris\n", 1),
-        (" paris", "paris", 0),
+        ("paris", " paris\n", 1), (" paris", "paris", 0),
         ("paris", "it is paris", 0),  # equal, not contained
         ("", "", 1), ("", "anything", 0), ("x", "", 0), ("(a)", "(A)", 1), ("straße", "STRASSE", 0),
         ("i̇", "İ", 1),  # as Python lowers
@@ -77,10 +73,9 @@ def test_in_match(gold, prediction, expected):
         ("a b c d", "b a x", 4 / 7),
         ("a a", "a", 2 / 3),  # with multiplicity
         ("A", "a", 0),  # no normalisation
-        ("", "", 0),
-        ("x", "", 0),
+        ("", "", 0), ("x", "", 0),
     ],
-)
+)  # fmt: skip
 def test_f1_score(gold, prediction, expected):
     assert value("f1_score", gold, prediction) == pytest.approx(expected)
 
@@ -91,9 +86,7 @@ ROW = {"question": "Which animal barks?", "target_scores": {"The cat": 0, "The d
 @pytest.mark.parametrize(
     ("prediction", "expected"),
     [
-        ("(B)", 1),
-        ("B.", 1),
-        ("The answer is B", 1),
+        ("(B)", 1), ("B.", 1), ("The answer is B", 1),
         ("It is (A), not (B)", 1),  # "(A)," keeps its comma and is no label; "(B)" is the first
         ("(A) or (B)", 0),
         ("I think B", 1),  # I is no label of a row with three options
@@ -120,19 +113,17 @@ def test_qa_match_as_upstream_at_its_edges():
 @pytest.mark.parametrize(
     ("gold", "prediction", "expected"),
     [
-        ("ABCD", "ABDD", 0.75),
-        ("ABCD", "AB", 0.5),
+        ("ABCD", "ABDD", 0.75), ("ABCD", "AB", 0.5),
         ("AB", "XY[SEP]AB", 0),  # the first reading has the right length
         ("AB", "ABC[SEP]ABCD", 1),  # it has not: the second, cut
         ("AB", "ABC[SEP]XBCD", 0.5),
         ("AB", "[SEP]B", 0),  # the second is short
         ("AB", "AB", 1),  # without the mark there is one reading, of any length
-        ("AB", "ABXY", 1),
-        ("", "A", 0),
+        ("AB", "ABXY", 1), ("", "A", 0),
         ("AB", "X[SEP]AB[SEP]C", 1),  # what follows the first mark is the second reading, whatever it holds
         ("AB[SEP]", "X[SEP]AB[SEP]C", 1),
     ],
-)
+)  # fmt: skip
 def test_gaokaobench_match(gold, prediction, expected):
     assert value("gaokaobench_match", gold, prediction) == expected
 
@@ -202,16 +193,14 @@ GOLD, ANSWER = "the cat sat on the mat. it slept", "the cat lay on a mat"
 @pytest.mark.parametrize(
     ("arguments", "name", "expected"),
     [
-        ({}, "ultraeval_rouge", 57.14285665306124),
-        ({"n_gram": "2"}, "ultraeval_rouge_2", 15.38461491124262),
+        ({}, "ultraeval_rouge", 57.14285665306124), ({"n_gram": "2"}, "ultraeval_rouge_2", 15.38461491124262),
         ({"n_gram": "L"}, "ultraeval_rouge_l", 53.33333285333334),
         ({"index": "precision"}, "ultraeval_rouge_p", 66.66666666666666),
-        ({"index": "recall"}, "ultraeval_rouge_r", 50.0),
-        ({"n_gram": 2, "index": "r"}, "ultraeval_rouge_r_2", 12.5),
+        ({"index": "recall"}, "ultraeval_rouge_r", 50.0), ({"n_gram": 2, "index": "r"}, "ultraeval_rouge_r_2", 12.5),
         ({"n_gram": "Longest"}, "ultraeval_rouge_l", 53.33333285333334),  # the first letter counts
         ({"n_gram": "10"}, "ultraeval_rouge", 57.14285665306124),
     ],
-)
+)  # fmt: skip
 def test_rouge(arguments, name, expected):
     score = make_rouge(**arguments)
     assert score.name == name
