@@ -9,15 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED, AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric import add_context
-from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.model_deployment_registry import get_model_deployment
 from helm.common.hierarchical_logger import hlog
@@ -26,7 +24,7 @@ from helm.common.request import GeneratedOutput, Token
 from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.errors import RecordedError, show
 from helm_ext.evalset import row_extra
-from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts, find_perturbations
+from helm_ext.scoring.folding import FoldingMetric, Measured, Place, RunFacts, find_perturbations, place_of
 from helm_ext.scoring.score import StatInfo, describe_count
 from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
@@ -121,11 +119,6 @@ def lacks_tokenizer(model_deployment: str) -> bool:
     return get_model_deployment(model_deployment).tokenizer_name is None
 
 
-Place = tuple[Any, ...]
-"""What stats of instances are told apart by (HELM: MetricContext): split, sub-split, perturbation."""
-_place = attrgetter("split", "sub_split", "perturbation")
-
-
 def count_left_out(
     instances: Iterable[Instance], others: Mapping[str, Iterable[Instance]] = MappingProxyType({})
 ) -> dict[Place, Counter[str]]:
@@ -136,7 +129,7 @@ def count_left_out(
     reasons: dict[Place, Counter[str]] = {}
     seen: set[tuple[str | None, Place]] = set()
     for instance in instances:
-        place = _place(instance)
+        place = place_of(instance)
         if place not in reasons:
             reasons[place] = Counter({"left_out": 0})
         reason = row_extra(instance).get("left_out")
@@ -145,7 +138,7 @@ def count_left_out(
             reasons[place].update(("left_out", reason))
     for name, found in others.items():
         for instance in found:
-            reasons[_place(instance)][name] += 1
+            reasons[place_of(instance)][name] += 1
     return reasons
 
 
@@ -171,7 +164,7 @@ class LeftOutTotal:
     def to_stats(self) -> list[Stat]:
         """Return the counts."""
         return [
-            add_context(Stat(MetricName(f"num_{reason}")).add(count), MetricContext(*place))
+            Stat(MetricName(f"num_{reason}", *place)).add(count)
             for place, counts in self._reasons.items()
             for reason, count in sorted(counts.items())
         ]
@@ -190,31 +183,23 @@ REPORT_STATS = (
         short_display_name="Unmapped",
         lower_is_better=True,
     ),
-    describe_count("num_left_out", "# left out", "Number of rows that are not part of any score of this run."),
-    describe_count(
-        "num_thinking",
-        "# with thinking",
-        "Number of rows whose model thought before it answered; its thinking is no part of the answer.",
-        lower_is_better=None,
+    *(
+        describe_count(f"num_{name}", f"# {title}", description, lower_is_better=lower)
+        for name, title, lower, description in (
+            ("left_out", "left out", True, "Number of rows that are not part of any score of this run."),
+            ("thinking", "with thinking", None,
+             "Number of rows whose model thought before it answered; its thinking is no part of the answer."),
+            ("wrong_with_gold", "wrong, gold inside", True,
+             "Rows of free text that score 0 by an exact match, though the answer holds the gold as whole words."),
+            ("not_run", "not run", True, "Rows left out because no completion is recorded for them."),
+            ("failed", "failed", True, "Rows left out because their request failed."),
+            ("unscored", "unscored", True,
+             "Rows left out because no score could be made of their answer, as the file says."),
+            ("too_long", "too long", True,
+             "Rows left out because the question alone does not fit the model's context window."),
+        )
     ),
-    describe_count(
-        WRONG_WITH_GOLD,
-        "# wrong, gold inside",
-        "Rows of free text that score 0 by an exact match, though the answer holds a correct reference as whole words.",
-    ),
-    describe_count("num_not_run", "# not run", "Rows left out because no completion is recorded for them."),
-    describe_count("num_failed", "# failed", "Rows left out because their request failed."),
-    describe_count(
-        "num_unscored",
-        "# unscored",
-        "Rows left out because no score could be made of their answer, as the file says.",
-    ),
-    describe_count(
-        "num_too_long",
-        "# too long",
-        "Rows left out because the question alone does not fit the model's context window.",
-    ),
-)
+)  # fmt: skip
 """What reports say of rows beside their scores."""
 
 

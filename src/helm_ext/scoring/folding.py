@@ -13,21 +13,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from helm.benchmark.metrics.metric import MetricInterface, MetricResult
+from helm.benchmark.metrics.metric import MetricInterface, MetricResult, PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.metric_service import MetricService
+from helm.benchmark.metrics.statistic import Stat
 
 from helm_ext.evalset import garbage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.adaptation.scenario_state import ScenarioState
-    from helm.benchmark.metrics.metric import PerInstanceStats
-    from helm.benchmark.metrics.statistic import Stat
     from helm.benchmark.scenarios.scenario import Instance
 
 
@@ -135,3 +136,19 @@ def find_perturbations(instances: Iterable[Instance]) -> bool:
             return True
         ids.add(instance.id)
     return False
+
+
+Place = tuple[Any, ...]
+"""What stats of instances are told apart by (HELM: MetricContext): split, sub-split, perturbation."""
+place_of: Callable[[Instance], Place] = attrgetter("split", "sub_split", "perturbation")
+
+
+def name_in(instance: Instance, name: str) -> MetricName:
+    """Return the name of a stat in the place of an instance."""
+    return MetricName(name, *place_of(instance))
+
+
+def make_row(instance: Instance, values: Mapping[str, float], trial: int = 0) -> PerInstanceStats:
+    """Return the Stats of a row: these values, by name."""
+    stats = [Stat(name_in(instance, name)).add(value) for name, value in values.items()]
+    return PerInstanceStats(str(instance.id), instance.perturbation, trial, stats)

@@ -25,8 +25,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.metrics.metric import PerInstanceStats, add_context
-from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.metric import PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 
 from helm_ext.evalset import row_extra
@@ -42,6 +42,7 @@ from helm_ext.judging.judgement import (
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.breakdown import attributes_of, describe_ends
 from helm_ext.scoring.corrected_scores import Seen, measure_judged, see
+from helm_ext.scoring.folding import make_row, name_in
 from helm_ext.scoring.score import (
     CORRECTED,
     ENDS,
@@ -145,10 +146,7 @@ class Judges:
             numbers.update(_add_judged(rows, strict, criterion))
         for state in states:
             if state.reference_index is None:
-                context = MetricContext.from_instance(state.instance)
-                numbers.update(
-                    add_context(Stat(MetricName(name)), context).name for name in self._list_no_scores(state)
-                )
+                numbers.update(name_in(state.instance, name) for name in self._list_no_scores(state))
         names: dict[MetricName, MetricName] = {}  # one object each, so that values are added in the rows' order
         scores = to_columns(
             [
@@ -191,13 +189,10 @@ class Judges:
     def score_left_out(self, states: Iterable[RequestState]) -> Iterator[PerInstanceStats]:
         """Yield what was said of answers that cannot be scored here: rows without a gold, say."""
         for state in states:
-            instance = state.instance
-            if row_extra(instance).get("left_out") == "unscored":
-                context = MetricContext.from_instance(instance)
+            if row_extra(state.instance).get("left_out") == "unscored":
                 scores = self.reduce(self.score(state))
-                stats = [add_context(Stat(MetricName(name)).add(value), context) for name, value in scores.items()]
-                if stats:
-                    yield PerInstanceStats(str(instance.id), instance.perturbation, state.train_trial_index, stats)
+                if scores:
+                    yield make_row(state.instance, scores, state.train_trial_index)
 
     def describe(self) -> list[StatInfo]:
         """Return how reports present the scores of judges, and the numbers beside them."""
@@ -211,59 +206,36 @@ class Judges:
             name = judge_stat(criterion)
             corrected, title = f"{name}{CORRECTED}", f"Judge, corrected: {criterion}"
             described += [
-                StatInfo(
-                    corrected,
-                    title,
-                    f"{criterion}, as people would have judged all answers: the judge's verdicts, corrected by human "
-                    "labels of some.",
-                    group="judges",
-                ),
+                StatInfo(corrected, title, f"{criterion}, as people would have judged all answers: the judge's "
+                         "verdicts, corrected by human labels of some.", group="judges"),
                 *describe_ends(corrected, title, criterion, "judges"),
-                describe_count(
-                    f"{name}{LABELS}",
-                    f"# labels: {name}",
-                    f"Answers that people labelled by {criterion}, whose design is recorded.",
-                    lower_is_better=None,
-                ),
-                describe_count(
-                    f"{name}{UNDESIGNED}",
-                    f"# labels without a design: {name}",
-                    "Labels that do not say how their rows were drawn: they correct nothing.",
-                ),
-            ]
+                describe_count(f"{name}{LABELS}", f"# labels: {name}",
+                               f"Answers that people labelled by {criterion}, whose design is recorded.",
+                               lower_is_better=None),
+                describe_count(f"{name}{UNDESIGNED}", f"# labels without a design: {name}",
+                               "Labels that do not say how their rows were drawn: they correct nothing."),
+            ]  # fmt: skip
         for strict in self._unclear:
             name = _judged_stat(strict)
             described += [
-                StatInfo(
-                    name,
-                    f"{strict}, unclear rows judged",
-                    f"{strict} where the answer could be read; elsewhere what a judge read in it.",
-                    group="judges",
-                ),
-                describe_count(
-                    f"{name}{UNSCORED}",
-                    f"# unscored: {name}",
-                    f"Unclear rows without a verdict of the judge: in {name} as {strict} has them.",
-                ),
-            ]
+                StatInfo(name, f"{strict}, unclear rows judged", f"{strict} where the answer could be read; elsewhere "
+                         "what a judge read in it.", group="judges"),
+                describe_count(f"{name}{UNSCORED}", f"# unscored: {name}",
+                               f"Unclear rows without a verdict of the judge: in {name} as {strict} has them."),
+            ]  # fmt: skip
         return described
 
 
 def _describe_judge(criterion: str, by: str, who: str) -> Iterator[StatInfo]:
-    name = judge_stat(criterion, by)
-    yield StatInfo(
-        name,
-        f"Judge, raw: {criterion}" + (f" ({by})" if by else ""),
-        f"{criterion}, as {by or who} judged the answers. Raw: not corrected by human labels.",
-        group="judges",
-    )
+    name, title = judge_stat(criterion, by), f"Judge, raw: {criterion}" + (f" ({by})" if by else "")
+    said = f"{criterion}, as {by or who} judged the answers. Raw: not corrected by human labels."
+    yield StatInfo(name, title, said, group="judges")
     numbers = {status: f"Judgements of {criterion} that are {status.replace('_', ' ')}" for status in NOT_OK}
     if not by:
         numbers["unscored"] = f"Answered rows without a value of {name}"
     for status, text in numbers.items():
-        yield describe_count(
-            f"{name}_{status}", f"# {status.replace('_', ' ')}: {name}", f"{text}: no part of its mean."
-        )
+        title = f"# {status.replace('_', ' ')}: {name}"
+        yield describe_count(f"{name}_{status}", title, f"{text}: no part of its mean.")
 
 
 def _judged_stat(strict: str) -> str:

@@ -14,13 +14,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from helm.benchmark.metrics.metric import PerInstanceStats, add_context
-from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.metric import PerInstanceStats
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
+from helm_ext.scoring.folding import make_row, name_in
 from helm_ext.scoring.score import DIFFERS, UNSCORED, StatInfo, describe_count
 
 _CLOSE = 1e-9
@@ -29,17 +30,8 @@ _CLOSE = 1e-9
 
 def find_left_out(instances: Iterable[Instance]) -> list[PerInstanceStats]:
     """Return the source's scores of the rows that are left out of ours: what the source scored is its own affair."""
-    found = []
-    for instance in instances:
-        extra = row_extra(instance)
-        if "left_out" in extra and extra.get("source_scores"):
-            context = MetricContext.from_instance(instance)
-            stats = [
-                add_context(Stat(MetricName(name)).add(value), context)
-                for name, value in extra["source_scores"].items()
-            ]
-            found.append(PerInstanceStats(str(instance.id), instance.perturbation, 0, stats))
-    return found
+    left_out = [(instance, row_extra(instance)) for instance in instances if "left_out" in row_extra(instance)]
+    return [make_row(instance, extra["source_scores"]) for instance, extra in left_out if extra.get("source_scores")]
 
 
 class SourceSummary(NamedTuple):
@@ -95,7 +87,7 @@ class SourceMeasure:
                     found.append(Stat(name).add(float(abs(stat.mean - ours.mean) > _CLOSE)))
                 made.append(found)
         unscored = Counter(
-            add_context(Stat(MetricName(f"{name}{UNSCORED}")), MetricContext.from_instance(instance)).name
+            name_in(instance, f"{name}{UNSCORED}")
             for instance in instances
             for name in row_extra(instance).get("source_unscored", ())
         )
@@ -135,25 +127,14 @@ def describe_source_scores(source: Mapping[str, Any]) -> list[StatInfo]:
     tool, described = source["tool"], []
     for name, score in source["scores"].items():
         no_mean = f" No mean of rows: {score['no_mean']}." if score.get("no_mean") else ""
+        stat = score["stat"]
         described += [
-            StatInfo(
-                score["stat"],
-                f"{name} ({tool})",
-                f"{name}, as {tool} scored the same completions.{no_mean}",
-                lower_is_better=score["lower_is_better"],
-                group="source_scores",
-            ),
-            StatInfo(
-                f"{score['stat']}{DIFFERS}",
-                f"Differs: {name} ({tool})",
-                f"Fraction of rows that {tool}'s {name} and our own reading score differently.",
-                lower_is_better=None,
-                group="source_scores",
-            ),
-            describe_count(
-                f"{score['stat']}{UNSCORED}",
-                f"# unscored: {name} ({tool})",
-                f"Rows that {tool}'s {name} could not score, as a judgement that cannot be read: no part of its mean.",
-            ),
-        ]
+            StatInfo(stat, f"{name} ({tool})", f"{name}, as {tool} scored the same completions.{no_mean}",
+                     lower_is_better=score["lower_is_better"], group="source_scores"),
+            StatInfo(f"{stat}{DIFFERS}", f"Differs: {name} ({tool})",
+                     f"Fraction of rows that {tool}'s {name} and our own reading score differently.",
+                     lower_is_better=None, group="source_scores"),
+            describe_count(f"{stat}{UNSCORED}", f"# unscored: {name} ({tool})", f"Rows that {tool}'s {name} could not "
+                           "score, as a judgement that cannot be read: no part of its mean."),
+        ]  # fmt: skip
     return described

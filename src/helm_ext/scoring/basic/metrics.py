@@ -15,7 +15,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,8 +26,8 @@ from helm.benchmark.adaptation.adapter_spec import (
 )
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.efficiency_metrics import EfficiencyMetric
-from helm.benchmark.metrics.metric import MetricMetadata, add_context, get_unique_stat_by_name
-from helm.benchmark.metrics.metric_name import MetricContext, MetricName
+from helm.benchmark.metrics.metric import MetricMetadata, get_unique_stat_by_name
+from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
 from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
@@ -39,7 +38,7 @@ from helm_ext.errors import HelmExtError
 from helm_ext.scoring.basic.calibration import compute_calibration
 from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
 from helm_ext.scoring.basic.requests import RequestValues, Values, language_modeling_stats
-from helm_ext.scoring.folding import FoldingMetric, Measured, RunFacts
+from helm_ext.scoring.folding import FoldingMetric, Measured, Place, RunFacts, place_of
 from helm_ext.scoring.scores.helm import get_score
 from helm_ext.scoring.texts import limit_pattern
 
@@ -313,8 +312,7 @@ def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Ca
     ]
 
 
-Counts = Counter[MetricContext]
-_place = attrgetter("split", "sub_split", "perturbation")
+Counts = Counter[Place]
 
 
 class _CountTotal:
@@ -329,12 +327,8 @@ class _CountTotal:
 
     def to_stats(self) -> list[Stat]:
         means: dict[MetricName, Stat] = {}
-        for counts in self.trials:
-            of_trial: dict[MetricName, Stat] = {}
-            for context, count in counts.items():
-                merge_stat(of_trial, add_context(Stat(MetricName("num_instances")).add(count), context))
-            for stat in of_trial.values():
-                merge_stat(means, stat.take_mean())
+        for place, count in (counted for counts in self.trials for counted in counts.items()):
+            merge_stat(means, Stat(MetricName("num_instances", *place)).add(float(count)))
         return list(means.values())
 
 
@@ -355,8 +349,7 @@ class InstanceCountMetric(FoldingMetric):
             for state in scenario_state.request_states:
                 if state.train_trial_index in trials:
                     found[state.train_trial_index][state.instance] = None
-            places = [Counter(map(_place, instances)) for instances in found]
-            return Measured([], [Counts({MetricContext(*place): n for place, n in one.items()}) for one in places])
+            return Measured([], [Counts(map(place_of, instances)) for instances in found])
 
         return measure
 
@@ -366,11 +359,4 @@ class InstanceCountMetric(FoldingMetric):
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe `num_instances` in HELM's words."""
-        return [
-            MetricMetadata(
-                name="num_instances",
-                display_name="# eval",
-                description="Number of evaluation instances.",
-                lower_is_better=None,
-            )
-        ]
+        return [MetricMetadata("num_instances", "# eval", description="Number of evaluation instances.")]

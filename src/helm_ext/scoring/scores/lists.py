@@ -137,39 +137,23 @@ def _total_credit(gold: Counter[_Bag], pred: Counter[_Bag], n_gold: int, n_pred:
 _count = partial(describe_count, lower_is_better=False, can_be_main=False)
 
 SCORES: tuple[Score, ...] = (
-    Score(
-        name="exact_match",
-        list_function=exact_match,
-        display_name="Exact match",
-        short_display_name="EM",
-        description="Fraction of rows whose list of segments equals the gold list, in order.",
-    ),
-    Score(
-        name="set_exact_match",
-        list_function=set_exact_match,
-        reads_any_list=True,
-        display_name="Set exact match",
-        short_display_name="Set EM",
-        description="Fraction of rows whose segments are the gold segments, in any order and way of writing lists.",
-    ),
-    Score(
-        name="list_strict",
-        list_function=list_strict,
-        display_name="List (strict)",
-        description="Fraction of rows whose segments are the gold segments as they are written, in any order.",
-    ),
-    Score(
-        name="list_f1",
-        list_function=list_f1,
-        reads_any_list=True,
-        display_name="List F1",
-        description="F1 over an optimal one-to-one matching of segments; a pair counts by its token F1.",
-    ),
-    Score(
-        name="list_exact_f1",
-        list_function=list_exact_f1,
-        display_name="List F1 (exact)",
-        description="F1 of the segments that are found, in any order; the mean over rows.",
+    *(
+        Score(
+            name, list_function=function, display_name=title, short_display_name=short, description=description,
+            reads_any_list=name in ("set_exact_match", "list_f1"),
+        )
+        for name, function, title, short, description in (
+            ("exact_match", exact_match, "Exact match", "EM",
+             "Fraction of rows whose list of segments equals the gold list, in order."),
+            ("set_exact_match", set_exact_match, "Set exact match", "Set EM",
+             "Fraction of rows whose segments are the gold segments, in any order and way of writing lists."),
+            ("list_strict", list_strict, "List (strict)", None,
+             "Fraction of rows whose segments are the gold segments as they are written, in any order."),
+            ("list_f1", list_f1, "List F1", None,
+             "F1 over an optimal one-to-one matching of segments; a pair counts by its token F1."),
+            ("list_exact_f1", list_exact_f1, "List F1 (exact)", None,
+             "F1 of the segments that are found, in any order; the mean over rows."),
+        )
     ),
     Score(
         name="list_micro_f1",
@@ -186,5 +170,5 @@ SCORES: tuple[Score, ...] = (
         ),
         summarize=_summarize,
     ),
-)
+)  # fmt: skip
 """What `helm_ext.scoring.registry` offers from this module. `exact_match` stands in the place of HELM's for lists."""

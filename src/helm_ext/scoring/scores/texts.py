@@ -299,48 +299,28 @@ EXACT = frozenset(
 
 SCORES: tuple[Score, ...] = (
     Score(
-        "normalized_exact_match",
-        normalized_exact_match,
-        "Normalized exact match",
+        "normalized_exact_match", normalized_exact_match, "Normalized exact match",
         "Fraction of rows whose answer is a correct one; case, sentence punctuation and articles aside.",
         short_display_name="Norm. EM",
     ),
-    Score(
-        "normalized_f1",
-        normalized_f1,
-        "Normalized F1",
-        "F1 over words, each as often as it stands; case, punctuation and English articles aside.",
-    ),
-    Score(
-        "squad_f1",
-        squad_f1,
-        "SQuAD F1",
-        "F1 over words as SQuAD's own script has it; case, ASCII punctuation and articles aside.",
-    ),
-    Score(
-        "value_exact_match",
-        value_exact_match,
-        "Value exact match",
-        "Fraction of rows whose answer is the right number with its unit, day, year, or text.",
-    ),
+    Score("normalized_f1", normalized_f1, "Normalized F1",
+          "F1 over words, each as often as it stands; case, punctuation and English articles aside."),
+    Score("squad_f1", squad_f1, "SQuAD F1",
+          "F1 over words as SQuAD's own script has it; case, ASCII punctuation and articles aside."),
+    Score("value_exact_match", value_exact_match, "Value exact match",
+          "Fraction of rows whose answer is the right number with its unit, day, year, or text."),
     *(
         Score(
-            f"expected_{place}{suffix}",
-            partial(_match, place, ignore_case, ignore_punctuation),
-            f"Expected ({place}{label})",
-            f"{says}, as whole words; {rule}.",
+            f"expected_{place}{suffix}", partial(_match, place, ignore_case, ignore_punctuation),
+            f"Expected ({place}{label})", f"{says}, as whole words; {rule}.",
         )
         for place, says in _PLACES.items()
         for suffix, label, ignore_case, ignore_punctuation, rule in _VARIANTS
     ),
     Score("expected_f1", _word_f1, "Expected (F1)", "F1 over the words of the reply and of the expected text."),
-    Score(
-        "expected_rouge_l",
-        _rouge_l,
-        "Expected (ROUGE-L)",
-        "ROUGE-L F1 over words: the longest common subsequence of the reply and the expected text.",
-    ),
+    Score("expected_rouge_l", _rouge_l, "Expected (ROUGE-L)",
+          "ROUGE-L F1 over words: the longest common subsequence of the reply and the expected text."),
     Score("expected_bleu", _bleu, "Expected (BLEU)", "Sentence BLEU (sacrebleu, 0 to 1), characters as words in CJK."),
     Score("expected_chrf", _chrf, "Expected (chrF)", "chrF2 (sacrebleu, 0 to 1): F-score over character n-grams."),
-)
+)  # fmt: skip
 """What `helm_ext.scoring.registry` offers from this module."""

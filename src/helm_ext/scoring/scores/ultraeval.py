@@ -343,48 +343,30 @@ def function_execution(row: Mapping[str, Any], _golds: Sequence[str], prediction
     return float(passes(make_program(row, prediction)))
 
 
-def _score(upstream: str, display_name: str, description: str, **more: Any) -> Score:
-    return Score(score_name(upstream), display_name=f"{display_name} (UltraEval)", description=description, **more)
-
-
 SCORES: tuple[Score, ...] = (
-    _score("exact_match", "Exact match", "1 if equal to an accepted answer, all spaces removed.", function=exact_match),
-    _score(
-        "prefix_match",
-        "Prefix match",
-        "1 if the answer begins with an accepted one, both stripped.",
-        function=prefix_match,
-    ),
-    _score(
-        "in_match", "In match", "1 if the answer, in lower case and stripped, is an accepted one.", function=in_match
-    ),
-    _score(
-        "qa_match",
-        "QA match",
-        "1 if the first option label of the first line is right, or the answer begins with the right option's text.",
-        row_function=qa_match,
-    ),
-    _score("f1_score", "F1", "F1 over words split at white space, best over the accepted answers.", function=f1_score),
-    _score(
-        "gaokaobench_match",
-        "GAOKAO match",
-        "Share of the letters that are right, place by place.",
-        row_function=gaokaobench_match,
-    ),
-    _score(
-        "chrf",
-        "chrF",
-        "sacrebleu's chrF of one answer, 0 to 100, all references at once.",
-        row_function=chrf,
-        bounds=_PERCENT,
-    ),
-    _score(
-        "function_execution",
-        "Tests passed",
-        "1 if the row's tests pass on the code that the model wrote.",
-        row_function=function_execution,
-        refused="it runs the code that the model writes, which ultraeval: alone can allow",
+    *(
+        Score(score_name(upstream), display_name=f"{title} (UltraEval)", description=description, **more)
+        for upstream, title, description, more in (
+            ("exact_match", "Exact match", "1 if equal to an accepted answer, all spaces removed.",
+             {"function": exact_match}),
+            ("prefix_match", "Prefix match", "1 if the answer begins with an accepted one, both stripped.",
+             {"function": prefix_match}),
+            ("in_match", "In match", "1 if the answer, in lower case and stripped, is an accepted one.",
+             {"function": in_match}),
+            ("qa_match", "QA match", ("1 if the first option label of the first line is right, or the answer begins "
+                                      "with the right option's text."),
+             {"row_function": qa_match}),
+            ("f1_score", "F1", "F1 over words split at white space, best over the accepted answers.",
+             {"function": f1_score}),
+            ("gaokaobench_match", "GAOKAO match", "Share of the letters that are right, place by place.",
+             {"row_function": gaokaobench_match}),
+            ("chrf", "chrF", "sacrebleu's chrF of one answer, 0 to 100, all references at once.",
+             {"row_function": chrf, "bounds": _PERCENT}),
+            ("function_execution", "Tests passed", "1 if the row's tests pass on the code that the model wrote.",
+             {"row_function": function_execution,
+              "refused": "it runs the code that the model writes, which ultraeval: alone can allow"}),
+        )
     ),
     *(_make_bleu(tokenizer) for tokenizer in BLEU_TOKENIZERS),
     make_rouge(),
-)
+)  # fmt: skip
