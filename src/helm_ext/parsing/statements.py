@@ -286,7 +286,8 @@ def read_sentence(mentions: Mentions) -> Named | None:
     equals: Named | None = None
     for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
         clauses = [end - len(text[begin:end].lstrip())] if len(spans) > 1 else []
-        commas = (comma.end() for comma in _COMMA.finditer(text, begin, end))
+        negation = phrases.NEGATION.search(text, begin, end)  # once: before each comma again it was quadratic
+        commas = (comma.end() for comma in _COMMA.finditer(text, negation.end(), end)) if negation else ()
         for clause in (*clauses, *(comma for comma in commas if _is_instead(mentions, begin, comma))):
             alone = mentions.read_items(clause, end)
             if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
@@ -313,9 +314,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
 
 
 def _is_instead(mentions: Mentions, begin: int, comma: int) -> bool:
-    """Tell whether what follows a comma is said instead of what stands before it: "Not A, B.", not "Maybe A, B."."""
-    if not phrases.NEGATION.search(mentions.text, begin, comma):
-        return False
+    """Tell whether what follows a comma is said instead of what is denied before it: "Not A, B.", not "Maybe A, B."."""
     named = [word.start() for word in _ANY.finditer(mentions.text, begin, comma) if mentions.read_item(word.start())]
     return all(_NOT.search(mentions.text[begin:place]) for place in named)
 
