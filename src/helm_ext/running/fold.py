@@ -15,6 +15,7 @@ import io
 import itertools
 import json
 import os
+from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import ExitStack, closing
 from datetime import datetime, timezone
@@ -156,46 +157,62 @@ class RunTotals(JoinedTotal):
         return stats
 
 
-class RowParts:
-    """What some rows add to the run's files: request states, and Stats by segment. A context manager."""
+class RowWriters(ABC):
+    """Writes what rows add to the run's files: request states, and Stats by segment. A context manager."""
 
-    def __init__(self, renderer: StatRenderer, folder: Path | None = None, name: str = "") -> None:
-        """`folder`: where it is written, into files whose names begin with `name`; None: into memory."""
-        self._renderer = renderer
-        self._folder = folder
-        self._name = name
-        self._stack = ExitStack()
-        self._writers = [ArrayWriter(self._open(0), depth=1, is_part=True)]
+    def __init__(self) -> None:
+        self.stack = ExitStack()
+        self.writers: list[ArrayWriter] = []
+        """Of request states, then one a segment."""
+        self._renderer = StatRenderer()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+        self.stack.__exit__(*exception)  # type: ignore[arg-type]
 
-    def _open(self, number: int) -> IO[bytes]:
-        if self._folder is None:
-            return io.BytesIO()
-        path = self._folder / f"{self._name}.{number}{PART}"
-        return self._stack.enter_context(path.open("wb", buffering=COPY_BYTES))
+    @abstractmethod
+    def open(self, number: int) -> ArrayWriter:
+        """Open the next writer: the array of this number."""
+
+    def require(self, number: int) -> None:
+        """Open the arrays that are missing, so that there are so many."""
+        while len(self.writers) < number:
+            self.writers.append(self.open(len(self.writers)))
 
     def write(self, states: list[RequestState], segments: Sequence[Sequence[PerInstanceStats]]) -> None:
         """Write a batch. The states are taken off their list: what was written is freed while it is at hand."""
-        first, *others = self._writers
+        self.require(1 + len(segments))
+        first, *others = self.writers
         for state in consume(states):
             first.add(state)
-        while len(others) < len(segments):
-            others.append(ArrayWriter(self._open(len(others) + 1), is_part=True))
-        self._writers = [first, *others]
-        for writer, rows in zip(others, segments, strict=True):
+        for writer, rows in zip(others, segments, strict=False):  # a run has a file of stats also without any
             for row in rows:
                 writer.add_encoded(self._renderer.render(row))
 
+
+class RowParts(RowWriters):
+    """What some rows add, apart: in files, or in memory."""
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        """`folder`: where it is written, into files whose names begin with `name`; None: into memory."""
+        super().__init__()
+        self._folder, self._name = folder, name
+
+    def open(self, number: int) -> ArrayWriter:
+        """Open a part of its own."""
+        file: IO[bytes] = io.BytesIO()
+        if self._folder is not None:
+            path = self._folder / f"{self._name}.{number}{PART}"
+            file = self.stack.enter_context(path.open("wb", buffering=COPY_BYTES))
+        return ArrayWriter(file, depth=0 if number else 1, is_part=True)
+
     def finish(self) -> list[Path | bytes]:
         """Write what is left; return the parts, for `RunFiles.join`."""
-        for writer in self._writers:
+        for writer in self.writers:
             writer.close()
-        files = [writer.file for writer in self._writers]
+        files = [writer.file for writer in self.writers]
         return [file.getvalue() if isinstance(file, io.BytesIO) else Path(file.name) for file in files]
 
 
@@ -206,20 +223,21 @@ class PartResult(NamedTuple):
     summaries: list[list[Any]]
     """Of each batch of them, one a metric."""
     parts: Sequence[Path | bytes] = ()
-    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content."""
+    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content.
+    None where the run's files have them already."""
 
 
-class RunFiles:
-    """HELM's five files of a run, staged. A context manager; `join` adds rows, `finish` the rest.
+class RunFiles(RowWriters):
+    """HELM's five files of a run, staged. A context manager; `write` and `join` add rows, `finish` the rest.
 
     A sixth says of a run of ours when it was finished (`analysis.siblings`).
     """
 
     def __init__(self, files: StagedFiles, run_spec: RunSpec, scenario: Scenario) -> None:
+        super().__init__()
         self._files = files
         self._run_spec = run_spec
         self._scenario = scenario
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         for name, value in (("run_spec.json", self._run_spec), ("scenario.json", self._scenario)):
@@ -227,34 +245,32 @@ class RunFiles:
                 file.write(dumps(value))
         self._times = None
         if type(self._scenario).__module__.startswith("helm_ext."):
-            self._times = self._stack.enter_context(self._files.open(TIMES_FILE))
+            self._times = self.stack.enter_context(self._files.open(TIMES_FILE))
         # The last one opened is the last one put in place: it tells that a run is whole.
         self._state, self._stats, per_instance = (
-            self._stack.enter_context(self._files.open(name))
+            self.stack.enter_context(self._files.open(name))
             for name in ("scenario_state.json", "stats.json", "per_instance_stats.json")
         )
         state = ScenarioState(self._run_spec.adapter_spec, [], self._run_spec.annotators)
         head, self._tail = around_field(state, "request_states")
         self._state.write(head)
-        self._states = ArrayWriter(self._state, depth=1)
-        self._segments = [ArrayWriter(per_instance)]
+        self.writers = [ArrayWriter(self._state, depth=1), ArrayWriter(per_instance)]
         return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.__exit__(*exception)  # type: ignore[arg-type]
 
     @property
     def folder(self) -> Path:
         """Where parts of the files may be written by other processes of this machine; removed at the end."""
         return self._files.part("").parent
 
+    def open(self, number: int) -> ArrayWriter:
+        """Open a file for a further segment, aside: the first one goes to its place."""
+        path = self._files.part(f"per_instance_stats.{number}")
+        return ArrayWriter(self.stack.enter_context(path.open("w+b", buffering=COPY_BYTES)), is_part=True)
+
     def join(self, parts: Sequence[Path | bytes]) -> None:
         """Add what was made of the next rows: request states, then Stats by segment."""
-        while len(self._segments) < len(parts) - 1:  # the first one goes to its place, further ones aside
-            path = self._files.part(f"per_instance_stats.{len(self._segments)}")
-            file = self._stack.enter_context(path.open("w+b", buffering=COPY_BYTES))
-            self._segments.append(ArrayWriter(file, is_part=True))
-        for writer, part in zip((self._states, *self._segments), parts, strict=False):
+        self.require(len(parts))
+        for writer, part in zip(self.writers, parts, strict=False):
             if isinstance(part, Path):
                 with part.open("rb") as file:
                     if os.fstat(file.fileno()).st_size:
@@ -266,9 +282,9 @@ class RunFiles:
 
     def finish(self, stats: Sequence[Stat]) -> None:
         """Write the stats and the ends of the files."""
-        self._states.close()
+        states, first, *others = self.writers
+        states.close()
         self._state.write(self._tail)
-        first, *others = self._segments
         for writer in others:
             writer.close()
             if not writer.is_empty:
@@ -420,33 +436,42 @@ class RowsTask(NamedTuple):
 class RecordedWorker:
     """Scores rows, in any process."""
 
-    def __init__(self, run_spec: RunSpec, facts: RunFacts, stored: StoredRows | None, folder: Path | None) -> None:
+    def __init__(
+        self, run_spec: RunSpec, facts: RunFacts, stored: StoredRows | None, target: RunFiles | Path | None
+    ) -> None:
         """`stored`: where the rows of tasks are, unless they come with them.
 
-        `folder`: where parts of files are written; None: they are returned.
+        `target`: the run's files, in the process that has them open; a folder for parts of them; None: parts are
+        returned.
         """
         adaptation.install()
         metrics = make_metrics(run_spec)
         # Nothing is asked of the service: recorded deployments have no tokenizer.
         self._work = BatchWork(run_spec, metrics, MetricService(None), [facts] * len(metrics))
         self._stored = stored
-        self._folder = folder
+        self._target = target
         self._states = RecordedStates(run_spec.adapter_spec)
         self._scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
         self._unmeasured = facts.unmeasured
         self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]
-        self._renderer = StatRenderer()
 
     def __call__(self, task: RowsTask) -> PartResult:
-        """Score the rows of a task, and write or return its parts of the run's files."""
+        """Score the rows of a task, and write or return what they add to the run's files."""
         number = task.number
+        if isinstance(self._target, RunFiles):
+            return PartResult(number, self._score(task, self._target))
+        with RowParts(self._target, f"{task.first}-{number}") as parts:
+            return PartResult(number, self._score(task, parts), parts.finish())
+
+    def _score(self, task: RowsTask, written: RowWriters) -> list[list[Any]]:
+        """Score and write the rows of a task; return the summaries of its batches."""
         summaries: list[list[Any]] = []
         if isinstance(task.rows, list):
             rows = consume(task.rows)
         else:
             assert self._stored is not None
             rows = self._stored.make_rows(task.rows)
-        with garbage.paused(), RowParts(self._renderer, self._folder, f"{task.first}-{number}") as parts:
+        with garbage.paused():
             while instances := list(itertools.islice(rows, BATCH_ROWS)):
                 states = self._states.rebuild(instances)
                 if task.first == 0 and not summaries:
@@ -455,8 +480,8 @@ class RecordedWorker:
                 annotate(self._annotators, states)
                 batch = self._work.measure(states)
                 summaries.append(batch.summaries)
-                parts.write(states, batch.segments)
-            return PartResult(number, summaries, parts.finish())
+                written.write(states, batch.segments)
+        return summaries
 
 
 def iter_tasks(rows: StoredRows, places: NDArray[np.intp], size: int, *, sends: bool) -> Iterator[RowsTask]:

@@ -48,8 +48,8 @@ from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage
 from helm_ext.evalset.rows import Unrecorded
 from helm_ext.files.writing import staged
-from helm_ext.running.fold import Batch, BatchWork, RowParts, RunFiles, RunTotals, make_metrics
-from helm_ext.running.serialise import StatRenderer, dumps, to_plain
+from helm_ext.running.fold import Batch, BatchWork, RunFiles, RunTotals, make_metrics
+from helm_ext.running.serialise import dumps, to_plain
 from helm_ext.scoring.completeness import LOGPROB_STATS
 from helm_ext.scoring.folding import FoldingMetric, MeasuredRows, RunFacts
 
@@ -145,7 +145,7 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
     folder.mkdir(parents=True, exist_ok=True)
     metrics = make_metrics(run_spec)
     facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
-    totals, ids, renderer = RunTotals(run_spec, metrics, [facts] * len(metrics)), _Ids(), StatRenderer()
+    totals, ids = RunTotals(run_spec, metrics, [facts] * len(metrics)), _Ids()
     scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
     scoring = with_unmeasured(scoring, facts.unmeasured)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
@@ -155,9 +155,7 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
             for rows, of_shard, of_all in _read(shard, run_spec, metrics, facts, ids, told):
                 own.add(of_shard.summaries)
                 totals.add(of_all.summaries)
-                with RowParts(renderer) as parts:
-                    parts.write([state for row in rows for state in row.states], of_all.segments)
-                    written.join(parts.finish())
+                written.write([state for row in rows for state in row.states], of_all.segments)
                 progress.done(len(rows))
             _require_same(shard, own.to_stats())
         progress.step = "adding up"

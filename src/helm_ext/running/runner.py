@@ -69,7 +69,6 @@ from helm_ext.running.fold import (
     BatchWork,
     PartResult,
     RecordedWorker,
-    RowParts,
     RowsTask,
     RunFiles,
     RunTotals,
@@ -83,7 +82,7 @@ from helm_ext.running.fold import (
     make_metrics,
     split_states,
 )
-from helm_ext.running.serialise import StatRenderer, write_array
+from helm_ext.running.serialise import write_array
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric
 from helm_ext.scoring.folding import FoldingMetric
 
@@ -274,19 +273,15 @@ class StreamingRunner(Runner):
         is_foreign = any(isinstance(metric, WholeMetric) for metric in metrics)
         needs_all = is_foreign or any(of.has_perturbations for of in facts)
         batches = [states] if needs_all else split_states(states)
-        renderer = StatRenderer()
         kept = nullcontext() if is_foreign else garbage.paused()  # others' metrics may leave cycles
         with kept, self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
-            folder = files.folder if files is not None and needs_all else None  # all rows are too many for memory
 
             def score(batch: list[RequestState]) -> PartResult:
                 measured, rows = work.measure(batch), len(batch)
-                if files is None:
-                    return PartResult(rows, [measured.summaries])
-                annotate_with_notes(batch)
-                with RowParts(renderer, folder, "0") as parts:
-                    parts.write(batch, measured.segments)
-                    return PartResult(rows, [measured.summaries], parts.finish())
+                if files is not None:
+                    annotate_with_notes(batch)
+                    files.write(batch, measured.segments)
+                return PartResult(rows, [measured.summaries])
 
             fold(ThisProcess(), lambda: score, batches, totals, files)
             stats = totals.to_stats()
@@ -313,9 +308,9 @@ class StreamingRunner(Runner):
             Progress(len(places), title="scoring") as progress,
         ):
             assert files is not None  # HELM's own way to the instances is asked for else
-            folder = files.folder if self.shares_disk and not here else None
+            target = files if here else files.folder if self.shares_disk else None
             stored = rows.without_columns() if self.shares_disk else None
-            make_worker = partial(RecordedWorker, run_spec, facts, stored, folder)
+            make_worker = partial(RecordedWorker, run_spec, facts, stored, target)
             tasks = iter_tasks(rows, places, size, sends=not self.shares_disk)
             fold(engine, make_worker, tasks, totals, files, split=RowsTask.split, progress=progress)
             progress.step = "adding up"
