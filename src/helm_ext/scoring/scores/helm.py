@@ -111,18 +111,19 @@ SCORES: tuple[Score, ...] = (
 
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")
 _MARKS = string.punctuation.encode()
-_LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 _ARTICLES = frozenset({"a", "an", "the"})
 _ARTICLE = re.compile(r"[at](?:(?<=\ba)n?|(?<=\bt)he)\b")
 """HELM's \\b(a|an|the)\\b. It begins with letters, so that search leaps from one to the next."""
 _KNOWN = string.printable.encode() + b"\x1c\x1d\x1e\x1f"
 """ASCII that is of a word, punctuation or white space: with other characters an article may stand between no spaces."""
+_LOWER = bytes(ord(chr(code).lower()) if code in _KNOWN else 0 for code in range(256))
+"""Small letters; 0 for bytes that are not known."""
 
 
 @remember_short
 def _find_words(text: str) -> list[str]:
-    if text.isascii() and not (data := text.encode()).translate(None, _KNOWN):
-        return [word for word in data.translate(_LOWER, _MARKS).decode().split() if word not in _ARTICLES]
+    if text.isascii() and b"\0" not in (data := text.encode().translate(_LOWER, _MARKS)):
+        return [word for word in data.decode().split() if word not in _ARTICLES]
     return _ARTICLE.sub(" ", _PUNCTUATION.sub("", text.lower())).split()
 
 

@@ -32,6 +32,8 @@ def normalized_exact_match(gold: str, prediction: str) -> float:
     """Return 1.0 if both have one normal form; where that is empty ("A", "?"), if they have one bare form."""
     from helm_ext.scoring.normal_form import bare_form, may_have, normalize
 
+    if gold.strip() == prediction.strip():  # whatever their form is
+        return 1.0
     wanted = normalize(gold)
     if wanted and not may_have(prediction, wanted):
         return 0.0
