@@ -29,11 +29,16 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import orjson
 from helm.common.hierarchical_logger import hwarn
 
+from helm_ext.scoring.basic.row_stats import RowStats
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from helm.benchmark.metrics.metric import PerInstanceStats
+    from helm.benchmark.metrics.metric_name import MetricName
     from helm.benchmark.metrics.statistic import Stat
+
+    from helm_ext.scoring.basic.row_stats import Names
 
 T = TypeVar("T")
 
@@ -264,29 +269,65 @@ class StatRenderer:
     tests/unit/running/test_serialise.py, test_stats_are_helms_and_nans_go.
     """
 
-    REMEMBERED = 2_000
-    """How many Stats are remembered before all are forgotten."""
+    REMEMBERED = 500
+    """How many values of a name are remembered; scores repeat, times do not. Of Stats of other metrics, how many before
+    all are forgotten."""
 
     def __init__(self) -> None:
         self._met: dict[int, Stat] = {}
         """By id. The Stats are kept, so that no id is used again."""
         self._encoded: dict[int, bytes] = {}
         """Those that were met twice."""
+        self._by_name: dict[MetricName, dict[bytes, bytes]] = {}
+        """Of a stat's name, values as they are written to Stats of one value."""
+        self._by_names: dict[Names, list[dict[bytes, bytes]]] = {}
+        """The same for the names of a row."""
 
     def render(self, row: PerInstanceStats) -> bytes:
         """Return a row as an element of an array, indented."""
-        known, encode = self._encoded, self._encode
-        stats = [one for stat in row.stats if (one := known.get(id(stat)) or encode(stat))]
+        if isinstance(row.stats, RowStats):
+            stats = self._encode_row(row.stats)
+        else:
+            known, encode = self._encoded, self._encode
+            stats = [one for stat in row.stats if (one := known.get(id(stat)) or encode(stat))]
         head = b'  {\n    "instance_id": ' + dumps(row.instance_id)
         if row.perturbation is not None:
             head += b',\n    "perturbation": ' + dumps(row.perturbation, depth=2)
         body = b"[\n      " + b",\n      ".join(stats) + b"\n    ]" if stats else b"[]"
         return b'%b,\n    "train_trial_index": %d,\n    "stats": %b\n  }' % (head, row.train_trial_index, body)
 
+    def _encode_row(self, stats: RowStats) -> list[bytes]:
+        """Return the Stats of a row, those of values that were met before without making them."""
+        known = self._by_names.get(stats.names)
+        if known is None:
+            known = [self._by_name.setdefault(name, {}) for name in stats.names.names]
+            self._by_names[stats.names] = known
+        try:  # how it is written tells 1 from 1.0, and 0.0 from -0.0
+            written = orjson.dumps(stats.values, None, orjson.OPT_PASSTHROUGH_SUBCLASS)[1:-1].split(b",")
+        except TypeError:  # larger than 64 bits, or of another library
+            written = [repr(value).encode() for value in stats.values]
+        miss = self._encode_value
+        return [
+            one
+            for place, (of_name, value) in enumerate(zip(known, written, strict=True))
+            if (one := of_name.get(value) or miss(stats, place, of_name, value))
+        ]
+
+    def _encode_value(self, stats: RowStats, place: int, of_name: dict[bytes, bytes], written: bytes) -> bytes:
+        """Return a Stat that was not met, or is written like others ("null"); nothing if it is NaN."""
+        if written == b"null":
+            written = repr(stats.values[place]).encode()
+            if written in of_name:
+                return of_name[written]
+        stat = stats[place]
+        encoded = b"" if _warn_of_nan(stat) else dumps(stat, depth=3)
+        if encoded and len(of_name) < self.REMEMBERED:
+            of_name[written] = encoded
+        return encoded
+
     def _encode(self, stat: Stat) -> bytes:
         """Return a Stat that was met once, or never; nothing if it is NaN."""
-        if math.isnan(stat.sum):
-            hwarn(f"Removing stat {stat.name.name} because its value is NaN")
+        if _warn_of_nan(stat):
             return b""
         key, encoded = id(stat), dumps(stat, depth=3)
         if key in self._met:
@@ -297,3 +338,11 @@ class StatRenderer:
             self._encoded.clear()
         self._met[key] = stat
         return encoded
+
+
+def _warn_of_nan(stat: Stat) -> bool:
+    """Whether a Stat is NaN, and left out: in HELM's words."""
+    if math.isnan(stat.sum):
+        hwarn(f"Removing stat {stat.name.name} because its value is NaN")
+        return True
+    return False

@@ -35,6 +35,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
+from helm_ext.scoring.basic.row_stats import find_mean
 from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.score import ANSWERS, ENDS, NOISE, THESE_ROWS, StatInfo
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
@@ -155,16 +156,16 @@ def measure_intervals(
         for row in rows:
             if row.perturbation is not None:
                 continue
-            for stat in row.stats:
-                if stat.name.name != metric or stat.mean is None or stat.name.split == "train":
-                    continue
-                for suffix in ("", *(suffixes[row.instance_id] if metric == metrics[0] else ())):
-                    trials = found.setdefault((metric, suffix, stat.name.split), {})
-                    trials.setdefault(row.train_trial_index, {})[row.instance_id] = stat.mean
-                if is_repeated:
-                    said = {one.name.name: one.mean for one in row.stats}
-                    answers, noise = (said.get(f"{metric}{what}") for what in (ANSWERS, NOISE))
-                    repeats[metric, row.instance_id] = answers or 1.0, math.nan if noise is None else noise
+            mean = find_mean(row.stats, metric)
+            if mean is None or mean[0].split == "train":
+                continue
+            name, value = mean
+            for suffix in ("", *(suffixes[row.instance_id] if metric == metrics[0] else ())):
+                trials = found.setdefault((metric, suffix, name.split), {})
+                trials.setdefault(row.train_trial_index, {})[row.instance_id] = value
+            if is_repeated:
+                answers, noise = (find_mean(row.stats, f"{metric}{what}") for what in (ANSWERS, NOISE))
+                repeats[metric, row.instance_id] = answers[1] if answers else 1.0, noise[1] if noise else math.nan
     made = {}
     for group, trials in found.items():
         of_rows: dict[str, list[float]] = {}

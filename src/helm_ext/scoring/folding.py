@@ -12,7 +12,7 @@ question that a runner asks.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -124,7 +124,7 @@ class FoldingMetric(MetricInterface):
         with garbage.paused():
             measured = measure(scenario_state)
         total.add(measured.summary)
-        rows = [row for segment in measured.segments for row in segment]
+        rows = [replace(row, stats=[*row.stats]) for segment in measured.segments for row in segment]
         return MetricResult(aggregated_stats=total.to_stats(), per_instance_stats=rows)
 
 

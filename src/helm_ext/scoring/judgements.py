@@ -39,6 +39,7 @@ from helm_ext.judging.judgement import (
     question_text,
     take_judgements,
 )
+from helm_ext.scoring.basic.row_stats import find_mean, select
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.breakdown import attributes_of, describe_ends
 from helm_ext.scoring.corrected_scores import Seen, measure_judged, see
@@ -149,11 +150,7 @@ class Judges:
                 numbers.update(name_in(state.instance, name) for name in self._list_no_scores(state))
         names: dict[MetricName, MetricName] = {}  # one object each, so that values are added in the rows' order
         scores = to_columns(
-            [
-                replace(stat, name=names.setdefault(stat.name, stat.name))
-                for stat in row.stats
-                if stat.name.name in self.with_interval
-            ]
+            [replace(one, name=names.setdefault(one.name, one.name)) for one in select(row.stats, self.with_interval)]
             for row in rows
         )
         labelled = chain.from_iterable(map(self._find_labelled, states)) if self._reduce is None else ()
@@ -246,18 +243,17 @@ def _add_judged(rows: Iterable[PerInstanceStats], strict: str, criterion: str) -
     """Give rows the score of which a judge read the unclear ones; yields a name for each of these without a verdict."""
     name = _judged_stat(strict)
     for row in rows:
-        known = {stat.name.name: stat for stat in row.stats}
-        score = known.get(strict)
-        if score is None or score.mean is None:
+        score = find_mean(row.stats, strict)
+        if score is None:
             continue
-        value, flag = score.mean, known.get(UNCLEAR[criterion])
-        if flag is not None and flag.mean:
-            verdict = known.get(judge_stat(criterion))
-            if verdict is None or verdict.mean is None:
-                yield replace(score.name, name=f"{name}{UNSCORED}")
+        (of_score, value), flag = score, find_mean(row.stats, UNCLEAR[criterion])
+        if flag is not None and flag[1]:
+            verdict = find_mean(row.stats, judge_stat(criterion))
+            if verdict is None:
+                yield replace(of_score, name=f"{name}{UNSCORED}")
             else:
-                value = verdict.mean
-        row.stats.append(Stat(replace(score.name, name=name)).add(value))
+                value = verdict[1]
+        row.stats.append(Stat(replace(of_score, name=name)).add(value))
 
 
 def _take(state: RequestState) -> list[Judgement]:

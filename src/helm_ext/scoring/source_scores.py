@@ -20,6 +20,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import Instance
 
 from helm_ext.evalset import row_extra
+from helm_ext.scoring.basic.row_stats import select
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.folding import make_row, name_in
 from helm_ext.scoring.score import DIFFERS, UNSCORED, StatInfo, describe_count
@@ -73,8 +74,9 @@ class SourceMeasure:
         made: list[list[Stat]] = []
         differs: dict[int, MetricName] = {}
         """By the id of the score's name, of which a context has one."""
+        wanted = {*self.partners, *self.partners.values()}
         for row in rows:
-            stats = {stat.name.name: stat for stat in row.stats}
+            stats = {stat.name.name: stat for stat in select(row.stats, wanted)}
             for theirs, partner in self.partners.items():
                 stat, ours = stats.get(theirs), stats.get(partner)
                 if stat is None or stat.mean is None:

@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 from helm_ext.adaptation.recorded import make_recorded_request
 from helm_ext.running import serialise
 from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, dumps, write_array
+from helm_ext.scoring.basic.row_stats import Names, RowStats
 
 
 @dataclass
@@ -287,3 +288,19 @@ def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     expected = json.dumps(list(map(asdict_without_nones, remove_per_instance_stats_nans(rows))), indent=2)
     assert file.getvalue().decode() == expected
     assert warned == ["Removing stat nan because its value is NaN"] * 5
+
+
+@pytest.mark.parametrize("remembered", [0, 1, 1000])
+def test_stats_of_values_are_those_of_their_stats(remembered, monkeypatch):
+    """Values that are equal and not the same (1, 1.0, True; 0.0, -0.0), that JSON does not have, of any size."""
+    monkeypatch.setattr(StatRenderer, "REMEMBERED", remembered)
+    values = [1, 1.0, True, 0, 0.0, -0.0, None, math.nan, math.inf, -math.inf, 2**70, np.float64(0.5), 0.1, 1e20]
+    names = Names([MetricName(f"a%b{i}", split="test") for i in range(3)])
+    rows = [RowStats(names, (values[i], values[-i], values[i // 2])) for i in [*range(len(values)), 3, 2, 1]]
+    rows[0].append(Stat(MetricName("further")).add(0.5))
+    made, renderer = [PerInstanceStats(f"{i}", None, 0, row) for i, row in enumerate(rows)], StatRenderer()
+    rendered = [renderer.render(row) for row in made]
+    file = io.BytesIO()
+    write_array(file, remove_per_instance_stats_nans([replace(row, stats=[*row.stats]) for row in made]))
+    assert file.getvalue() == b"[\n" + b",\n".join(rendered) + b"\n]"
+    assert max(map(len, renderer._by_name.values())) <= remembered

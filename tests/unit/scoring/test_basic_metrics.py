@@ -22,7 +22,6 @@ from helm.common.request import GeneratedOutput, Request, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.scoring.basic import one_pass
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, read_as_helm
 from helm_ext.scoring.scores.helm import get_score, normalize_text
 
@@ -391,20 +390,6 @@ def test_quasi_matches(gold, prediction):
     for name in ("quasi_exact_match", "quasi_prefix_exact_match"):
         assert get_score(name)(gold, prediction) == getattr(evaluate_reference_metrics, name)(gold, prediction)
     assert get_score("f1_score")(gold, prediction or "") == evaluate_reference_metrics.f1_score(gold, prediction or "")
-
-
-def test_memory_is_bounded_where_no_request_is_like_another(monkeypatch):
-    """Of a live run with a tokenizer, hardly two requests have the same token counts."""
-    monkeypatch.setattr(one_pass, "REMEMBERED", 5)
-    contexts = []
-    make = one_pass.Context.__init__
-    monkeypatch.setattr(one_pass.Context, "__init__", lambda self, *a: (make(self, *a), contexts.append(self))[0])
-    state = make_generation(8, rows=60)
-    ours = evaluate(FastGenerationMetric(["exact_match"]), state)
-    assert contexts
-    assert {len(made) for context in contexts for made in context._remembered.values()} <= {1, 2, 3, 4, 5}
-    helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
-    assert [row.stats for row in ours.per_instance_stats] == [row.stats for row in helms.per_instance_stats]
 
 
 @pytest.mark.parametrize("trials", [1, 3])

@@ -12,6 +12,7 @@ from helm.benchmark.metrics.statistic import Stat, merge_stat
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helm_ext.scoring.basic.row_stats import Names, RowStats
 from helm_ext.scoring.basic.tally import Totals, to_columns
 
 NAMES = [MetricName(name, split="test") for name in ("a", "b", "c")]
@@ -63,6 +64,15 @@ def plain(stats):
 def test_any_values_in_any_batches(rows, size, sent):
     stats = [[to_stat(name, values) for name, values in row] for row in rows]
     assert plain(in_batches(stats, iter(lambda: size, 0), sent=sent).to_stats()) == plain(by_helm(stats))
+
+
+@given(st.lists(st.tuples(st.sampled_from([(0, 1), (1, 2), (2, 0, 1)]), st.lists(VALUES, min_size=3, max_size=3)),
+                max_size=30), st.integers(1, 7))  # fmt: skip
+def test_rows_of_values(given, size):
+    """Rows of several sets of names, which share some: values are added in the order of the rows."""
+    names = {places: Names([NAMES[place] for place in places]) for places in {places for places, _ in given}}
+    rows = [RowStats(names[places], values[: len(places)]) for places, values in given]
+    assert plain(in_batches(rows, iter(lambda: size, 0)).to_stats()) == plain(by_helm(map(list, rows)))
 
 
 def test_many_floats_in_batches_of_any_size():

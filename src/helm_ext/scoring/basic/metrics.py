@@ -37,7 +37,7 @@ from helm.common.hierarchical_logger import hlog
 from helm_ext.errors import HelmExtError
 from helm_ext.scoring.basic.calibration import compute_calibration
 from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
-from helm_ext.scoring.basic.requests import RequestValues, Values, language_modeling_stats
+from helm_ext.scoring.basic.requests import RequestValues, Values, get_language_modeling_values
 from helm_ext.scoring.folding import FoldingMetric, Measured, Place, RunFacts, place_of
 from helm_ext.scoring.scores.helm import get_score
 from helm_ext.scoring.texts import limit_pattern
@@ -108,14 +108,14 @@ class FastGenerationMetric(OnePassMetric):
 
         def compute_row(states: Sequence[RequestState], context: Context) -> Stats:
             state = singleton(list(states))
-            stats = common.get_stats(state, context)
+            values = common.get(state)
             reading = read(state)
             if state.instance.references:
-                likeliest = float(np.exp(reading.logprob)) if reading.logprob else 1.0
-                values = [("max_prob", likeliest), *_score(state, reading, scores, adapter_spec.num_outputs)]
-                stats += context.stats(values)
-            stats += language_modeling_stats(state, context)
-            return stats + _make_more(reading.more, stats, context) if reading.more else stats
+                values.append(("max_prob", float(np.exp(reading.logprob)) if reading.logprob else 1.0))
+                values += _score(state, reading, scores, adapter_spec.num_outputs)
+            values += get_language_modeling_values(state)
+            values += reading.more.items()
+            return context.make_row(values)
 
         return compute_row
 
@@ -156,14 +156,6 @@ def _derive_perplexity(stats: Mapping[MetricName, Stat]) -> list[Stat]:
         derived.append(Stat(MetricName("bits_per_byte")).add(-logprob.sum / size.sum / math.log(2)))
         derived.append(Stat(MetricName("logprob_per_byte")).add(logprob.sum / size.sum))
     return derived
-
-
-def _make_more(values: Mapping[str, float], stats: Stats, context: Context) -> Stats:
-    """Return Stats of further values. Raises ValueError for names that `stats` has already."""
-    repeated = sorted([stat.name.name for stat in stats if stat.name.name in values])
-    if repeated:
-        raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
-    return context.stats(values.items())
 
 
 def read_as_helm(state: RequestState, adapter_spec: AdapterSpec) -> Reading:
@@ -274,7 +266,7 @@ class FastReferenceMetric(OnePassMetric):
                 for name, value in common.get(state):
                     several.setdefault(name, []).append(value)
             row = [context.stat(name, *values) for name, values in several.items() if name not in context.left_out]
-            return [*row, *context.stats(choice)]
+            return [*row, *[context.stat(name, value) for name, value in choice if name not in context.left_out]]
 
         return compute_row
 

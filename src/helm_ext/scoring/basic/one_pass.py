@@ -2,14 +2,14 @@
 
 `helm.benchmark.metrics.metric.Metric.evaluate` builds some 25 `Stat`s a row, copies each into its context, merges
 each into a sum behind a hash of its name, and does it once more for worst cases among perturbations that are not there.
-Here a `Stat` is made once for each value and shared by the rows that have it, and sums are made of columns of numbers
-(`tally`). Names, values and order are HELM's: numbers are added in the same sequence, so that not even the last bit
-differs.
+Here a row is the values of its stats (`row_stats`), and sums are made of columns of numbers (`tally`). Names, values
+and order are HELM's: numbers are added in the same sequence, so that not even the last bit differs.
 
-Shared `Stat`s must not be changed by whoever receives them; HELM's own code copies before it merges.
+`Stat`s of several values (`Context.stat`) are shared by the rows that have them, and must not be changed by whoever
+receives them; HELM's own code copies before it merges.
 
 Plain equivalent: `Metric.evaluate`. Of a recorded run are saved: 75 % by the worst cases, which HELM computes without
-perturbations too (`_add_worst_cases`), 7 % by `Context.once`. Held equal by tests/unit/scoring/test_basic_metrics.py,
+perturbations too (`_name_worst_cases`). Held equal by tests/unit/scoring/test_basic_metrics.py,
 test_generation_equals_helm and test_references_equal_helm.
 """
 
@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_LANGUAGE_MODELING, AdapterSpec
 from helm.benchmark.augmentations.perturbation_description import PERTURBATION_WORST, PerturbationDescription
@@ -27,22 +29,24 @@ from helm.benchmark.metrics.metric import PerInstanceStats, add_context, compute
 from helm.benchmark.metrics.metric_name import MetricContext, MetricName
 from helm.benchmark.metrics.statistic import Stat, merge_stat
 
+from helm_ext.scoring.basic.row_stats import Names, RowStats, find_mean
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-REMEMBERED = 2_000
-"""How many values of one kind a context remembers: scores repeat, times and log-probabilities do not."""
+    from helm_ext.scoring.basic.row_stats import Values
 
-Stats = list[Stat]
-T = TypeVar("T")
+REMEMBERED = 2_000
+"""How many Stats of several values a context remembers."""
+
+Stats = Sequence[Stat]
 
 
 class Context:
@@ -53,38 +57,35 @@ class Context:
         """Names of stats that are not made."""
         self.metric_context = MetricContext.from_instance(instance)
         self._names: dict[str, MetricName] = {}
-        self._remembered: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
-        """By the kind of what was made, and by its key."""
+        self._remembered: dict[Any, Stat] = {}
+        self._rows: dict[tuple[str, ...], tuple[Names, Sequence[bool]]] = {}
+        """By the names of all values: those that are not left out, and which these are."""
 
-    def once(self, kind: str, key: Any, make: Callable[[], T]) -> T:
-        """Return what was made for this key, or make it, and remember it while there is not too much of its kind."""
-        remembered = self._remembered[kind]
-        made: T | None = remembered.get(key)
-        if made is None:
-            made = make()
-            if len(remembered) < REMEMBERED:
-                remembered[key] = made
-        return made
-
-    def stats(self, values: Iterable[tuple[str, float | None]]) -> Stats:
-        """Return Stats of one value each, without those that are left out."""
-        return [self.stat(name, value) for name, value in values if name not in self.left_out]
+    def make_row(self, values: Values) -> RowStats:
+        """Return the Stats of a row, without those that are left out. Raises ValueError for a name that is repeated."""
+        names, numbers = zip(*values, strict=True)
+        known = self._rows.get(names)
+        if known is None:
+            kept = [name for name in names if name not in self.left_out]
+            repeated = sorted(name for name, times in Counter(kept).items() if times > 1)
+            if repeated:
+                raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
+            known = Names(map(self._get_name, kept)), [name not in self.left_out for name in names]
+            self._rows[names] = known
+        return RowStats(known[0], tuple(compress(numbers, known[1])))
 
     def stat(self, name: str, *values: float | None) -> Stat:
         """Return a Stat of these values, added one after the other (None adds nothing, as in `Stat.add`)."""
         # 1.0 must not become the 1 of another row, nor 0.0 be -0.0.
-        key = tuple([(value.__class__, value or str(value)) for value in values])
-        return self.once(name, key, lambda: self._make_stat(name, values))
-
-    def _make_stat(self, name: str, values: Iterable[float | None]) -> Stat:
-        stat = Stat(self._get_name(name))
-        for value in values:
-            stat.add(value)
+        key = name, *[(value.__class__, value or str(value)) for value in values]
+        stat = self._remembered.get(key)
+        if stat is None:
+            stat = Stat(self._get_name(name))
+            for value in values:
+                stat.add(value)
+            if len(self._remembered) < REMEMBERED:
+                self._remembered[key] = stat
         return stat
-
-    def single(self, name: str, value: float) -> Stat:
-        """Return a Stat of a value that will hardly come again, such as a time."""
-        return Stat(self._get_name(name)).add(value)
 
     def _get_name(self, name: str) -> MetricName:
         known = self._names.get(name)
@@ -236,7 +237,7 @@ class OnePassMetric(FoldingMetric):
     ) -> tuple[list[PerInstanceStats], _TrialSummary]:
         """Return the Stats of the rows in one trial, and what they say together."""
         rows: list[PerInstanceStats] = []
-        of_instances: dict[Instance, Stats] = {}
+        of_instances: dict[Instance, list[Stat]] = {}
         names = self.kept
         kept: dict[Context, tuple[array[float], ...]] = {}
         for instance, context in zip(scenario_state.instances, contexts, strict=True):
@@ -244,16 +245,14 @@ class OnePassMetric(FoldingMetric):
             stats = compute_row(states, context) if states else []
             if stats:
                 rows.append(PerInstanceStats(str(instance.id), instance.perturbation, index, stats))
-                if names:
-                    by_name = {stat.name.name: stat for stat in stats}
-                    means = [by_name[name].mean for name in names if name in by_name]
-                    if len(means) == len(names) and None not in means:
-                        if context not in kept:
-                            kept[context] = tuple(array("d") for _ in names)
-                        for column, mean in zip(kept[context], means, strict=True):
-                            column.append(mean)
+                means = [found for name in names if (found := find_mean(stats, name)) is not None]
+                if names and len(means) == len(names):
+                    if context not in kept:
+                        kept[context] = tuple(array("d") for _ in names)
+                    for column, (_, mean) in zip(kept[context], means, strict=True):
+                        column.append(mean)
             if facts.has_perturbations:
-                of_instances[instance] = stats
+                of_instances[instance] = [*stats]
         kept_by_name = {context.metric_context: columns for context, columns in kept.items()}
         summary = _TrialSummary(to_columns(row.stats for row in rows), kept_by_name)
         if facts.has_perturbations:

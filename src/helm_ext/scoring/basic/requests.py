@@ -3,15 +3,12 @@
 `compute_request_state_metrics` and `compute_language_modeling_metrics` of helm/benchmark/metrics/basic_metrics.py,
 restated; tests/contract/test_runner_sources.py fails when HELM changes them. What HELM does once a row and is done
 once a run here: the look-ups in the efficiency tables and the window service.
-
-What requests agree in becomes Stats once (`_Repeated`). Plain equivalent: `context.stats(self.get(state))`. Saves 7 %
-of a recorded run. Held equal by tests/unit/scoring/test_basic_metrics.py, test_generation_equals_helm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.metrics import efficiency_metrics
 from helm.common.hierarchical_logger import hwarn
@@ -24,42 +21,12 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.window_service import WindowService
     from helm.common.request import Token
 
-    from helm_ext.scoring.basic.one_pass import Context, Stats
 
-Values = list[tuple[str, float | None]]
+Values = list[tuple[str, Any]]
 
-_REASONS = ("length", "stop", "endoftext", "unknown")
-_TOKENS = ("num_perplexity_tokens", "num_bytes")
-
-
-class _Repeated(NamedTuple):
-    """What many requests agree in, in HELM's order; the times stand before `batch_size`."""
-
-    num_references: int
-    num_train_trials: int
-    num_prompt_tokens: int
-    num_completion_tokens: int
-    num_output_tokens: int
-    training_co2_cost: float | None
-    training_energy_cost: float | None
-    batch_size: int | None
-    """None where it is not known, or stands among the times."""
-    finish_reason: str
-    num_train_instances: int
-    prompt_truncated: bool
-
-    def before(self) -> Values:
-        """Return the values before the times, by name."""
-        return list(zip(self._fields[:7], self[:7], strict=True))
-
-    def after(self) -> Values:
-        """Return the values behind the times, by name."""
-        return [
-            *([] if self.batch_size is None else [("batch_size", self.batch_size)]),
-            *[(f"finish_reason_{reason}", int(reason == self.finish_reason)) for reason in _REASONS],
-            ("num_train_instances", self.num_train_instances),
-            ("prompt_truncated", int(self.prompt_truncated)),
-        ]
+_KINDS = ("length", "stop", "endoftext", "unknown")
+_REASONS: dict[str, Values] = {kind: [(f"finish_reason_{one}", int(one == kind)) for one in _KINDS] for kind in _KINDS}
+"""By the reason that a request has, the stats of all of them."""
 
 
 class RequestValues:
@@ -84,21 +51,8 @@ class RequestValues:
         counted = counts.get((hash(text), len(text))) if counts else None
         return self.window.get_num_tokens(text) if counted is None else counted
 
-    def get_stats(self, state: RequestState, context: Context) -> Stats:
-        """Return the values as Stats of one value each."""
-        repeated, times = self._get(state)
-        before, after = context.once(
-            "requests", repeated, lambda: (context.stats(repeated.before()), context.stats(repeated.after()))
-        )
-        return [*before, *(context.single(*time) for time in times if time[0] not in context.left_out), *after]
-
     def get(self, state: RequestState) -> Values:
         """Return the values as (name, value)."""
-        repeated, times = self._get(state)
-        return [*repeated.before(), *times, *repeated.after()]
-
-    def _get(self, state: RequestState) -> tuple[_Repeated, list[tuple[str, float]]]:
-        """Return what is the same for many requests, and the times."""
         request, result = state.request, state.result
         if result is None:
             raise ValueError(f"the request of instance {state.instance.id!r} has no result: it was never executed")
@@ -121,23 +75,27 @@ class RequestValues:
                 )
                 num_output_tokens = 0
         co2, energy, has_table = self.get_costs(request.model_deployment)
-        times: list[tuple[str, float]] = []
+        values: Values = [
+            ("num_references", len(state.instance.references)),
+            ("num_train_trials", self.num_train_trials),
+            ("num_prompt_tokens", num_prompt_tokens),
+            ("num_completion_tokens", num_completion_tokens),
+            ("num_output_tokens", num_output_tokens),
+            ("training_co2_cost", co2),
+            ("training_energy_cost", energy),
+        ]
         if runtime is not None:
-            times.append(("inference_runtime", runtime))
+            values += [("inference_runtime", runtime), ("batch_size", batch_size)]
         if has_table or result.batch_size is not None:
-            behind = self._get_estimates(state, runtime, num_prompt_tokens, num_output_tokens)
-            if behind:  # batch_size stands before them
-                times += [] if batch_size is None else [("batch_size", batch_size)]
-                times += behind
-                batch_size = None
+            values += self._get_estimates(state, runtime, num_prompt_tokens, num_output_tokens)
         finish_reason = completions[0].finish_reason
         reason = "unknown" if finish_reason is None else finish_reason["reason"]
-        repeated = _Repeated(
-            len(state.instance.references), self.num_train_trials, num_prompt_tokens, num_completion_tokens,
-            num_output_tokens, co2, energy, batch_size, reason if reason in _REASONS else "unknown",
-            state.num_train_instances, state.prompt_truncated,
-        )  # fmt: skip
-        return repeated, times
+        return [
+            *values,
+            *_REASONS.get(reason, _REASONS["unknown"]),
+            ("num_train_instances", state.num_train_instances),
+            ("prompt_truncated", int(state.prompt_truncated)),
+        ]
 
     def _get_estimates(
         self, state: RequestState, runtime: float | None, num_prompt_tokens: int, num_output_tokens: int
@@ -174,7 +132,7 @@ class RequestValues:
         return costs
 
 
-def language_modeling_stats(state: RequestState, context: Context) -> Stats:
+def get_language_modeling_values(state: RequestState) -> Values:
     """Restate `compute_language_modeling_metrics`."""
     tokens = state.result.completions[0].tokens
     skipped = state.num_conditioning_tokens
@@ -182,11 +140,11 @@ def language_modeling_stats(state: RequestState, context: Context) -> Stats:
         if tokens[0].text == "":
             tokens = tokens[1:]
         tokens = tokens[skipped:]
-    counts = (len(tokens), _count_bytes(tokens)) if tokens else (0, 0)
-    shared = context.once("tokens", counts, lambda: context.stats(zip(_TOKENS, counts, strict=True)))
-    if "logprob" in context.left_out:
-        return shared
-    return [context.single("logprob", sum([token.logprob for token in tokens])), *shared]
+    return [
+        ("logprob", sum([token.logprob for token in tokens])),
+        ("num_perplexity_tokens", len(tokens)),
+        ("num_bytes", _count_bytes(tokens)),
+    ]
 
 
 def _count_bytes(tokens: Sequence[Token]) -> int:

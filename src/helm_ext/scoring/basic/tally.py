@@ -13,7 +13,6 @@ tests/unit/scoring/test_tally.py, which adds the same Stats by HELM's function.
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -22,10 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.metrics.statistic import Stat
 
+from helm_ext.scoring.basic.row_stats import RowStats, to_stat
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from helm.benchmark.metrics.metric_name import MetricName
+
+    from helm_ext.scoring.basic.row_stats import Names
 
 
 @dataclass(slots=True)
@@ -47,14 +50,41 @@ class Column:
 
 def to_columns(rows: Iterable[Sequence[Stat]]) -> list[Column]:
     """Return the columns of rows' Stats, in the order in which names first came. Equal names are one object."""
-    found: defaultdict[int, list[Stat]] = defaultdict(list)
+    found: dict[int, tuple[MetricName, list[Any]]] = {}
+    known: dict[Names, list[Callable[[Any], None]]] = {}
+    """What adds a value to the column of each name."""
     for row in rows:
-        for stat in row:
-            found[id(stat.name)].append(stat)
-    return [_to_column(stats[0].name, [stat for stat in stats if stat.count]) for stats in found.values()]
+        if isinstance(row, RowStats):
+            adders = known.get(row.names)
+            if adders is None:
+                columns = [found.setdefault(id(name), (name, [])) for name in row.names.names]
+                adders = known[row.names] = [values.append for _, values in columns]
+            for add_value, value in zip(adders, row.values, strict=True):
+                add_value(value)
+        else:
+            for stat in row:
+                found.setdefault(id(stat.name), (stat.name, []))[1].append(stat)
+    return [_to_column(name, values) for name, values in found.values()]
 
 
-def _to_column(name: MetricName, stats: Sequence[Stat]) -> Column:
+def _to_column(name: MetricName, values: list[Any]) -> Column:
+    """`values`: numbers, None, or Stats."""
+    kinds = set(map(type, values))
+    if type(None) in kinds:
+        values = [value for value in values if value is not None]
+        kinds.discard(type(None))
+    if kinds <= {int, float}:
+        squares = [value * value for value in values]
+        return Column(
+            name,
+            len(values),
+            _pack(values),
+            _pack(squares),
+            None,
+            min(values, default=None),
+            max(values, default=None),
+        )
+    stats = [stat for stat in [to_stat(name, value) for value in values] if stat.count]
     lows = [stat.min for stat in stats]
     count = sum([stat.count for stat in stats])
     return Column(
