@@ -216,7 +216,7 @@ def write_display_files(
     rows = _DisplayRows(run_spec, stats)
     with staged(run_path) as files, ExitStack() as stack:
         outputs = [ArrayWriter(stack.enter_context(files.open(name))) for name in DISPLAY_FILES]
-        for row in rows.make(_find_states(state_path, run_spec, read)):
+        for row in rows.make(read_array(state_path, "request_states", read)):
             for output, item in zip(outputs, row, strict=True):
                 if item is not None:
                     output.add(item)
@@ -227,28 +227,22 @@ def write_display_files(
 # The request states that are shown
 
 
-def _find_states(path: Path, run_spec: RunSpec, read: BytesRead) -> Iterator[JSONObject]:
-    """Yield the request states that HELM shows."""
-    calibrated = run_spec.adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
-    for state in read_array(path, "request_states", read):
-        if state.get("result") is not None and not (calibrated and state.get("request_mode") == "calibration"):
-            yield state
-
-
 class _DisplayRows:
     """What HELM shows of each request state."""
 
     def __init__(self, run_spec: RunSpec, stats: _ShownStats) -> None:
         self._adapter_spec = run_spec.adapter_spec
         self._stats = stats
-        self._written: set[tuple[str, bytes | None]] = set()
-        """The (id, perturbation) of the instances."""
 
     def make(self, states: Iterator[JSONObject]) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
-        """Yield (instance if new, prediction, request)."""
+        """Yield (instance if new, prediction, request) of those that HELM shows."""
         separate = self._adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS
+        calibrated = self._adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
         write_instance, write_request = as_helm_writes(Instance), as_helm_writes(Request)
+        written: set[tuple[str, bytes | None]] = set()
         for state in states:
+            if state.get("result") is None or (calibrated and state.get("request_mode") == "calibration"):
+                continue
             instance_id, trial = str(state["instance"]["id"]), int(state["train_trial_index"])
             key, perturbation = _write_perturbation(state["instance"].get("perturbation"))
             stats = self._stats.get(instance_id, key, trial)
@@ -259,18 +253,13 @@ class _DisplayRows:
             if perturbation is not None:
                 about["perturbation"] = perturbation
             about["train_trial_index"] = trial
-            instance = with_letters(write_instance(state["instance"]), state)
+            is_new = (instance_id, key) not in written
+            written.add((instance_id, key))
             yield (
-                self._if_new((instance_id, key), instance),
+                with_letters(write_instance(state["instance"]), state) if is_new else None,
                 {**about, **self._predict(state, reference_index, stats)},
                 {**about, "request": write_request(state["request"])},
             )
-
-    def _if_new(self, key: tuple[str, bytes | None], instance: JSONObject) -> JSONObject | None:
-        if key in self._written:
-            return None
-        self._written.add(key)
-        return instance
 
     def _predict(self, state: JSONObject, reference_index: int | None, stats: Stats) -> JSONObject:
         completion = state["result"]["completions"][0]

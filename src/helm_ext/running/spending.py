@@ -169,11 +169,6 @@ class Budget:
         """Whether there is a limit, so that tokens must be counted."""
         return self.cost is not None or self.tokens is not None
 
-    def spend(self, cost: float, tokens: int) -> None:
-        """Count what was spent."""
-        self.spent_cost += cost
-        self.spent_tokens += tokens
-
     def require_left(self) -> None:
         """Raise LimitReached where nothing is left."""
         if self.cost is not None and self.spent_cost >= self.cost:
@@ -251,7 +246,8 @@ class LiveProgress(Progress):
                 cost = self.prices.cost(tokens_in, tokens_out, tokens_cached)
                 counts.cost += cost
             if self.budget is not None:
-                self.budget.spend(cost, tokens_in + tokens_out)
+                self.budget.spent_cost += cost
+                self.budget.spent_tokens += tokens_in + tokens_out
                 if counts.rows != self.total:
                     self.budget.require_left()
 
