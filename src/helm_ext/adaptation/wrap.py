@@ -276,16 +276,7 @@ IGNORES_MESSAGES = _paths(
 )
 """Clients that never look at `messages`, or refuse them. A class that is not HELM's is trusted."""
 
-_GIVES = _paths(
-    """
-    ai21_client.AI21Client aleph_alpha_client.AlephAlphaClient anthropic_client.AnthropicLegacyClient
-    cohere_client.CohereClient huggingface_client.HuggingFaceClient openai_client.OpenAILegacyCompletionsClient
-    together_client.TogetherClient vllm_client.VLLMClient
-    """
-)
-"""For `echo_prompt` and `max_tokens=0` they return every token of the prompt with its value."""
-
-_GIVES_NOT = _paths(
+NO_PROMPT_LOGPROBS = _paths(
     """
     anthropic_client.AnthropicClient anthropic_client.AnthropicMessagesClient azure_openai_client.AzureOpenAIClient
     bedrock_client.BedrockLlamaClient bedrock_client.BedrockMistralClient bedrock_client.BedrockNovaClient
@@ -299,10 +290,8 @@ _GIVES_NOT = _paths(
     vllm_client.VLLMChatClient writer_client.WriterClient
     """
 )
-"""They return no tokens, tokens of 0.0, the answer's tokens only, or refuse `echo_prompt`."""
-
-PROMPT_LOGPROBS = {**dict.fromkeys(sorted(_GIVES), True), **dict.fromkeys(sorted(_GIVES_NOT), False)}
-"""Client class to whether it gives log-probabilities of the prompt."""
+"""For `echo_prompt` and `max_tokens=0` they return no tokens, tokens of 0.0, the answer's only, or refuse it. Other
+classes are trusted."""
 
 
 class LogprobsMissingError(HelmExtError, ValueError):
@@ -338,5 +327,5 @@ def explain_missing(deployment: str) -> str:
 def require_prompt_logprobs(deployment: str, instances: Sequence[Instance]) -> None:
     """Raise LogprobsMissingError, before any request, where options are compared and the client gives no values."""
     compares = any("score" in row_extra(instance) for instance in instances)
-    if compares and PROMPT_LOGPROBS.get(_client_class(deployment)) is False:
+    if compares and _client_class(deployment) in NO_PROMPT_LOGPROBS:
         raise LogprobsMissingError(explain_missing(deployment))

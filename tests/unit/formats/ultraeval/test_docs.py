@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helm_ext.adaptation.wrap import PROMPT_LOGPROBS
+from helm_ext.adaptation.wrap import NO_PROMPT_LOGPROBS
 from helm_ext.formats.ultraeval import loading as ultraeval
 from helm_ext.formats.ultraeval.checkout import OURS
 from helm_ext.formats.ultraeval.config import Options
@@ -31,10 +31,17 @@ def test_every_metric_rule_and_postprocessing_is_there():
     assert [name for name in sorted(names) if f"`{name}`" not in PAGE] == []
 
 
+CAN_DO_PPL = (
+    "AI21Client AlephAlphaClient AnthropicLegacyClient CohereClient HuggingFaceClient OpenAILegacyCompletionsClient "
+    "TogetherClient VLLMClient"
+)
+"""HELM's clients that return every token of the prompt with its value, by their code."""
+
+
 def test_the_clients_that_can_do_ppl_are_there():
-    for path, gives in PROMPT_LOGPROBS.items():
-        if gives:
-            assert f"`{path.rpartition('.')[2]}`" in PAGE
+    assert [name for name in CAN_DO_PPL.split() if f"`{name}`" not in PAGE] == []
+    refused = {path.rpartition(".")[2] for path in NO_PROMPT_LOGPROBS}
+    assert refused.isdisjoint(CAN_DO_PPL.split())
 
 
 @pytest.mark.parametrize("method", ["gen", "ppl"])
