@@ -75,13 +75,6 @@ def test_places_are_sampled_as_instances(live, others, splits):
         assert [instances[place].id for place in places] == [one.id for one in chosen]
 
 
-def test_rows_of_splits_that_are_not_sampled_stay():
-    instances = [make("valid", None, n) for n in range(3)] + [make("test", n % 2 and "recorded", n) for n in range(9)]
-    ordered = order_for_sampling(instances, ["test"])
-    assert ordered[:3] == instances[:3]
-    assert sum(map(is_live, downsample_eval_instances(ordered, 4, ["test"]))) == 4
-
-
 def evaluated(path, deployment, limit):
     """The ids of the rows that a run evaluates, by the steps of HELM's runner."""
     evalset = request_states.load(path)
@@ -93,15 +86,37 @@ def evaluated(path, deployment, limit):
     return [state.instance.id for state in AdapterFactory.get_adapter(spec, None).adapt(instances, 1)]
 
 
-def test_a_recorded_file_that_is_not_differentiated(tmp_path, live_deployment):
-    """200 rows, a cap of 10 and 5 demonstrations: `-m 10` used to leave none."""
-    rows = [answered(row, "4") for row in split_rows(200)]
-    path = write(tmp_path / "x.json", rows, {"max_eval_instances": 10})
-    for limit, expected in ((1, 1), (10, 10), (50, 10), (None, 10)):
-        assert len(set(evaluated(path, live_deployment, limit))) == expected
-    for limit, expected in ((1, 1), (10, 10), (50, 50), (None, 200)):
-        assert len(set(evaluated(path, "recorded/x", limit))) == expected
-    assert set(evaluated(path, live_deployment, 7)) == set(evaluated(path, "recorded/x", 7))
+@pytest.mark.parametrize(
+    ("rows", "spec", "live", "recorded"),
+    [
+        # Not differentiated, a cap of 10 and 5 demonstrations: `-m 10` used to leave none.
+        (200, {"max_eval_instances": 10}, {1: 1, 7: 7, 10: 10, 50: 10, None: 10}, {1: 1, 7: 7, 50: 50, None: 200}),
+        # Without a cap demonstrations alone are kept out.
+        (30, {"max_train_instances": 12}, {1: 1, 5: 5, 18: 18, 25: 18}, {1: 1, 5: 5, 18: 18, 25: 25}),
+        # Splits that the file evaluates: every second row is of `dev`.
+        (
+            40, {"max_train_instances": 5, "eval_splits": ["dev"], "max_eval_instances": 8},
+            {3: 3, 30: 8, None: 8}, {3: 3, 30: 20, None: 20},
+        ),
+    ],
+)  # fmt: skip
+def test_so_many_rows_of_a_file_are_evaluated(tmp_path, live_deployment, rows, spec, live, recorded):
+    made = [answered(row, "4") for row in split_rows(rows)]
+    if "eval_splits" in spec:
+        for row, split in zip(made, itertools.cycle(["test", "dev"]), strict=False):
+            row["instance"]["split"] = split
+    path = write(tmp_path / "x.json", made, spec)
+    ids = {
+        (deployment, limit): set(evaluated(path, deployment, limit))
+        for deployment, limits in ((live_deployment, live), ("recorded/x", recorded))
+        for limit in limits
+    }
+    assert {limit: len(ids[live_deployment, limit]) for limit in live} == live
+    assert {limit: len(ids["recorded/x", limit]) for limit in recorded} == recorded
+    if 7 in live:  # both are about the same rows
+        assert ids[live_deployment, 7] == ids["recorded/x", 7]
+    if "eval_splits" in spec:
+        assert set().union(*ids.values()) <= {f"n{number}" for number in range(1, 40, 2)}
 
 
 def test_positions_are_noted_when_a_file_is_read_and_nothing_is_copied(tmp_path):
@@ -115,26 +130,3 @@ def test_positions_are_noted_when_a_file_is_read_and_nothing_is_copied(tmp_path)
         places = {place for place, one in enumerate(instances) if one.split != "train"}
         assert noted == (places if spec["max_train_instances"] else {-1})
         assert not any("position" in row_extra(one) for one in instances if one.split == "train")
-
-
-def test_without_a_cap_demonstrations_alone_are_kept_out(tmp_path, live_deployment):
-    rows = [answered(row, "4") for row in split_rows(30)]
-    path = write(tmp_path / "x.json", rows, {"max_train_instances": 12})
-    for limit in (1, 5, 18, 25):
-        assert len(evaluated(path, live_deployment, limit)) == min(limit, 18)
-        assert len(evaluated(path, "recorded/x", limit)) == limit
-
-
-def test_splits_that_the_file_evaluates(tmp_path, live_deployment):
-    rows = [answered(row, "4") for row in split_rows(40)]
-    for row, split in zip(rows, itertools.cycle(["test", "dev"]), strict=False):
-        row["instance"]["split"] = split
-    path = write(tmp_path / "x.json", rows, {"max_train_instances": 5, "eval_splits": ["dev"], "max_eval_instances": 8})
-    odd = {f"n{number}" for number in range(1, 40, 2)}
-    for deployment, limit, expected in (
-        (live_deployment, 3, 3), (live_deployment, 30, 8), (live_deployment, None, 8),
-        ("recorded/x", 3, 3), ("recorded/x", 30, 20), ("recorded/x", None, 20),
-    ):  # fmt: skip
-        ids = evaluated(path, deployment, limit)
-        assert len(ids) == expected
-        assert set(ids) <= odd

@@ -161,15 +161,6 @@ def test_tokens_may_lie_on_both_sides_of_the_border(folders):
     same_but_for_last_bits(found, ask_helm(folders, "gpt2", requests))
 
 
-def test_a_calibrated_row_is_two_groups(folders, kind):
-    options = ("three apples", "nine", "9 loaves")
-    question, alone = make_requests(kind, options), make_requests(kind, options, prompt="Answer:")
-    requests = [request for pair in zip(question, alone, strict=True) for request in pair]
-    found = make_client(folders, kind).make_requests(requests)
-    assert [notes_of(result)["computed_together"] for result in found] == [3] * 6
-    same_but_for_last_bits(found, ask_helm(folders, kind, requests))
-
-
 def test_notes_say_how_it_was_computed(folders, kind):
     found = make_client(folders, kind).make_requests(make_requests(kind, ("three apples", "nine")))
     length = len(texts(found[1]))
