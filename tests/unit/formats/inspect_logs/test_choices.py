@@ -55,59 +55,53 @@ def asked(order: str, said: str, *, parsed: bool, **changes):
     return sample(text=rewritten, choices=RIVERS, target="B", events=events, scores={}, **changes)
 
 
-def test_the_answer_is_what_the_model_said_in_the_order_that_it_was_shown(tmp_path) -> None:
-    row = read_row(tmp_path, [asked("CAB", "Clearly.\nANSWER: C", parsed=True)], SHUFFLED)
-    assert row.options == {"A": "Cosk", "B": "Anda", "C": "Brell"}
-    assert row.gold == ["C"]
-    assert [answer.text for answer in row.answers] == ["Clearly.\nANSWER: C"]
+EXPLAINED = (
+    "Choices were shuffled before generating a response, the following was sent to the model:\n\n"
+    "A) Cosk\nB) Anda\nC) Brell\nShuffled answer:\nANSWER: "
+)
+CAB = ["Cosk", "Anda", "Brell"]
+REWRITTEN, SAID = asked("CAB", "ANSWER: C", parsed=True), asked("CAB", "it is C", parsed=False)
+EPOCHS = [
+    REWRITTEN,
+    asked("BCA", "I think it is B", parsed=False, epoch=2),
+    asked("ABC", "No idea", parsed=False, epoch=3),
+]
 
 
-def test_an_answer_that_was_not_rewritten_keeps_its_meaning(tmp_path) -> None:
-    row = read_row(tmp_path, [asked("CAB", "I think it is C", parsed=False)], SHUFFLED)
-    assert (row.options["C"], row.gold) == ("Brell", ["C"])
+@pytest.mark.parametrize(
+    ("made", "head", "options", "gold", "texts"),
+    [
+        # What the model said is in the order that it was shown, whether it was rewritten or not.
+        ([asked("CAB", "Clearly.\nANSWER: C", parsed=True)], SHUFFLED, CAB, ["C"], ["Clearly.\nANSWER: C"]),
+        ([SAID], SHUFFLED, CAB, ["C"], ["it is C"]),
+        # Of several orders that of the dataset is taken.
+        (EPOCHS, SHUFFLED, RIVERS, ["B"], ["ANSWER: B", "ANSWER: C", "No idea"]),
+        # Without events, what was rewritten is in the order of the dataset.
+        ([{**REWRITTEN, "events": []}], SHUFFLED, RIVERS, ["B"], ["ANSWER: B"]),
+        # The scorer says in which order the options were shown.
+        ([{**SAID, "events": [], "scores": {"choice": {"value": "I", "explanation": EXPLAINED}}}], None, CAB, ["C"], ["it is C"]),
+        # Several are right, and there is no solver that says so.
+        ([sample(choices=RIVERS, target=["A", "C"], text="A, C")], None, RIVERS, ["A", "C"], ["A, C"]),
+    ],
+)  # fmt: skip
+def test_options_and_answers_stand_in_one_order(tmp_path, made, head, options, gold, texts) -> None:
+    row = read_row(tmp_path, made, head)
+    assert (list(row.options.items()), row.gold) == (list(zip("ABC", options, strict=True)), gold)
+    assert ([answer.text for answer in row.answers], row.unscored) == (texts, "")
 
 
-def test_epochs_in_several_orders_are_answered_in_that_of_the_dataset(tmp_path) -> None:
-    epochs = [
-        asked("CAB", "ANSWER: C", parsed=True),
-        asked("BCA", "I think it is B", parsed=False, epoch=2),
-        asked("ABC", "No idea", parsed=False, epoch=3),
-    ]
-    row = read_row(tmp_path, epochs, SHUFFLED)
-    assert list(row.options.values()) == RIVERS
-    assert [answer.text for answer in row.answers] == ["ANSWER: B", "ANSWER: C", "No idea"]
+ASKS_FOR_ONE = header(plan={"steps": [{"solver": "multiple_choice", "params": {"multiple_correct": False}}]})
 
 
-def test_without_events_what_was_rewritten_is_in_the_order_of_the_dataset(tmp_path) -> None:
-    row = read_row(tmp_path, [{**asked("CAB", "ANSWER: C", parsed=True), "events": []}], SHUFFLED)
-    assert (list(row.options.values()), row.gold, row.answers[0].text) == (RIVERS, ["B"], "ANSWER: B")
-
-
-def test_without_events_an_answer_of_unknown_order_is_not_scored(tmp_path) -> None:
-    row = read_row(tmp_path, [{**asked("CAB", "it is C", parsed=False), "events": []}], SHUFFLED)
-    assert "does not tell in which order" in row.unscored
-
-
-def test_the_scorer_says_in_which_order_the_options_were_shown(tmp_path) -> None:
-    explanation = (
-        "Choices were shuffled before generating a response, the following was sent to the model:\n\n"
-        "A) Cosk\nB) Anda\nC) Brell\nShuffled answer:\nANSWER: "
-    )
-    made = {**asked("CAB", "it is C", parsed=False), "events": []}
-    made["scores"] = {"choice": {"value": "I", "explanation": explanation}}
-    row = read_row(tmp_path, [made])
-    assert (list(row.options.values()), row.gold, row.answers[0].text) == (["Cosk", "Anda", "Brell"], ["C"], "it is C")
-
-
-def test_several_right_options_without_a_solver_that_says_so(tmp_path) -> None:
-    row = read_row(tmp_path, [sample(choices=RIVERS, target=["A", "C"], text="A, C")])
-    assert (row.gold, row.unscored) == (["A", "C"], "")
-
-
-def test_several_right_options_where_the_task_asks_for_one_are_not_scored(tmp_path) -> None:
-    plan = {"steps": [{"solver": "multiple_choice", "params": {"multiple_correct": False}}]}
-    row = read_row(tmp_path, [sample(choices=RIVERS, target="AC", text="ANSWER: A")], header(plan=plan))
-    assert "asks for one" in row.unscored
+@pytest.mark.parametrize(
+    ("made", "head", "said"),
+    [
+        ({**SAID, "events": []}, SHUFFLED, "does not tell in which order"),
+        (sample(choices=RIVERS, target="AC", text="ANSWER: A"), ASKS_FOR_ONE, "asks for one"),
+    ],
+)
+def test_what_cannot_be_scored_is_not(tmp_path, made, head, said) -> None:
+    assert said in read_row(tmp_path, [made], head).unscored
 
 
 def test_an_event_of_another_shape_is_an_error_of_its_sample(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -19,22 +18,21 @@ def test_logs_are_recognised_by_what_they_hold(tmp_path: Path) -> None:
     assert [detect(path).name for path in paths] == ["inspect"] * 3
 
 
-def test_a_log_of_many_samples_is_recognised_before_its_model(tmp_path: Path) -> None:
-    spec = {"task": "rivers", "dataset": {"sample_ids": list(range(50_000))}, "model": "m"}
-    assert detect(write_json(tmp_path, [sample()], header(eval=spec))).name == "inspect"
+MANY = {"task": "rivers", "dataset": {"sample_ids": list(range(50_000))}, "model": "m"}
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"eval": {"model": "m"}}, {"eval": "task model"}, {"eval": None, "model": "m", "task": "t"}],
+    ("document", "is_log"),
+    [
+        (header(eval=MANY), True),  # the model stands behind what is looked at
+        (header(eval={"model": "m"}), False),
+        (header(eval="task model"), False),
+        ({**header(eval=None), "model": "m", "task": "t"}, False),
+        ({"eval": {"task": "t", "model": "m"}}, False),  # neither plan nor status
+    ],
 )
-def test_look_alikes_are_not(tmp_path: Path, changed) -> None:
-    assert detect(write_json(tmp_path, [], {**header(), **changed})).name != "inspect"
-
-
-def test_without_plan_and_status_it_is_none(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text(json.dumps({"eval": {"task": "t", "model": "m"}, "samples": []}))
-    assert detect(tmp_path / "x.json").name != "inspect"
+def test_look_alikes_are_none(tmp_path: Path, document, is_log: bool) -> None:
+    assert (detect(write_json(tmp_path, [], document)).name == "inspect") is is_log
 
 
 def make_folder(folder: Path) -> Path:
@@ -54,31 +52,21 @@ def test_each_log_of_a_folder_is_a_run(tmp_path: Path) -> None:
     assert FORMAT.tasks({"path": path, "log": "a.eval"}) == [{}]
     assert FORMAT.name_model({"path": path, "log": "below/b.eval"}) == "openai/other"
     assert len(FORMAT.load(path=path, log="a.eval").instances) == 1
-
-
-def test_a_folder_does_not_say_which_log_is_meant(tmp_path: Path) -> None:
-    path = str(make_folder(tmp_path))
     with pytest.raises(DatasetError, match=r"2 logs could be meant\n.*log=NAME chooses one: a.eval, below/b.eval"):
         FORMAT.load(path=path)
     with pytest.raises(DatasetError, match=r"no log b.eval(.|\n)*did you mean .*below/b.eval"):
         FORMAT.load(path=path, log="b.eval")
-
-
-def test_a_folder_with_one_log_is_that_log(tmp_path: Path) -> None:
-    write_json(tmp_path, [sample()])
-    assert FORMAT.tasks({"path": str(tmp_path)}) == [{}]
-    assert len(FORMAT.load(path=str(tmp_path)).instances) == 1
+    (tmp_path / "a.eval").unlink()
+    assert FORMAT.tasks({"path": path}) == [{}]
+    assert len(FORMAT.load(path=path).instances) == 1
 
 
 def test_kinds_of_one_log_make_the_same_questions(tmp_path: Path) -> None:
-    one, other = (FORMAT.load(path=str(write(tmp_path, [sample(), sample(2)]))) for write in (write_json, write_eval))
+    rows = [sample(1, metadata={"side": "east"}), sample(2, metadata={"side": "west"})]
+    one, other = (FORMAT.load(path=str(write(tmp_path, rows)), by=["side"]) for write in (write_json, write_eval))
+    assert one.attributes == other.attributes == {"side": ("east", "west")}
     assert one.question_digest == other.question_digest
     assert one.digest != other.digest
-
-
-def test_groups_are_made_of_metadata(tmp_path: Path) -> None:
-    rows = [sample(1, metadata={"side": "east"}), sample(2, metadata={"side": "west"})]
-    assert FORMAT.load(path=str(write_json(tmp_path, rows)), by=["side"]).attributes == {"side": ("east", "west")}
 
 
 SHARDS = ["LOG.shards/0/shard-0.eval", "LOG.shards/1/shard-1.eval"]
