@@ -58,24 +58,18 @@ def test_a_question_is_the_whole_prompt() -> None:
     assert (evalset.name, evalset.format) == ("capitals", "memory")
 
 
-def test_an_empty_answer_is_an_answer_and_none_is_not_run() -> None:
-    evalset = Memory([text_row(1, ""), text_row(2, None), text_row(3, None, failed="timeout")]).load()
-    statuses = [row_extra(instance)["recorded"]["status"] for instance in evalset.instances]
-    assert statuses == ["ok", "not_run", "failed"]
-    assert evalset.counts["recorded"] == 1
-
-
-def test_an_unscored_row_needs_no_gold_and_is_counted() -> None:
-    evalset = Memory([text_row(1), text_row(2, gold=[], unscored="the scorer failed")]).load()
-    assert row_extra(evalset.instances[1])["recorded"] == {"status": "unscored", "states": [], "skip": True}
-    assert evalset.counts["unscored"] == 1
-
-
-def test_options_that_read_the_same_leave_their_row_out_where_one_is_right() -> None:
-    same = choice_row(2, options={"A": "Paris", "B": "Paris "})
-    both = choice_row(3, options={"A": "Paris", "B": "Paris "}, gold=["A", "B"])
-    evalset = Memory([choice_row(1), same, both]).load()
-    assert [row_extra(i)["recorded"]["status"] for i in evalset.instances] == ["ok", "unscored", "ok"]
+def test_what_is_an_answer_and_what_is_left_out() -> None:
+    same = {"A": "Paris", "B": "Paris "}
+    rows = [
+        text_row(1, ""), text_row(2, None), text_row(3, None, failed="timeout"),
+        text_row(4, gold=[], unscored="the scorer failed"),
+        choice_row(5, options=same), choice_row(6, options=same, gold=["A", "B"]),
+    ]  # fmt: skip
+    evalset = Memory(rows).load()
+    recorded = [row_extra(instance)["recorded"] for instance in evalset.instances]
+    assert [one["status"] for one in recorded] == ["ok", "not_run", "failed", "unscored", "unscored", "ok"]
+    assert recorded[3] == {"status": "unscored", "states": [], "skip": True}
+    assert {what: evalset.counts[what] for what in ("recorded", "unscored")} == {"recorded": 2, "unscored": 2}
 
 
 @pytest.mark.parametrize("labels", ["AB", "12", "yz"])
@@ -101,10 +95,14 @@ def test_cut_and_refused_answers_are_counted() -> None:
 
 
 def test_scores_of_the_source_ride_on_the_rows() -> None:
-    evalset = Memory(
-        [text_row(1, source_scores={"match,none": 1.0}), text_row(2, source_scores={"match,none": None})]
-    ).load()
-    assert [row_extra(instance).get("source_scores") for instance in evalset.instances] == [{"memory_match": 1.0}, None]
+    """What it could not score is told from what it never looked at."""
+    rows = [
+        text_row(at, source_scores=scores) for at, scores in enumerate(({"match,none": 1.0}, {"match,none": None}, {}))
+    ]
+    evalset = Memory(rows).load()
+    extras = [row_extra(instance) for instance in evalset.instances]
+    assert [extra.get("source_scores") for extra in extras] == [{"memory_match": 1.0}, None, None]
+    assert [extra.get("source_unscored") for extra in extras] == [None, ["memory_match"], None]
     assert evalset.source is not None
     assert evalset.source.to_args()["scores"] == {
         "match,none": {"stat": "memory_match", "mean": 0.5, "lower_is_better": False}
@@ -138,11 +136,6 @@ def test_the_main_metric_is_the_headline_of_the_source_or_any_score_that_is_name
     assert scoring.metrics
 
 
-def test_a_score_that_nobody_gives_is_no_main_metric_and_the_nearest_of_all_is_named() -> None:
-    with pytest.raises(DatasetError, match="memory_mtch. is none of the metrics(.|\n)*memory_match"):
-        Memory([text_row(1)]).load(main_metric="memory_mtch")
-
-
 def test_only_what_the_source_can_score_is_measured_by_it_alone_unless_a_metric_of_ours_is_named() -> None:
     def scoring(**arguments: Any) -> tuple[tuple[str, ...], str, str | None]:
         memory = Memory([text_row(1, gold=[], source_scores={"match,none": 1.0})], is_measured=False)
@@ -155,22 +148,11 @@ def test_only_what_the_source_can_score_is_measured_by_it_alone_unless_a_metric_
         scoring(main_metric="exact_match")
 
 
-def test_what_the_source_could_not_score_is_told_from_what_it_never_looked_at() -> None:
-    rows = [text_row(1, source_scores={"match,none": None}), text_row(2), text_row(3, source_scores={"match,none": 0})]
-    extras = [row_extra(instance) for instance in Memory(rows).load().instances]
-    assert [extra.get("source_unscored") for extra in extras] == [["memory_match"], None, None]
-
-
 def test_rows_are_grouped_by_what_they_keep() -> None:
     rows = [text_row(1, data={"meta": {"level": 3}}), text_row(2, data={"meta": {"level": True}}), text_row(3)]
     evalset = Memory(rows).load(by=["meta.level"])
     assert evalset.attributes == {"meta.level": ("3", "true")}
     assert ["no value of" in str(warning) for warning in evalset.warnings] == [True]
-
-
-def test_a_key_that_no_row_has_is_refused_with_the_nearest() -> None:
-    with pytest.raises(DatasetError, match='no row has a value of "levl"(.|\n)*level'):
-        Memory([text_row(1, data={"level": 1})]).load(by=["levl"])
 
 
 def test_a_file_without_an_answer_is_refused_unless_it_may_be_run() -> None:
@@ -182,9 +164,17 @@ def test_a_file_without_an_answer_is_refused_unless_it_may_be_run() -> None:
     assert Memory([text_row(1, None)], may_be_live=True).load().counts["recorded"] == 0
 
 
-def test_no_rows_are_refused() -> None:
-    with pytest.raises(DatasetError, match="there are no rows"):
-        Memory([]).load()
+@pytest.mark.parametrize(
+    ("rows", "arguments", "said"),
+    [
+        ([], {}, "there are no rows"),
+        ([text_row(1, data={"level": 1})], {"by": ["levl"]}, 'no row has a value of "levl"(.|\n)*level'),
+        ([text_row(1)], {"main_metric": "memory_mtch"}, "memory_mtch. is none of the metrics(.|\n)*memory_match"),
+    ],
+)
+def test_what_is_refused_and_the_nearest_of_what_is_there(rows, arguments, said) -> None:
+    with pytest.raises(DatasetError, match=said):
+        Memory(rows).load(**arguments)
 
 
 def test_problems_name_the_line_and_no_field_of_another_format() -> None:
