@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, count, raise_for
 from helm_ext.evalset import Source, SourceScore
 from helm_ext.files.store import RowStore
@@ -67,7 +69,7 @@ def read_model(path: Path, record: str | None) -> str:
     assert chosen.samples is not None  # one of the two is there
     problems = Problems(str(chosen.samples))
     first = next(read_samples(open_samples(chosen.samples, problems), chosen.samples, None, problems), None)
-    return str(first.value["model_id"]) if first else ""
+    return first.model_id if first else ""
 
 
 def open_evaluation(
@@ -156,7 +158,7 @@ class Evaluation:
 
     def see(self, sample: Sample, aggregate: Aggregate | None) -> None:
         """Take one more line."""
-        given, references, options = sample.value["input"], sample.references, read_options(sample)
+        references, options = sample.input.reference, read_options(sample)
         if options is not None:
             self.has_choices = True
             self.column.see(references[0] if len(references) == 1 else references, options, sample.line)
@@ -167,12 +169,12 @@ class Evaluation:
             total, scored, lines = self.sums.get(name, (0.0, 0, 0))
             is_scored = sample.is_scored
             self.sums[name] = (total + score, scored + 1, lines + 1) if is_scored else (total, scored, lines + 1)
-        is_chat = sample.value.get("messages") is not None or read_conversation(given.get("formatted")) is not None
+        is_chat = sample.messages is not None or read_conversation(sample.input.formatted) is not None
         self.counts["chat"] += is_chat
         self.counts["free"] += options is None
         self.counts["lists"] += options is None and len(references) == 1 and read_list(references[0]) is not None
         self.counts["referenced"] += bool(references)
-        self.counts["perturbed"] += "perturbation" in sample.metadata
+        self.counts["perturbed"] += "perturbation" in sample.details
         self.counts["unnamed"] += not is_told
 
     def has_same_answers(self, other: Evaluation) -> bool:
@@ -198,7 +200,9 @@ class Profile:
     ) -> None:
         """Read all lines. Raises DatasetError with all that is wrong with them."""
         self._aggregate = aggregate
-        self._store: RowStore[Sample] = RowStore(tuple, Sample._make, KEPT_ROWS)
+        self._store: RowStore[Sample] = RowStore(
+            lambda sample: [msgspec.to_builtins(sample)], lambda record: msgspec.convert(record[0], Sample), KEPT_ROWS
+        )
         self.lines = 0
         self.version = self.model = ""
         problems = Problems(str(path))
@@ -209,21 +213,21 @@ class Profile:
             index_base = 0
         lines = open_samples(path, problems)
         for sample in read_samples(lines, path, aggregate, problems):
-            self.version = self.version or str(sample.value["schema_version"])
-            self.model = self.model or str(sample.value["model_id"])
-            found = evaluations.get(sample.evaluation)
-            if found is None:
+            self.version, self.model = self.version or sample.schema_version, self.model or sample.model_id
+            name = sample.evaluation_name
+            if name not in evaluations:
                 column = GoldColumn(
                     gold_kind=gold_kind, index_base=index_base, is_said=is_said, allow_hidden=True, path=str(path),
                     name="input.reference",
                 )  # fmt: skip
-                found = evaluations[sample.evaluation] = Evaluation([sample.evaluation], column)
+                evaluations[name] = Evaluation([name], column)
+            found = evaluations[name]
             self.lines += 1
-            found.numbers.setdefault(sample.id, []).append(len(self._store))
+            found.numbers.setdefault(sample.sample_id, []).append(len(self._store))
             self._store.add(sample)
             found.see(sample, aggregate)
             if several:
-                found.contents[sample.id] = sample.content
+                found.contents[sample.sample_id] = sample.content
         self._store.finish()
         if not evaluations and not problems.errors:
             problems.add((), "there are no samples", code="no-rows")

@@ -13,13 +13,14 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError, Location, Problems, show
 from helm_ext.files import canonical_json, parse_json, read_source
@@ -227,9 +228,10 @@ class Aggregate:
         the text of a Python list where there are several (converters/lm_eval/instance_level_adapter.py).
         """
 
-    def find(self, result_id: str | None, evaluation: str) -> list[Result]:
+    def find(self, sample: Sample) -> list[Result]:
         """Return the results that a sample may belong to: the one that it names, else those of its evaluation."""
-        return self._by_place.get((None, evaluation) if result_id is None else (result_id, ""), [])
+        named = sample.evaluation_result_id
+        return self._by_place.get((None, sample.evaluation_name) if named is None else (named, ""), [])
 
     @cached_property
     def _by_place(self) -> dict[tuple[str | None, str], list[Result]]:
@@ -281,126 +283,117 @@ _LM_EVAL_METRICS = "lm_eval_metrics"
 """The key of `metadata` under which upstream's converter keeps lm-eval's scores of a sample, as a JSON object."""
 
 
-class _Input(msgspec.Struct):
+class Input(msgspec.Struct):
+    """What was asked, and what is right."""
+
     raw: str
     reference: list[str]
     formatted: str | None = None
+    """The prompt."""
     choices: list[str] | None = None
 
 
-class _Output(msgspec.Struct):
+class Output(msgspec.Struct):
+    """What came back."""
+
     raw: list[str]
     reasoning_trace: str | list[Any] | None = None
 
 
-class _Message(msgspec.Struct):
+class Turn(msgspec.Struct):
+    """A message of a transcript."""
+
     role: str
     content: str | None = None
+    reasoning_trace: Any = None
+    tool_calls: Any = None
+    tool_call_id: Any = None
 
 
-class _Attribution(msgspec.Struct):
+class Attribution(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What was read of an answer."""
+
+    turn_idx: Any = UNSET
+    source: Any = UNSET
     extracted_value: Any
+    extraction_method: Any = UNSET
+    is_terminal: Any = UNSET
 
 
-class _Evaluation(msgspec.Struct):
+class Evaluation(msgspec.Struct):
+    """The score of a line."""
+
     score: float
     is_correct: bool
 
 
-class _Line(msgspec.Struct):
+class Sample(msgspec.Struct):
+    """A line that has the right shape."""
+
     schema_version: str
     evaluation_id: str
     model_id: str
     evaluation_name: str
     sample_id: str
     interaction_type: Literal["single_turn", "multi_turn", "agentic"]
-    input: _Input
-    answer_attribution: list[_Attribution]
-    evaluation: _Evaluation
+    input: Input
+    answer_attribution: list[Attribution]
+    evaluation: Evaluation
     evaluation_result_id: str | None = None
-    output: _Output | None = None
-    messages: list[_Message] | None = None
+    """The result that its score belongs to."""
+    output: Output | None = None
+    messages: list[Turn] | None = None
     error: str | None = None
     metadata: JSONObject | None = None
-
-
-class Sample(NamedTuple):
-    """A line that has the right shape."""
-
-    line: int
-    value: JSONObject
+    line: int = msgspec.field(name="number of the line", default=0)
+    """Filled in by the reader."""
 
     @property
-    def id(self) -> str:
-        """The id of its question."""
-        return str(self.value["sample_id"])
-
-    @property
-    def evaluation(self) -> str:
-        """What it is a sample of."""
-        return str(self.value["evaluation_name"])
-
-    @property
-    def result_id(self) -> str | None:
-        """The result that its score belongs to."""
-        return self.value.get("evaluation_result_id")
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
+    def details(self) -> JSONObject:
         """What else is said of it."""
-        return self.value.get("metadata") or {}
-
-    @property
-    def references(self) -> list[str]:
-        """What is right."""
-        return self.value["input"]["reference"]
+        return self.metadata or {}
 
     @property
     def repeat(self) -> str | None:
         """Which time the question was asked, where the line says it."""
-        return next((str(self.metadata[key]) for key in _REPEAT_KEYS if key in self.metadata), None)
+        return next((str(self.details[key]) for key in _REPEAT_KEYS if key in self.details), None)
 
     @property
     def is_scored(self) -> bool:
         """Whether its score was made of an answer: a line must have one, and says 0 where the request failed."""
-        output = self.value.get("output")
-        return self.value.get("error") is None and not (output is not None and not output["raw"])
-
-    @property
-    def score(self) -> float:
-        """Its score."""
-        return float(self.value["evaluation"]["score"])
+        return self.error is None and not (self.output is not None and not self.output.raw)
 
     @property
     def asked(self) -> bytes:
         """A digest of the question as it was asked."""
-        return _digest([self.value["input"], (self.value.get("messages") or [])[:-1]])
+        return _digest([self.input, (self.messages or [])[:-1]])
 
     @property
     def content(self) -> bytes:
         """A digest of the question and of what came back."""
-        return _digest([self.value["input"], self.value.get("output"), self.value.get("messages")])
+        return _digest([self.input, self.output, self.messages])
 
 
-def open_samples(path: Path, problems: Problems) -> StructLines:
+def open_samples(path: Path, problems: Problems) -> StructLines[Sample]:
     """Return the lines of a file that have the right shape; what is wrong with others goes to the problems."""
-    return StructLines(path, _Line, "sample of Every Eval Ever", problems)
+    return StructLines(path, Sample, "sample of Every Eval Ever", problems)
 
 
 def read_samples(
-    lines: Iterable[tuple[int, JSONObject]], path: Path, aggregate: Aggregate | None, problems: Problems
+    lines: StructLines[Sample], path: Path, aggregate: Aggregate | None, problems: Problems
 ) -> Iterator[Sample]:
     """Yield the lines that do not contradict themselves or their aggregate; what is wrong goes to the problems.
 
     Raises DatasetError for a file that cannot be read, and for a version that is not known.
     """
-    for number, value in lines:
+    for number, value, sample in lines:
         wrong = [*_find_contradictions(value, aggregate)]
         for key, message in wrong:
             problems.add((key,), message, line=number, code="shape", kind=DatasetSchemaError)
         if not wrong:
-            require_version(value["schema_version"], str(path), number)
-            yield Sample(number, value)
+            require_version(sample.schema_version, str(path), number)
+            sample.line = number
+            yield sample
 
 
 def _find_contradictions(value: JSONObject, aggregate: Aggregate | None) -> Iterator[tuple[str, str]]:
@@ -422,10 +415,10 @@ def _find_contradictions(value: JSONObject, aggregate: Aggregate | None) -> Iter
 
 def read_options(sample: Sample) -> dict[str, str] | None:
     """Return the options of a sample, by label: its own labels where it has some, else A, B, C, ..."""
-    choices = sample.value["input"].get("choices")
+    choices = sample.input.choices
     if not choices:
         return None
-    labels = read_json(sample.metadata.get(LABELS))
+    labels = read_json(sample.details.get(LABELS))
     if isinstance(labels, list) and len(labels) == len(choices) == len({*map(str, labels)}):
         return dict(zip(map(str, labels), choices, strict=True))
     if len(choices) > 26:
@@ -435,10 +428,10 @@ def read_options(sample: Sample) -> dict[str, str] | None:
 
 def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, float], bool]:
     """Return the scores of a sample by the names of their results, and whether its result can be told."""
-    results = aggregate.find(sample.result_id, sample.evaluation) if aggregate else []
+    results = aggregate.find(sample) if aggregate else []
     if len(results) == 1:
-        return {results[0].name: sample.score}, True
-    metrics = read_json(sample.metadata.get(_LM_EVAL_METRICS))
+        return {results[0].name: sample.evaluation.score}, True
+    metrics = read_json(sample.details.get(_LM_EVAL_METRICS))
     by_name = {
         result.name: float(value)
         for result in results
@@ -447,7 +440,7 @@ def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, 
     }
     if by_name:
         return by_name, True
-    return {sample.result_id or sample.evaluation: sample.score}, not results
+    return {sample.evaluation_result_id or sample.evaluation_name: sample.evaluation.score}, not results
 
 
 def read_list(text: str) -> list[str] | None:
@@ -481,4 +474,4 @@ def read_json(text: Any) -> Any:
 
 
 def _digest(value: Any) -> bytes:
-    return hashlib.blake2b(canonical_json(value), digest_size=12).digest()
+    return hashlib.blake2b(canonical_json(msgspec.to_builtins(value)), digest_size=12).digest()

@@ -8,12 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+from msgspec import UNSET
+
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for
 from helm_ext.formats.every_eval_ever.record import (
     KEPT,
     Aggregate,
     JSONObject,
     Sample,
+    Turn,
     name_scores,
     read_conversation,
     read_list,
@@ -53,13 +57,13 @@ class RowMaker:
     def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
         """Yield a row for each way in which the question of one id was asked."""
         if len(lines) == 1:
-            yield self._to_row([lines], lines[0].id)
+            yield self._to_row([lines], lines[0].sample_id)
             return
         by_question: dict[bytes, list[Sample]] = {}
         for sample in lines:
             by_question.setdefault(sample.asked, []).append(sample)
         for number, same in enumerate(by_question.values()):
-            name = same[0].id if not number else f"{same[0].id}~{number + 1}"
+            name = f"{same[0].sample_id}~{number + 1}" if number else same[0].sample_id
             yield self._to_row(self._find_repeats(same), name)
 
     def _find_repeats(self, lines: Sequence[Sample]) -> list[list[Sample]]:
@@ -68,11 +72,11 @@ class RowMaker:
         for sample in lines:
             content = sample.content
             scored = repeats.setdefault(sample.repeat if sample.repeat is not None else content, {})
-            result = sample.result_id or sample.evaluation
+            result = sample.evaluation_result_id or sample.evaluation_name
             known = scored.setdefault(result, sample)
             if known is sample:
                 continue
-            if known.content != content or known.value["evaluation"] != sample.value["evaluation"]:
+            if known.content != content or known.evaluation != sample.evaluation:
                 message = f"line {known.line} says something else of the same sample and result"
                 place = Location(self.path, sample.line, "sample_id")
                 raise DatasetIntegrityError.at(place, message, code="conflict")
@@ -95,27 +99,27 @@ class RowMaker:
         gold = self._read_gold(first, options)
         scores, kept = self._read_scores(repeats)
         kept |= _keep_question(first)
-        if name != first.id:
-            kept["sample_id"] = first.id
+        if name != first.sample_id:
+            kept["sample_id"] = first.sample_id
         if options is not None or self.are_lists:
-            kept["reference"] = first.references
+            kept["reference"] = first.input.reference
         return Row(
             line=first.line,
             id=name,
             question=_read_question(first),
             options=options,
             gold=gold,
-            split="valid" if first.metadata.get("split") == "valid" else "test",
+            split="valid" if first.details.get("split") == "valid" else "test",
             answers=answers or None,
             failed="" if answers else failed,
             unscored=unscored or ("" if gold or not self.needs_gold else "no reference says what is right"),
             source_scores=scores,
             judgements=self._read_judgements(repeats, begins),
-            data={**{key: value for key, value in first.metadata.items() if key != _JUDGEMENTS}, KEPT: kept},
+            data={**{key: value for key, value in first.details.items() if key != _JUDGEMENTS}, KEPT: kept},
         )
 
     def _read_gold(self, sample: Sample, options: Mapping[str, str] | None) -> Sequence[str]:
-        references = sample.references
+        references = sample.input.reference
         if options is None:
             read = read_list(references[0]) if self.are_lists and references else None
             return read if read is not None else references
@@ -136,10 +140,11 @@ class RowMaker:
                     if sample.is_scored:
                         scored.append(value)
                     said = {
-                        "evaluation_name": sample.evaluation,
-                        "answer_attribution": sample.value["answer_attribution"],
+                        "evaluation_name": sample.evaluation_name,
+                        "answer_attribution": msgspec.to_builtins(sample.answer_attribution),
+                        "is_correct": sample.evaluation.is_correct,
                     }
-                    kept.setdefault(score, {**said, "is_correct": sample.value["evaluation"]["is_correct"]})
+                    kept.setdefault(score, said)
         means = {score: sum(found) / len(found) if found else None for score, found in values.items()}
         return means, {"scores": kept}
 
@@ -152,7 +157,7 @@ class RowMaker:
         all judges together. Raises DatasetSchemaError for judgements of our own export that are not as it writes them.
         """
         first, place = repeats[0][0], ("metadata", _JUDGEMENTS)
-        if _JUDGEMENTS in first.metadata:
+        if _JUDGEMENTS in first.details:
             problems = Problems(self.path)
 
             def report(where: tuple[str | int, ...], message: str, hint: str) -> None:
@@ -161,7 +166,7 @@ class RowMaker:
                 )
 
             try:
-                given = json.loads(first.metadata[_JUDGEMENTS])
+                given = json.loads(first.details[_JUDGEMENTS])
             except (TypeError, ValueError, RecursionError) as error:
                 report((), f"not JSON: {error}", "as `helm-ext export` writes it")
                 given = []
@@ -177,18 +182,18 @@ class RowMaker:
 
     def _read_answers(self, sample: Sample) -> list[Answer] | None:
         """Return what of what came back is scored."""
-        messages = sample.value.get("messages")
+        messages = sample.messages
         if messages is None:
             answers = _answers(sample)
         elif _is_talk(messages):
-            answers = [_answer(sample, messages[-1]["content"], messages[-1].get("reasoning_trace"))]
+            answers = [_answer(sample, messages[-1].content or "", messages[-1].reasoning_trace)]
         else:
             self.counts["agentic"] += 1
-            last = next((m for m in reversed(messages) if m["role"] == "assistant" and _says(m)), None)
-            answers = None if last is None else [_answer(sample, _last_words(last), last.get("reasoning_trace"))]
+            last = next((one for one in reversed(messages) if one.role == "assistant" and _says(one)), None)
+            answers = None if last is None else [_answer(sample, _last_words(last), last.reasoning_trace)]
         if self.takes_extracted and answers is not None:
-            said = [one for one in sample.value["answer_attribution"] if one.get("is_terminal", True)]
-            answers = [replace(answers[0], text=str(said[-1]["extracted_value"]))] if said else answers
+            said = [one for one in sample.answer_attribution if one.is_terminal is UNSET or one.is_terminal]
+            answers = [replace(answers[0], text=str(said[-1].extracted_value))] if said else answers
         return answers
 
 
@@ -197,36 +202,36 @@ def _read_question(sample: Sample) -> str | list[Message]:
 
     Where tools were used, what was said between question and answer is no prompt that could be sent again.
     """
-    given, messages = sample.value["input"], sample.value.get("messages")
+    given, messages = sample.input, sample.messages
     if messages is not None and _is_talk(messages):
-        return [{"role": m["role"], "content": m["content"]} for m in messages[:-1]]
-    conversation = read_conversation(given.get("formatted")) if messages is None else None
-    return conversation or str(given.get("formatted") or given["raw"])
+        return [{"role": turn.role, "content": turn.content or ""} for turn in messages[:-1]]
+    conversation = read_conversation(given.formatted) if messages is None else None
+    return conversation or given.formatted or given.raw
 
 
-def _is_talk(messages: Sequence[Mapping[str, Any]]) -> bool:
+def _is_talk(messages: Sequence[Turn]) -> bool:
     """Whether a transcript is questions and answers in words alone, an answer last."""
-    return bool(messages) and messages[-1]["role"] == "assistant" and all(map(_is_plain, messages))
+    return bool(messages) and messages[-1].role == "assistant" and all(map(_is_plain, messages))
 
 
 def _keep_question(sample: Sample) -> JSONObject:
     """Return what an export of the run restores of the question, where it is not the bare question."""
-    given, is_transcript = sample.value["input"], sample.value.get("messages") is not None
-    formatted = given.get("formatted")
-    if formatted is None and not is_transcript:
+    given, is_transcript = sample.input, sample.messages is not None
+    if given.formatted is None and not is_transcript:
         return {}
-    return {"raw": given["raw"], **({"formatted": formatted} if is_transcript and formatted is not None else {})}
+    return {"raw": given.raw} | (
+        {"formatted": given.formatted} if is_transcript and given.formatted is not None else {}
+    )
 
 
-def _says(message: Mapping[str, Any]) -> bool:
+def _says(message: Turn) -> bool:
     """Whether a message says anything, be it by a call that submits an answer."""
-    return message.get("content") is not None or bool(_last_words(message))
+    return message.content is not None or bool(_last_words(message))
 
 
-def _last_words(message: Mapping[str, Any]) -> str:
+def _last_words(message: Turn) -> str:
     """Return what an agent's message says. Converters write arguments of calls as JSON (inspect's does)."""
-    content = message.get("content") or ""
-    made = message.get("tool_calls")
+    content, made = message.content or "", message.tool_calls
     calls = [
         Call(str(one.get("name")), {key: _from_json(value) for key, value in (one.get("arguments") or {}).items()})
         for one in (made if isinstance(made, list) else ())
@@ -242,27 +247,21 @@ def _from_json(text: Any) -> Any:
         return text
 
 
-def _is_plain(message: Mapping[str, Any]) -> bool:
-    return (
-        message["role"] in _ROLES
-        and isinstance(message.get("content"), str)
-        and not message.get("tool_calls")
-        and not message.get("tool_call_id")
-    )
+def _is_plain(turn: Turn) -> bool:
+    return turn.role in _ROLES and turn.content is not None and not turn.tool_calls and not turn.tool_call_id
 
 
 def _answers(sample: Sample) -> list[Answer] | None:
-    output = sample.value["output"]
-    thoughts = output.get("reasoning_trace") or []
-    thoughts = [thoughts] if isinstance(thoughts, str) else thoughts
-    texts = output["raw"]
+    assert sample.output is not None  # where there are no messages
+    texts, given = sample.output.raw, sample.output.reasoning_trace
+    thoughts: list[Any] = [given] if isinstance(given, str) and given else given or []
     if len(thoughts) != len(texts):
         thoughts = ["\n".join(map(str, thoughts)) if thoughts else None, *[None] * len(texts)]
     return [_answer(sample, text, thought) for text, thought in zip(texts, thoughts, strict=False)] or None
 
 
 def _answer(sample: Sample, text: str, thinking: Any) -> Answer:
-    reason = sample.metadata.get("stop_reason") or ""
+    reason = sample.details.get("stop_reason") or ""
     return Answer(
         text,
         finish_reason=str(reason),
@@ -273,8 +272,8 @@ def _answer(sample: Sample, text: str, thinking: Any) -> Answer:
 
 def _why_not(lines: Sequence[Sample], answers: Sequence[Answer] | None) -> tuple[str, str]:
     """Return why there is no answer, and why it is not scored, as its lines say it: an error, our export's words."""
-    error = next((str(line.value["error"]) for line in lines if line.value.get("error") is not None), None)
-    reason = lines[0].metadata.get("left_out")
+    error = next((line.error for line in lines if line.error is not None), None)
+    reason = lines[0].details.get("left_out")
     if error is None or (reason == "not_run" and answers is None):
         return "", ""
     return ("", error) if reason == "unscored" else (error or "failed", "")
@@ -282,10 +281,10 @@ def _why_not(lines: Sequence[Sample], answers: Sequence[Answer] | None) -> tuple
 
 def _to_judgement(sample: Sample, aggregate: Aggregate | None, completion: int) -> JSONObject | None:
     """Return the judgement that a line's score is: None where no result says that a judge gave it, on which scale."""
-    results = aggregate.find(sample.result_id, sample.evaluation) if aggregate else []
+    results = aggregate.find(sample) if aggregate else []
     if len(results) != 1 or not sample.is_scored:
         return None
-    config = results[0].config
+    config, score = results[0].config, sample.evaluation.score
     said = config.get("llm_scoring")
     judges = said.get("judges") if isinstance(said, dict) else None
     names = [_name_judge(judge) for judge in judges] if isinstance(judges, list) else []
@@ -293,18 +292,18 @@ def _to_judgement(sample: Sample, aggregate: Aggregate | None, completion: int) 
     high: Any = config.get("max_score")
     scale: list[float] | dict[str, float] | None = None
     if config.get("score_type") == "binary":
-        scale = [0.0, 1.0] if sample.score in (0, 1) else None
+        scale = [0.0, 1.0] if score in (0, 1) else None
     elif (
         config.get("score_type") == "continuous"
         and is_finite_number(low)
         and is_finite_number(high)
-        and low <= sample.score <= high
+        and low <= score <= high
     ):
         scale = {"min": float(low), "max": float(high)} if low < high else None
     if not names or None in names or scale is None:
         return None
     return {
-        "by": " + ".join(map(str, names)), "kind": "model", "criterion": results[0].name, "value": sample.score,
+        "by": " + ".join(map(str, names)), "kind": "model", "criterion": results[0].name, "value": score,
         "scale": scale, "completion": completion,
     }  # fmt: skip
 

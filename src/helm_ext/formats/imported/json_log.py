@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import orjson
@@ -177,7 +177,7 @@ class RowError(Exception):
         self.hint, self.place, self.line, self.code = hint, place, line, code
 
 
-class StructLines:
+class StructLines(Generic[T]):
     """A JSON Lines file of one kind of struct; iterate once. `digest` is complete after the last line."""
 
     digest = ""
@@ -186,7 +186,7 @@ class StructLines:
     def __init__(
         self,
         path: Path,
-        kind: type[msgspec.Struct],
+        kind: type[T],
         what: str,
         problems: Problems,
         *,
@@ -201,8 +201,8 @@ class StructLines:
         self._path, self._kind, self._what, self._problems = path, kind, what, problems
         self._is_lenient, self._complete = is_lenient, complete
 
-    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield (line number, value) for each line that has the right shape. Raises DatasetError."""
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any], T]]:
+        """Yield number, value and struct of each line that has the right shape. Raises DatasetError."""
         lenient = self._is_lenient
         is_list = lenient and look(self._path).start.lstrip().startswith(b"[")
         with JsonPieces(self._path) if is_list else files.LineSource(self._path) as source:
@@ -211,20 +211,18 @@ class StructLines:
                 lines, str(self._path), self._problems, blank="error" if lenient else "skip", allow_nan=lenient
             ):
                 value = self._complete(given)
-                if report_flaws(value, self._kind, self._what, self._problems, number):
-                    yield number, value
+                if (made := convert(value, self._kind, self._what, self._problems, number)) is not None:
+                    yield number, value, made
             self.digest = source.digest
 
 
-def report_flaws(
-    value: Any, kind: type[msgspec.Struct], what: str, problems: Problems, line: int | None = None
-) -> bool:
-    """Add a problem for each field of `value` that does not fit; return whether there is none.
+def convert(value: Any, kind: type[T], what: str, problems: Problems, line: int | None = None) -> T | None:
+    """Return a JSON value as a struct, or None and add a problem for each field that does not fit.
 
     `what`: what the value is if it has all required fields, for the message about those that are missing.
     """
     try:
-        msgspec.convert(value, kind)
+        return msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError) as error:
         found = conform(value, kind)[1]
         missing = [one.path for one in found if one.code == "missing-key"]
@@ -235,16 +233,15 @@ def report_flaws(
             problems.add((), f"no {what}: {error}", line=line, code="shape")
         for one in found if not missing else ():
             problems.add(one.path, one.message, one.hint, line=line, code="shape")
-        return False
-    return True
+        return None
 
 
 def to_struct(value: Any, kind: type[T], what: str, path: str, line: int | None = None) -> T:
     """Return a JSON value as a struct. Raises DatasetSchemaError with all that is wrong with it."""
     problems = Problems(path)
-    if not report_flaws(value, kind, what, problems, line):
+    if (made := convert(value, kind, what, problems, line)) is None:
         raise DatasetSchemaError(problems.finish())
-    return msgspec.convert(value, kind)
+    return made
 
 
 def without_nan(value: Any) -> Any:

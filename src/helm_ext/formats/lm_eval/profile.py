@@ -101,7 +101,7 @@ class Profile:
     def _read(self) -> None:
         problems = Problems(str(self.path))
         lines = open_samples(self.path, self.report.filters, problems)
-        for number, sample in lines:
+        for number, sample, _ in lines:
             if problems.errors:
                 break
             self.lines += 1

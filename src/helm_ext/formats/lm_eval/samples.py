@@ -68,7 +68,7 @@ _ADDED = frozenset({"filter", "metrics", "doc_hash", "prompt_hash", "target_hash
 """Of these, what lines of older versions do not have: the hashes before 0.4.3, filter and metrics before 0.4.7."""
 
 
-def open_samples(path: Path, filters: Sequence[str], problems: Problems) -> StructLines:
+def open_samples(path: Path, filters: Sequence[str], problems: Problems) -> StructLines[_Line]:
     """Return the samples of a file. `filters`: the task's, for lines that do not name theirs; empty: not known."""
     complete = _Older(filters).complete
     return StructLines(path, _Line, "sample of lm-eval", problems, is_lenient=True, complete=complete)

@@ -206,11 +206,10 @@ def read_first_model(path: Path) -> str:
 
 
 def _iter_requests(
-    lines: StructLines, path: Path, problems: Problems, asked: Mapping[str, Request]
+    lines: StructLines[_Line], path: Path, problems: Problems, asked: Mapping[str, Request]
 ) -> Iterator[Request]:
     """Yield the requests that fit `asked`, those before; what is wrong with others goes to the problems."""
-    for number, value in lines:
-        line = msgspec.convert(value, _Line)
+    for number, value, line in lines:
         try:
             request = _to_request(line, value["body"], number)
             _require_alike(request, asked)
