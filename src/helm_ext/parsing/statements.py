@@ -286,9 +286,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     equals: Named | None = None
     for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
         clauses = [end - len(text[begin:end].lstrip())] if len(spans) > 1 else []
-        negation = phrases.NEGATION.search(text, begin, end)  # once: before each comma again it was quadratic
-        commas = (comma.end() for comma in _COMMA.finditer(text, negation.end(), end)) if negation else ()
-        for clause in (*clauses, *(comma for comma in commas if _is_instead(mentions, begin, comma))):
+        for clause in (*clauses, *_find_instead(mentions, begin, end)):
             alone = mentions.read_items(clause, end)
             if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
                 predicates.add(alone[0])
@@ -313,10 +311,21 @@ def read_sentence(mentions: Mentions) -> Named | None:
     return equals or (predicates.pop() if len(predicates) == 1 and not found else None)
 
 
-def _is_instead(mentions: Mentions, begin: int, comma: int) -> bool:
-    """Tell whether what follows a comma is said instead of what is denied before it: "Not A, B.", not "Maybe A, B."."""
-    named = [word.start() for word in _ANY.finditer(mentions.text, begin, comma) if mentions.read_item(word.start())]
-    return all(_NOT.search(mentions.text[begin:place]) for place in named)
+def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
+    """Yield where something is said instead of all that is denied before: "Not A, B.", not "Maybe A, B.".
+
+    A sentence is gone through once, however many commas it has.
+    """
+    text = mentions.text
+    if (negation := phrases.NEGATION.search(text, begin, end)) is None:
+        return
+    named = (word.start() for word in _ANY.finditer(text, begin, end) if mentions.read_item(word.start()))
+    stated = (place for place in named if not _NOT.search(text[max(begin, place - _LONGEST_NOT) : place]))
+    first = next(stated, end)
+    for comma in _COMMA.finditer(text, negation.end(), end):
+        if comma.end() > first:
+            return
+        yield comma.end()
 
 
 def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:
@@ -371,6 +380,7 @@ _NOT = phrases.compile_words(
     r"\b(?:not|nicht|pas|не|non|não|no es)(?: (?:the|option|choice|answer|letter))? {1,2}\W?$|不是?$"
 )
 """Before an option: it alone is denied."""
+_LONGEST_NOT = 40
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""

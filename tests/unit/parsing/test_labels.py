@@ -239,7 +239,7 @@ HOSTILE = [
     "(", "A ", "answer is ", "B, ", "\n", "a\n", "A is correct. ", "\\boxed{", "<b>", "</think>", "<think>", "option ", " ",
     "答案是", "e\u0301\u0316", "answer is not ", "İ", "1. ", "**", "A or ", "A, ", "A and ", "AC", "answers are A, ",
     "Paris, ", "Question:\n", "\nQuestion: x\n", "\n\nx?\n", "?\nA. ", "\n\n", "A ❌ ", "A. ✅\n", "✅", "A: 1%, ", "A: ",
-    "1% ", "[", "A (", "1,", "1", "1 m/", "5 m·", "1×10^",
+    "1% ", "[", "A (", "1,", "1", "1 m/", "5 m·", "1×10^", "not A, ",
 ]  # fmt: skip
 
 
