@@ -81,7 +81,8 @@ def test_resolve(root, make):
         assert str(caught.value) == f"demo: no version {json.dumps(version)}\n  hint: versions 1 to 3 exist"
 
 
-def test_load(root, make):
+def test_load(root, make, monkeypatch):
+    monkeypatch.setattr("helm_ext.formats.innodata.hub.bundle._BATCH", 1)
     row = record("a", "é\u2028", topic="x", n=1)
     hub.upload(make(row, record("b"), train=[record("c")], severity="high", level=2), root)
     found = hub.load("demo", hub=root)
@@ -100,7 +101,10 @@ def test_load(root, make):
     }  # fmt: skip
     kept = found.filter(lambda row: row["id"] == "a")
     assert get_attributes(kept) == get_attributes(kept["test"]) == {"severity": "high", "level": 2}
-    assert str(found["test"].split) == "test"
+    for split, dataset in found.items():
+        assert (dataset.info.dataset_name, str(dataset.info.version), str(dataset.split)) == ("demo", "1.0.0", split)
+        assert list(dataset.features) == ["id", "messages", "expected", "extra"]
+        assert dataset._fingerprint == f"{version.digest[:48]}-{split}"
 
 
 def test_load_of_an_empty_train_split_and_of_a_frozen_version(root, make):

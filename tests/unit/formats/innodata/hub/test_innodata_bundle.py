@@ -120,6 +120,13 @@ def test_a_sound_bundle(demo):
         assert [record.id for record in bundle.records("test")] == ["a", "b"]
         assert [record.id for record in bundle.records("train")] == ["c"]
         assert bundle.meta.attributes == {}
+    stated = meta(test_digest="sha256:" + hashlib.sha256(TEST).hexdigest().upper(), level=[1])
+    with open_bundle(write_zip(demo, members(meta_json=stated))) as bundle:
+        assert (bundle.meta.digests["test"], bundle.meta.attributes) == (
+            hashlib.sha256(TEST).hexdigest(),
+            {"level": [1]},
+        )
+    assert check(demo)[0] == []
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ def test_sound_records(record):
         (chat({"role": 1, "content": "Hi"}), [("role", "messages[0].role: expected system, user or assistant, got 1")]),
         (chat({"role": "tool", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "tool"')]),
         (chat({**USER, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
+        (chat({**USER, "contents": "x"}), [("message-key", "messages[0].contents: unknown key\n  hint: did you mean 'content'?")]),
+        (chat({**USER, "rolle": "x"}), [("message-key", "messages[0].rolle: unknown key\n  hint: did you mean 'role'?")]),
         (chat(USER, SYSTEM, USER), [
             ("system-not-first", "messages[1].role: system can only be the first message"),
             ("role-order", "messages[2].role: user and assistant must alternate, from user on: expected assistant, got user"),
@@ -179,6 +181,3 @@ def test_problems_beyond_a_thousand_are_counted(tmp_path):
     assert len(error.problems) == 1001
     assert error.problems[-1].message == "... and 200 more errors like these (missing-key)"
     assert text.startswith("test.jsonl:1: id: missing\n")
-
-
-U, A = {"role": "user", "content": ""}, {"role": "assistant", "content": ""}
