@@ -58,7 +58,6 @@ TESTS = {
         "unit/formats/innodata/hub/test_innodata_bundle.py",
     ],
     "formats/innodata/hub/bundle": [
-        "unit/formats/innodata/hub/test_tables.py",
         "unit/formats/innodata/hub/test_bundle_parts.py",
         "unit/formats/innodata/hub/test_innodata_bundle.py",
         "unit/formats/innodata/test_innodata_recorded.py",

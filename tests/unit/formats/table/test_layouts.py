@@ -6,7 +6,7 @@ import json
 
 import datasets
 import pytest
-from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+from table_files import answers, golds, labels, load, refusal, write_lines
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -19,52 +19,15 @@ def prompt(evalset, index=0):
     return evalset.instances[index].input.text
 
 
-class TestMmlu:
-    def test_golds_are_positions_from_0(self, tmp_path):
-        rows = [
-            {"question": "?", "subject": "ore", "choices": ["iron", "tin", "oak", "silk"], "answer": n} for n in (0, 3)
-        ]
-        evalset = load(write_lines(tmp_path, *rows), by=["subject"])
-        assert (golds(evalset), evalset.attributes) == ([["iron"], ["silk"]], {"subject": ("ore",)})
-
-    def test_of_simple_evals_is_a_column_for_each_option(self, tmp_path):
-        header = ["Question", "A", "B", "C", "D", "Answer", "Subject"]
-        evalset = load(write_csv(tmp_path, header, ["?", "iron", "tin", "oak", "silk", "C", "ore"]))
-        assert (golds(evalset), evalset.attributes) == ([["oak"]], {})
-
-
-def test_arc_has_labels_of_two_kinds_and_three_to_five_options(tmp_path):
-    rows = [
-        {"id": "Z1", "question": "?", "choices": {"text": ["iron", "tin", "oak"], "label": ["1", "2", "3"]}, "answerKey": "1", "output": "1"},
-        {"id": "Z2", "question": "?", "choices": {"text": list("vwxyz"), "label": list("ABCDE")}, "answerKey": "E", "output": "(E)"},
-    ]  # fmt: skip
-    evalset = load(write_lines(tmp_path, *rows))
-    assert golds(evalset) == [["iron"], ["z"]]
-    assert [list(row) for row in labels(evalset)] == [["1", "2", "3"], list("ABCDE")]
-
-
 class TestHellaSwag:
     ROW = {"ind": 4, "activity_label": "Smelting", "ctx_a": "He melts ore.", "ctx_b": "then he", "ctx": "He melts ore. then he",
            "endings": ["pours it.", "eats it.", "sings.", "sleeps."], "source_id": "z~1", "split": "val",
            "split_type": "indomain", "label": "0"}  # fmt: skip
 
-    def test_golds_are_positions_written_as_text(self, tmp_path):
-        evalset = load(write_lines(tmp_path, self.ROW, {**self.ROW, "ind": 5, "label": "2"}))
-        assert golds(evalset) == [["pours it."], ["sings."]]
-        assert [instance.id for instance in evalset.instances] == ["4", "5"]
-        assert {instance.split for instance in evalset.instances} == {"valid"}
-
     def test_says_that_models_were_shown_another_text(self, tmp_path):
         evalset = load(write_lines(tmp_path, self.ROW))
         assert prompt(evalset) == "He melts ore. then he"
         assert any("lm-eval shows models" in str(warning) for warning in evalset.warnings)
-
-    def test_the_test_split_has_no_labels(self, tmp_path):
-        found = refusal(write_lines(tmp_path, {**self.ROW, "label": ""}))
-        assert (found.code, found.hint) == (
-            "gold-hidden",
-            "HellaSwag's test split has no labels: use the validation split",
-        )
 
 
 class TestGsm8k:
@@ -84,9 +47,6 @@ class TestGsm8k:
             "\\\\n", "\\n"
         ).replace("\\n", "\n")
 
-    def test_a_row_that_is_laid_out_otherwise_is_refused(self, tmp_path):
-        assert refusal(write_lines(tmp_path, self.ROW, {"question": "?", "answer": "4"})).location.line == 2
-
 
 class TestTruthfulQa:
     ROW = {"question": "Is zormun a metal?", "mc1_targets": {"choices": ["No.", "Yes.", "It glows."], "labels": [1, 0, 0]},
@@ -101,69 +61,15 @@ class TestTruthfulQa:
         shown = {prompt(evalset, at): [r.output.text for r in i.references] for at, i in enumerate(evalset.instances)}
         assert {i.input.text: [r.output.text for r in i.references] for i in again.instances} == shown
 
-    def test_recorded_answers_are_to_the_order_of_the_file(self, tmp_path):
-        evalset = load(write_lines(tmp_path, {**self.ROW, "output": "A"}))
-        assert labels(evalset) == [{"A": "No.", "B": "Yes.", "C": "It glows."}]
-
-    def test_several_are_right_in_mc2(self, tmp_path):
-        row = {key: value for key, value in self.ROW.items() if key != "mc1_targets"}
-        assert golds(load(write_lines(tmp_path, {**row, "output": "B"}))) == [["No.", "It is not."]]
-
-    def test_texts_are_any_of_the_correct_ones(self, tmp_path):
-        row = {"type": "x", "category": "y", "question": "?", "best_answer": "No.", "correct_answers": ["No.", "It is not."],
-               "incorrect_answers": ["Yes."], "source": "z", "output": "It is not."}  # fmt: skip
-        assert golds(load(write_lines(tmp_path, row))) == [["No.", "It is not."]]
-
 
 class TestSquad:
     ROW = {"id": "z", "title": "Zormun", "context": "Iron rusts.", "question": "What rusts?",
            "answers": {"text": ["Iron", "Iron", "iron"], "answer_start": [0, 0, 0]}, "output": "Iron"}  # fmt: skip
 
-    def test_any_text_is_right(self, tmp_path):
-        evalset = load(write_lines(tmp_path, self.ROW))
-        assert (golds(evalset), prompt(evalset)) == ([["Iron", "iron"]], "Iron rusts.\nWhat rusts?")
-
-    def test_a_question_without_answer_has_an_empty_gold(self, tmp_path):
-        evalset = load(
-            write_lines(tmp_path, self.ROW, {**self.ROW, "answers": {"text": [], "answer_start": []}, "output": ""})
-        )
-        assert golds(evalset)[1] == [""]
-
-    def test_answers_as_pandas_writes_them_are_refused(self, tmp_path):
-        cell = "{'text': array(['Iron'], dtype=object), 'answer_start': array([0])}"
-        path = write_csv(tmp_path, ["context", "question", "answers", "output"], ["Iron rusts.", "?", cell, "Iron"])
-        assert refusal(path).location.line == 2
-
     def test_its_original_nested_file_is_refused(self, tmp_path):
         path = tmp_path / "x.json"
         path.write_text(json.dumps({"version": "2", "data": [{"title": "Zormun", "paragraphs": []}]}))
         assert refusal(str(path)).hint == "say which: question=COLUMN; columns: title, paragraphs"
-
-
-class TestBoolQ:
-    @pytest.mark.parametrize("golds_", [(True, False), (1, 0), ("True", "False")])
-    @pytest.mark.parametrize("column", ["answer", "label"])
-    def test_options_are_no_and_yes(self, tmp_path, golds_, column):
-        rows = [{"question": "?", "passage": "Iron rusts.", column: gold, "output": "Yes, it does."} for gold in golds_]
-        evalset = load(write_lines(tmp_path, *rows))
-        assert (golds(evalset), labels(evalset)[0]) == ([["yes"], ["no"]], {"false": "no", "true": "yes"})
-
-    def test_outputs_may_be_true_and_false(self, tmp_path):
-        row = {"question": "?", "passage": "Iron rusts.", "answer": True, "output": False}
-        assert answers(load(write_lines(tmp_path, row))) == [["false"]]
-
-    def test_the_hidden_test_split_is_refused(self, tmp_path):
-        row = {"question": "?", "passage": "Iron rusts.", "idx": 0, "label": -1}
-        assert refusal(write_lines(tmp_path, row)).code == "gold-hidden"
-
-
-def test_simpleqa_keeps_its_metadata_as_text_that_by_can_look_into(tmp_path):
-    header = ["metadata", "problem", "answer", "output"]
-    path = write_csv(
-        tmp_path, header, ["{'topic': 'Ores', 'urls': ['https://zormun.example']}", "Which?", "iron", "iron"]
-    )
-    evalset = load(path, by=["metadata.topic"])
-    assert (golds(evalset), evalset.attributes) == ([["iron"]], {"metadata.topic": ("Ores",)})
 
 
 class TestLighteval:

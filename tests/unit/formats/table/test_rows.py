@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+from table_files import answers, golds, load, refusal, write_csv
 
 from helm_ext.formats.table.format import FORMAT
 
@@ -12,37 +12,6 @@ METALS = ("iron", "tin", "oak")
 
 
 class TestOutputs:
-    def test_an_empty_cell_of_csv_is_refused_unless_it_is_said_what_it_is(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "iron"], ["?", "tin", ""])
-        found = refusal(path)
-        assert (found.location.line, found.hint.partition(" ")[0]) == (3, "empty=answer")
-        assert answers(load(path, empty="answer")) == [["iron"], [""]]
-        assert answers(load(path, empty="not_run")) == [["iron"], "not_run"]
-
-    def test_in_json_null_is_not_run_and_an_empty_text_is_an_answer(self, tmp_path):
-        rows = [{"question": "?", "answer": "iron", "output": output} for output in ("tin", None, "")]
-        path = write_lines(tmp_path, *rows, {"question": "?", "answer": "iron"})
-        evalset = load(path)
-        assert answers(evalset) == [["tin"], "not_run", [""], "not_run"]
-        assert (evalset.counts["recorded"], evalset.counts["not_run"], evalset.counts["read"]) == (2, 2, 4)
-
-    def test_a_list_is_several_answers(self, tmp_path):
-        path = write_lines(tmp_path, {"question": "?", "answer": "iron", "output": ["iron", "tin"]})
-        assert answers(load(path)) == [["iron", "tin"]]
-
-    @pytest.mark.parametrize("output", [{"text": "iron"}, [1.5, 2.5], ["iron", None]])
-    def test_what_is_no_text_is_refused(self, tmp_path, output):
-        path = write_lines(tmp_path, {"question": "?", "answer": "iron", "output": output})
-        assert refusal(path).location.line == 1
-
-    @pytest.mark.parametrize(
-        ("output", "read"),
-        [(True, "true"), ("False.", "False."), (1, "yes"), (0.0, "no"), ("Yes, it is.", "Yes, it is.")],
-    )
-    def test_to_a_gold_that_is_true_or_false_may_be_numbers(self, tmp_path, output, read):
-        path = write_lines(tmp_path, {"question": "?", "answer": True, "output": output})
-        assert answers(load(path)) == [[read]]
-
     @pytest.mark.parametrize(
         ("options", "gold", "output", "expected"),
         [
@@ -83,50 +52,8 @@ class TestOutputs:
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "iron "], ["?", "tin", "tin"])
         assert ["equal to its gold" in str(warning) for warning in load(path).warnings].count(True) == 1
 
-    def test_a_column_without_any_is_refused(self, tmp_path):
-        path = write_lines(tmp_path, {"question": "?", "answer": "iron", "output": None})
-        assert refusal(path).code == "no-outputs"
-
 
 class TestGolds:
-    def test_are_decided_over_the_whole_column(self, tmp_path):
-        texts = ["iron", "tin", "oak"]
-        path = write_csv(tmp_path, MC, *(["?", *texts, gold, "A"] for gold in ("1", "2", "3")))
-        assert golds(load(path)) == [["iron"], ["tin"], ["oak"]]
-        doubtful = write_csv(tmp_path, MC, *(["?", *texts, gold, "A"] for gold in ("1", "2")))
-        found = refusal(doubtful)
-        assert (found.code, found.location.field) == ("gold-ambiguous", "answer")
-        assert golds(load(doubtful, index_base=0)) == [["tin"], ["oak"]]
-
-    def test_that_are_hidden_are_refused(self, tmp_path):
-        path = write_csv(tmp_path, MC, ["?", "iron", "tin", "oak", "A", "A"], ["?", "iron", "tin", "oak", "", "A"])
-        assert (refusal(path).code, refusal(path).location.line) == ("gold-hidden", 3)
-
-    @pytest.mark.parametrize("cell", ['["iron", "Fe"]', "['iron', 'Fe']"])
-    def test_may_be_a_list_in_a_cell(self, tmp_path, cell):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", cell, "Fe"])
-        assert golds(load(path)) == [["iron", "Fe"]]
-
-    def test_are_texts_where_only_some_look_like_lists(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["Range?", "[0, 1]", "0"], ["?", "iron", "iron"])
-        assert golds(load(path)) == [["[0, 1]"], ["iron"]]
-
-    def test_lists_of_numbers_are_refused_unless_it_is_said_what_they_are(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["Range?", "[0, 1]", "0"])
-        assert refusal(path).code == "list"
-        assert golds(load(path, gold_kind="text")) == [["[0, 1]"]]
-        assert golds(load(path, gold_kind="list")) == [["0", "1"]]
-
-    @pytest.mark.parametrize("cell", ["['iron' 'Fe']", "['iron'\n 'Fe']", "[iron, Fe]", "['iron', 'Fe'"])
-    def test_a_list_as_numpy_prints_it_is_refused(self, tmp_path, cell):
-        path = write_csv(tmp_path, ["question", "choices", "answer"], ["?", cell, "iron"])
-        assert refusal(path).location.line == 2
-
-    def test_an_object_in_a_cell_is_refused(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "{'value': 'iron'}", "iron"])
-        assert refusal(path).code == "cell"
-        assert golds(load(path, gold_kind="text")) == [["{'value': 'iron'}"]]
-
     @pytest.mark.parametrize("gold", ["A", "A,C", "(A); (B)"])
     def test_letters_without_options_are_doubted(self, tmp_path, gold):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", gold, "A."], ["?", "B", "C"])
@@ -153,112 +80,6 @@ class TestGolds:
             assert evalset.adapter_spec.multi_label is multi_label
             assert golds(evalset) == [["iron", "oak"], ["iron", "oak"], ["tin"]]
             assert "several right" not in str(evalset.warnings)
-
-    @pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("True", "False"), ("true", "false")])
-    def test_true_and_false_are_words_in_csv(self, tmp_path, words):
-        rows = [["?", gold, output] for gold, output in zip(words, ["Yes.", "False, it is not."], strict=True)]
-        evalset = load(write_csv(tmp_path, ["question", "answer", "output"], *rows))
-        assert (golds(evalset), labels(evalset)[0]) == ([["yes"], ["no"]], {"false": "no", "true": "yes"})
-
-    def test_true_among_other_texts_is_a_text(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "True", "x"], ["?", "iron", "x"])
-        assert golds(load(path)) == [["True"], ["iron"]]
-
-
-class TestOptions:
-    def test_may_end_in_nulls(self, tmp_path):
-        row = {"question": "?", "choices": ["iron", "tin", None], "answer": "B", "output": "tin"}
-        assert labels(load(write_lines(tmp_path, row))) == [{"A": "iron", "B": "tin"}]
-
-    @pytest.mark.parametrize(
-        ("choices", "expected"),
-        [
-            (["iron", "tin"], {"A": "iron", "B": "tin"}),
-            ({"text": ["iron", "tin"], "label": ["1", "2"]}, {"1": "iron", "2": "tin"}),
-            ({"label": ["1", "2"], "text": ["iron", "tin"]}, {"1": "iron", "2": "tin"}),
-            ([{"label": "A", "text": "iron"}, {"label": "B", "text": "tin"}], {"A": "iron", "B": "tin"}),
-            ({"A": "iron", "B": "tin"}, {"A": "iron", "B": "tin"}),
-            ("['iron', 'tin']", {"A": "iron", "B": "tin"}),
-        ],
-    )
-    def test_stand_in_one_column_in_many_shapes(self, tmp_path, choices, expected):
-        path = write_lines(tmp_path, {"question": "?", "choices": choices, "answer": "tin", "output": "tin"})
-        assert (labels(load(path)), golds(load(path))) == ([expected], [["tin"]])
-
-    @pytest.mark.parametrize(
-        "choices",
-        [
-            None,
-            [],
-            ["iron"],
-            "iron|tin",
-            {"text": ["iron", "tin"], "label": ["A"]},
-            {"text": ["a", "b"], "label": ["A", "A"]},
-            ["iron", ["tin"]],
-            7,
-        ],
-    )
-    def test_of_another_shape_are_refused(self, tmp_path, choices):
-        good = {"question": "?", "choices": ["iron", "tin"], "answer": "tin", "output": "tin"}
-        path = write_lines(tmp_path, good, {**good, "choices": choices})
-        assert refusal(path).location.line == 2
-
-
-class TestQuestions:
-    def test_follow_their_passage(self, tmp_path):
-        path = write_csv(
-            tmp_path, ["passage", "question", "answer", "output"], ["Iron rusts.", "What rusts?", "iron", "iron"]
-        )
-        assert load(path).instances[0].input.text == "Iron rusts.\nWhat rusts?"
-
-    def test_may_be_conversations(self, tmp_path):
-        turns = [{"role": "user", "content": "Metal?"}]
-        path = write_lines(tmp_path, {"question": turns, "answer": "iron", "output": "iron"})
-        evalset = load(path)
-        assert (evalset.adapter_spec.method, evalset.instances[0].input.messages) == ("chat", turns)
-
-    @pytest.mark.parametrize("question", [None, "", {"a": 1}, [1]])
-    def test_a_row_without_one_is_refused_with_its_line(self, tmp_path, question):
-        good = {"question": "?", "answer": "iron", "output": "tin"}
-        assert refusal(write_lines(tmp_path, good, {**good, "question": question})).location.line == 2
-
-    def test_all_bad_rows_are_listed(self, tmp_path):
-        from helm_ext.formats.table.format import FORMAT
-
-        bad = {"question": None, "answer": "iron", "output": "tin"}
-        problems, _ = FORMAT.check(path=write_lines(tmp_path, {**bad, "question": "?"}, bad, bad))
-        assert [problem.location.line for problem in problems] == [2, 3]
-
-
-class TestSplits:
-    ROWS = [{"question": f"{n}?", "answer": "iron", "split": split} for n, split in enumerate(["train", "val", "test"])]
-
-    def test_a_column_of_them_is_known(self, tmp_path):
-        evalset = load(write_lines(tmp_path, *self.ROWS))
-        assert [instance.split for instance in evalset.instances] == ["train", "valid", "test"]
-        assert evalset.adapter_spec.max_train_instances == 5
-
-    def test_some_are_read_alone(self, tmp_path):
-        evalset = load(write_lines(tmp_path, *self.ROWS), splits=["val"])
-        assert [instance.input.text for instance in evalset.instances] == ["1?"]
-
-    def test_a_column_of_other_words_is_none_unless_it_is_named(self, tmp_path):
-        path = write_lines(tmp_path, *({**row, "split": "indomain"} for row in self.ROWS))
-        assert {instance.split for instance in load(path).instances} == {"test"}
-        assert refusal(path, split="split").code == "split"
-
-    @pytest.mark.parametrize("typo", ["tset", "", "indomain"])
-    def test_are_refused_where_only_some_rows_name_one(self, tmp_path, typo):
-        """One typo made test rows of all train rows."""
-        found = refusal(write_lines(tmp_path, *self.ROWS, {**self.ROWS[0], "split": typo}))
-        assert (found.code, found.location.line, found.message) == (
-            "split", 4, f'the split "{typo}" is neither train, validation nor test'
-        )  # fmt: skip
-
-
-def test_ids_are_kept_and_their_absence_is_no_error(tmp_path):
-    path = write_csv(tmp_path, ["qid", "question", "answer", "output"], ["007", "?", "iron", "tin"])
-    assert load(path).instances[0].id == "007"
 
 
 def test_outputs_that_read_like_errors_are_counted_aloud(tmp_path):
@@ -298,20 +119,6 @@ def test_live_rows_that_could_not_be_scored_are_refused_before_a_model_is_asked(
     ]
     assert not [each for each in problems if each.code == "not-run"]
     assert refusal(path).code == "unscored"
-
-
-def test_live_rows_have_one_sequence_of_labels(tmp_path):
-    rows = [
-        {"question": "?", "choices": {"text": ["iron", "tin"], "label": names}, "answer": names[1]}
-        for names in ("12", "AB")
-    ]
-    rows = [{**row, "choices": {**row["choices"], "label": list(row["choices"]["label"])}} for row in rows]
-    evalset = load(write_lines(tmp_path, *rows))
-    assert (evalset.adapter_spec.method, golds(evalset)) == ("multiple_choice_joint", [["tin"], ["tin"]])
-
-
-def test_a_table_without_rows_is_refused(tmp_path):
-    assert refusal(write_csv(tmp_path, ["question", "answer"])).code == "no-rows"
 
 
 def test_what_is_no_table_is_refused(tmp_path):
