@@ -4,48 +4,48 @@ from __future__ import annotations
 
 import pytest
 
-from helm_ext.parsing import read_choice
+from helm_ext.parsing import read_choice, read_labels
 
-CITIES = {"A": "London", "B": "Paris", "C": "Rome; Italy", "D": "Berlin"}
+PLACES = {"A": "London", "B": "Paris", "C": "Rome; Italy", "D": "Berlin"}
 
 
 def test_one_is_asked_for():
-    assert read_choice("The answer is B.", CITIES) == ["B"]
-    assert read_choice("Paris", CITIES) == ["B"]
-    assert read_choice("A and B", CITIES) == [None]
-    assert read_choice("no idea", CITIES) == [None]
+    assert read_choice("The answer is B.", PLACES) == ["B"]
+    assert read_choice("Paris", PLACES) == ["B"]
+    assert read_choice("A and B", PLACES) == [None]
+    assert read_choice("no idea", PLACES) == [None]
 
 
 def test_all_that_are_right_are_asked_for():
-    assert read_choice("A and B", CITIES, multi_label=True) == ("A", "B")
-    assert read_choice("no idea", CITIES, multi_label=True) == ()
+    assert read_choice("A and B", PLACES, multi_label=True) == ("A", "B")
+    assert read_choice("no idea", PLACES, multi_label=True) == ()
 
 
 def test_a_pattern_overrides_the_reading():
-    assert read_choice("A. My choice: (D)", CITIES, r"\((\w)\)") == ["D"]
-    assert read_choice("A. My choice: (D)", CITIES, r"\[(\w)\]") == [None]
-    assert read_choice("My choices: (A, D)", CITIES, r"\((.*)\)", multi_label=True) == ("A", "D")
-    assert read_choice("(A);A: (D);x", CITIES, r"\((\w)\)", is_list=True) == ["A", "D", None]
+    assert read_choice("A. My choice: (D)", PLACES, r"\((\w)\)") == ["D"]
+    assert read_choice("A. My choice: (D)", PLACES, r"\[(\w)\]") == [None]
+    assert read_choice("My choices: (A, D)", PLACES, r"\((.*)\)", multi_label=True) == ("A", "D")
+    assert read_choice("(A);A: (D);x", PLACES, r"\((\w)\)", is_list=True) == ["A", "D", None]
 
 
 def test_a_list():
-    assert read_choice("A; Berlin;x", CITIES, is_list=True) == ["A", "D", None]
-    assert read_choice("A;B", CITIES) == [None]
-    assert read_choice("A|B", CITIES, is_list=True, separator="|") == ["A", "B"]
-    assert read_choice("A;B", CITIES, is_list=True, separator="|") == [None]
-    assert read_choice("", CITIES, is_list=True) == []
+    assert read_choice("A; Berlin;x", PLACES, is_list=True) == ["A", "D", None]
+    assert read_choice("A;B", PLACES) == [None]
+    assert read_choice("A|B", PLACES, is_list=True, separator="|") == ["A", "B"]
+    assert read_choice("A;B", PLACES, is_list=True, separator="|") == [None]
+    assert read_choice("", PLACES, is_list=True) == []
 
 
 def test_the_text_of_an_option_may_hold_the_separator():
-    assert read_choice(" Rome; Italy\n", CITIES, is_list=True) == ["C"]
+    assert read_choice(" Rome; Italy\n", PLACES, is_list=True) == ["C"]
     assert read_choice("Rome; Italy", {"A": "London", "B": " Rome; Italy "}, is_list=True) == ["B"]
     assert read_choice("Rome; Italy", {"A": "London", "B": "Rome"}, is_list=True) == ["B", None]
 
 
 def test_a_list_of_which_all_that_are_right_are_asked_for():
-    assert read_choice("A, D", CITIES, is_list=True, multi_label=True) == ("A", "D")
-    assert read_choice("A; D", CITIES, is_list=True, multi_label=True) == ["A", "D"]
-    assert read_choice("A, D", CITIES, is_list=True) == [None]
+    assert read_choice("A, D", PLACES, is_list=True, multi_label=True) == ("A", "D")
+    assert read_choice("A; D", PLACES, is_list=True, multi_label=True) == ["A", "D"]
+    assert read_choice("A, D", PLACES, is_list=True) == [None]
 
 
 @pytest.mark.parametrize("several", [True, False])
@@ -60,4 +60,45 @@ def test_helms_own_rule(several):
 
 def test_a_pattern_that_is_none():
     with pytest.raises(ValueError, match="not a regular expression"):
-        read_choice("B", CITIES, "(")
+        read_choice("B", PLACES, "(")
+
+
+# All of the right ones are asked for
+
+
+CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
+
+
+@pytest.mark.parametrize(
+    ("completion", "labels"),
+    [
+        ("A, C", "AC"), ("A and C", "AC"), ("C, A", "AC"), ("AC", "AC"), ("A C", "AC"), ("(A) and (C)", "AC"),
+        ("A; C", "AC"), ("A/C", "AC"), ("A、C", "AC"), ("A", "A"), ("A, A", "A"), ("London, Rome", "AC"),
+        ("London and C", "AC"), ("A. London\nC. Rome", "AC"), ("- A\n- C", "AC"), ("**A, C**", "AC"),
+        ("Option A and option C", "AC"), ("Both A and C", "AC"), ("The answer is A, B, and C.", "ABC"),
+        ("The answers are A and C.", "AC"), ("The correct answers are: A, C", "AC"), ("Answers:\nA\nC", "AC"),
+        ("\\boxed{A, C}", "AC"), ("答案是A和C", "AC"), ("Let me think.\nA, C", "AC"), ("A, C\n\nBecause they are.", "AC"),
+        ("A, C</s>", "AC"), ("<think>A</think>B, C", "BC"), ("The answer is B because it is", "B"),
+        ("The answer is A. Wait. The answers are B and C.", "BC"), ("", ""), ("A or C", ""), ("not A", ""),
+        ("A, but not C", "A"), ("A and a dog", ""), ("A, E", ""), ("AE", ""), ("Because", ""), ("A good question", ""),
+        ("A, C\nBecause\nB", ""), ("A, C\n\nThe answers are A and B.", ""), ("The answers are not A and C", ""),
+        ("If the answers are A and C", ""), ("The answers are A and C because yes", "AC"), (", ".join(["A"] * 100), ""),
+    ],
+)  # fmt: skip
+def test_labels(completion, labels):
+    assert "".join(read_labels(completion, CITIES)) == labels
+
+
+def test_options_may_hold_what_separates_labels():
+    labels = {"A": "Paris, France", "B": "Oslo, Norway", "C": "Rome"}
+    assert read_labels("Paris, France and Oslo, Norway", labels) == ("A", "B")
+    assert read_labels("A and C", {"A": "1", "B": "2", "C": "3", "D": "A and C"}) == ("D",)
+
+
+def test_a_label_as_it_is_spelled_is_one_label():
+    assert read_labels("A, B", {"A": "x", "B": "y", "A, B": "z"}) == ("A, B",)
+
+
+def test_an_output_mapping_pattern_overrides():
+    assert read_choice("I choose [A, C], not B", CITIES, r"\[(.*)\]", multi_label=True) == ("A", "C")
+    assert read_choice("A, C", CITIES, "x(.*)", multi_label=True) == ()
