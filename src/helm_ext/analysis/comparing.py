@@ -17,7 +17,6 @@ import numpy as np
 
 from helm_ext.analysis.run_scores import RunScores, ScoredRow
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
-from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 
@@ -132,11 +131,15 @@ class PairResult:
         Where labels correct a judge's verdicts, `metric`, `difference`, `low`, `high`, `p` and `p_holm` are those of
         the corrected score; `raw` has the numbers of the verdicts themselves, some of which have no corrected one.
         """
+
+        def difference(interval: Interval) -> dict[str, float | None]:
+            return {"difference": interval.mean, "low": interval.ends[0], "high": interval.ends[1]}
+
         c = self.comparison
         numbers = {
             "mean_a": c.mean_a,
             "mean_b": c.mean_b,
-            **_to_json(c.difference),
+            **difference(c.difference),
             "test": c.test,
             "p": c.p,
             "greater": c.greater,
@@ -145,8 +148,9 @@ class PairResult:
         }
         corrected: dict[str, Any] = {}
         if self.is_corrected:
-            corrected = {"raw": numbers, "corrected": {**_to_json(self.difference), "labels": self.labels, "p": self.p}}
-            numbers = {**dict.fromkeys(numbers), **_to_json(self.difference), "test": "corrected", "p": self.p}
+            mine = difference(self.difference)
+            corrected = {"raw": numbers, "corrected": {**mine, "labels": self.labels, "p": self.p}}
+            numbers = {**dict.fromkeys(numbers), **mine, "test": "corrected", "p": self.p}
         elif self.corrected is not None:
             corrected = {"corrected": {"refused": self.refusal}}
         return {
@@ -172,7 +176,7 @@ class PairResult:
     @property
     def detectable(self) -> float | None:
         """The smallest difference that these rows would have told; None where there is none, or they do not tell it."""
-        lowest, highest = find_bounds(self.a.metric, self.a.run.metric_arguments)
+        lowest, highest = self.a.bounds
         found = self.comparison.detectable
         return found if found <= highest - lowest and found < np.inf else None
 
@@ -203,11 +207,6 @@ class PairResult:
             first = [f"{name}, corrected by {count(self.labels, 'label')}", "", "", *_show(self.difference), ""]
             return [[*first, show_p(self.p), show_p(self.p_holm)], ["  raw: the judge's own", *own, ""]]
         return [[f"{name}, raw: not corrected" if self.refusal else name, *own, show_p(self.p_holm)]]
-
-
-def _to_json(interval: Interval) -> dict[str, float | None]:
-    ends = {"low": interval.low, "high": interval.high}
-    return {"difference": interval.mean, **{name: end if np.isfinite(end) else None for name, end in ends.items()}}
 
 
 def _show(interval: Interval) -> list[str]:

@@ -21,7 +21,6 @@ from helm_ext.analysis.judged import correct_intervals, list_judged
 from helm_ext.analysis.run_scores import RunScores
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError, count
-from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.statistics import Interval, MarginTest, holm, judge_margin
 
 Outcome = Literal["fail", "pass", "cannot tell"]
@@ -131,7 +130,7 @@ def _test(one: PairResult, margin: float) -> MarginTest:
     if one.corrected is not None:
         return _test_corrected(one, margin)
     a, b, clusters = to_scores(one.pairs)
-    lowest, highest = find_bounds(one.a.metric, one.a.run.metric_arguments)
+    lowest, highest = one.a.bounds
     worse, better = (b, a) if one.a.lower_is_better else (a, b)
     return judge_margin(worse, better, clusters, margin=margin, level=_LEVEL, span=highest - lowest)
 
@@ -208,9 +207,7 @@ class Series:
                 "run": one.run.run.name,
                 "finished": one.time or None,
                 "rows": len(one.run.rows),
-                "mean": one.interval.mean,
-                "low": one.interval.low if math.isfinite(one.interval.low) else None,
-                "high": one.interval.high if math.isfinite(one.interval.high) else None,
+                **one.interval.to_json(),
                 "gate": None if one.gate is None else one.gate.to_json(),
                 "first_worse": one is worse,
             }

@@ -356,11 +356,11 @@ def to_json(one: JudgeCheck) -> dict[str, Any]:
         **_model_json(one.whole),
         "models": [{"model": model.model, **_model_json(model)} for model in one.models],
         "observed_agreement": None if agreement is None else agreement.observed,
-        **{name: _interval_json(agreement and getattr(agreement, name)) for name in ("kappa", "ac1", "alpha")},
-        "raters_alpha": _interval_json(one.whole.score.raters),
-        "longer_half": _interval_json(one.length),
-        "consistency": _interval_json(one.swapped and one.swapped.consistency),
-        "win_rate": _interval_json(one.swapped and one.swapped.win_rate),
+        **{name: _to_json(agreement and getattr(agreement, name)) for name in ("kappa", "ac1", "alpha")},
+        "raters_alpha": _to_json(one.whole.score.raters),
+        "longer_half": _to_json(one.length),
+        "consistency": _to_json(one.swapped and one.swapped.consistency),
+        "win_rate": _to_json(one.swapped and one.swapped.win_rate),
         "labels_needed": needed,
         "not_counted": dict(one.statuses),
     }
@@ -373,17 +373,14 @@ def _model_json(model: ModelCheck) -> dict[str, Any]:
         "labels": score.labels,
         "undesigned_labels": score.undesigned,
         "set_aside": score.set_aside,
-        "raw": _interval_json(score.raw),
-        "corrected": _interval_json(getattr(score.corrected, "interval", None)),
+        "raw": score.raw.to_json(),
+        "corrected": _to_json(getattr(score.corrected, "interval", None)),
         "refused": getattr(score.corrected, "reason", None),
-        "overrated": _interval_json(getattr(model.bias, "interval", None)),
-        "sensitivity": _interval_json(model.sensitivity),
-        "specificity": _interval_json(model.specificity),
+        "overrated": _to_json(getattr(model.bias, "interval", None)),
+        "sensitivity": _to_json(model.sensitivity),
+        "specificity": _to_json(model.specificity),
     }
 
 
-def _interval_json(interval: Interval | None) -> dict[str, float | None] | None:
-    if interval is None:
-        return None
-    ends = {"low": interval.low, "high": interval.high}
-    return {"mean": interval.mean, **{name: end if math.isfinite(end) else None for name, end in ends.items()}}
+def _to_json(interval: Interval | None) -> dict[str, float | None] | None:
+    return None if interval is None else interval.to_json()

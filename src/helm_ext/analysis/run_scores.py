@@ -20,8 +20,8 @@ import orjson
 
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.scoring.reducers import FIRST
-from helm_ext.scoring.registry import find_bounds
-from helm_ext.scoring.score import ANSWERS, BESIDE, CORRECTED, NOISE, list_judge_stats
+from helm_ext.scoring.registry import find_bounds, get_scores
+from helm_ext.scoring.score import ANSWERS, BESIDE, CORRECTED, NOISE, StatInfo, list_judge_stats
 from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
 
 if TYPE_CHECKING:
@@ -111,6 +111,11 @@ class RunScores:
     """What is said of the main metric where no row has it, and `metric` is another."""
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest score that a row can have."""
+        return find_bounds(self.metric, self.run.metric_arguments)
+
+    @property
     def left_out(self) -> int:
         """The number of rows without a score."""
         return len(self.without - self.rows.keys())
@@ -130,7 +135,7 @@ class RunScores:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
         given = list(self.rows.items() if rows is None else rows)
         clusters = [row.cluster or f"\0{key}" for key, row in given] if any(row.cluster for _, row in given) else None
-        return self._bound(mean_interval([row.score for _, row in given], clusters, level=level))
+        return mean_interval([row.score for _, row in given], clusters, level=level).within(self.bounds)
 
     def measure_these(self, rows: Iterable[tuple[str, ScoredRow]] | None = None) -> Interval | None:
         """Return the 95 % interval of what the model scores on exactly these rows; None where each was answered once.
@@ -145,17 +150,11 @@ class RunScores:
             means = [
                 math.fsum(of_trial) / len(given) for of_trial in zip(*(row.by_trial for row in given), strict=True)
             ]
-            return self._bound(trials_interval(means, len(given)))
+            return trials_interval(means, len(given)).within(self.bounds)
         if all(row.answers == 1 for row in given):
             return None
         columns = ([row.score for row in given], [row.noise for row in given], [row.answers for row in given])
-        return self._bound(answers_interval(*columns))
-
-    def _bound(self, interval: Interval) -> Interval:
-        if interval.method == "none":
-            return interval
-        lowest, highest = find_bounds(self.metric, self.run.metric_arguments)
-        return replace(interval, low=max(interval.low, lowest), high=min(interval.high, highest))
+        return answers_interval(*columns).within(self.bounds)
 
     def slices(self) -> dict[tuple[str, str], list[tuple[str, ScoredRow]]]:
         """Return the rows, with their ids, of each attribute and value, sorted."""
@@ -371,53 +370,32 @@ def find_wrong(run: RunFiles, most: int) -> tuple[list[WrongRow], int]:
     return found, total
 
 
-@dataclass(frozen=True)
-class ScoreFacts:
-    """What is known of a score by its name."""
-
-    display_name: str
-    description: str = ""
-    lower_is_better: bool | None = None
-    """None: nobody says."""
-    lowest: float = -math.inf
-    highest: float = math.inf
-
-
 def find_scores(names: Iterable[str]) -> list[str]:
     """Return those of a run's stats that are scores of its rows.
 
     Where a run has none but those that others are made of (`list_micro_f1` counts over all rows), these are returned.
     """
-    parts = _parts()
-    found = [name for name in names if not _is_descriptive(name)]
-    return [name for name in found if name not in parts] or found
+    known = _registered()
+    found = [
+        name
+        for name in names
+        if not (name in _DESCRIPTIVE or name.startswith(_DESCRIPTIVE_PREFIXES) or name.endswith(BESIDE))
+    ]
+    return [name for name in found if name not in known or known[name].can_be_main] or found
 
 
-def _is_descriptive(name: str) -> bool:
-    return name in _DESCRIPTIVE or name.startswith(_DESCRIPTIVE_PREFIXES) or name.endswith(BESIDE)
-
-
-def describe_scores(run_spec: dict[str, Any], names: Iterable[str]) -> dict[str, ScoreFacts]:
+def describe_scores(run_spec: dict[str, Any], names: Iterable[str]) -> dict[str, StatInfo]:
     """Return what is known of each of these scores: from the run's metrics, our registry, HELM's own schemas.
 
-    Bounds are known of HELM's scores and ours by their names; of any other they are infinite.
+    Of any other only its name: `lower_is_better` is None where nobody says it. Bounds are `find_bounds`' matter.
     """
-    said = _ask_metrics(run_spec["metric_specs"])
-    known = _registered()
-    facts = {}
+    said, known, facts = _ask_metrics(run_spec["metric_specs"]), _registered(), {}
     for name in names:
         base, _, _ = name.partition("@")  # `exact_match@5`: the best of five
-        own = known.get(base, ScoreFacts(name))
+        own = known.get(base) or StatInfo(name, name, "", lower_is_better=_from_schemas().get(base))
         from_metric = said.get(name) or said.get(base) or {}
-        lower = from_metric.get("lower_is_better")
-        if lower is None:
-            lower = own.lower_is_better if base in known else _from_schemas().get(base)
-        facts[name] = replace(
-            own,
-            display_name=from_metric.get("display_name") or own.display_name,
-            description=from_metric.get("description") or own.description,
-            lower_is_better=lower,
-        )
+        given = {key: from_metric.get(key) for key in ("display_name", "description", "lower_is_better")}
+        facts[name] = replace(own, **{key: value for key, value in given.items() if value not in (None, "")})
     return facts
 
 
@@ -465,23 +443,7 @@ def _from_schemas() -> dict[str, bool]:
 
 
 @cache
-def _registered() -> dict[str, ScoreFacts]:
+def _registered() -> dict[str, StatInfo]:
     """Return what our registry of scores says of each stat."""
-    from helm_ext.scoring.registry import get_scores
-
-    stats = (
-        s for kind in ("list", "string") for score in get_scores(kind).values() for s in (*score.stats, *score.over_all)
-    )
-    return {
-        stat.name: ScoreFacts(stat.display_name, stat.description, stat.lower_is_better, *find_bounds(stat.name))
-        for stat in stats
-    }
-
-
-@cache
-def _parts() -> frozenset[str]:
-    """Return the stats that no report ranks models by."""
-    from helm_ext.scoring.registry import get_scores
-
-    every = (score for output_format in ("string", "list") for score in get_scores(output_format).values())
-    return frozenset(stat.name for score in every for stat in score.several if not stat.can_be_main)
+    scores = (score for kind in ("list", "string") for score in get_scores(kind).values())
+    return {stat.name: stat for score in scores for stat in (*score.stats, *score.over_all)}

@@ -116,15 +116,12 @@ class Suite:
         for run in self.runs:
             scores = read_scores(run, metric, cluster)
             interval = scores.measure(level=level)
-            known = interval.method != "none"
             lines.append(
                 {
                     "dataset": scores.title,
                     "model": scores.model,
                     "metric": scores.metric,
-                    "mean": interval.mean,
-                    "low": interval.low if known else None,
-                    "high": interval.high if known else None,
+                    **interval.to_json(),
                     "rows": interval.count,
                     "left_out": scores.left_out,
                     "method": interval.method,

@@ -9,6 +9,7 @@ import pytest
 
 from helm_ext.analysis.comparing import PairResult
 from helm_ext.analysis.run_scores import RunScores, ScoredRow, describe_scores, find_scores
+from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.statistics.paired import compare_rows
 
 NO_METRICS = {"metric_specs": []}
@@ -38,7 +39,7 @@ def test_what_a_score_is_made_of_is_none_unless_there_is_nothing_else():
 )
 def test_what_is_known_of_a_score(name, lower, lowest, highest):
     facts = describe_scores(NO_METRICS, [name])[name]
-    assert (facts.lower_is_better, facts.lowest, facts.highest) == (lower, lowest, highest)
+    assert (facts.lower_is_better, *find_bounds(name)) == (lower, lowest, highest)
 
 
 def test_the_runs_own_metric_is_asked_first():

@@ -16,25 +16,34 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.export.every_eval_ever_samples import RowValues, SampleWriter
+from helm_ext.analysis.export.every_eval_ever_samples import to_shared
 from helm_ext.analysis.export.tables import find_main, to_line
 from helm_ext.analysis.json_arrays import stat_key
-from helm_ext.analysis.run_scores import ScoreFacts, describe_scores, find_scores
+from helm_ext.analysis.predictions import Prediction
+from helm_ext.analysis.run_scores import describe_scores, find_scores
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
 from helm_ext.formats.every_eval_ever.record import KEPT, ORIGINAL_LIBRARY, VERSION
-from helm_ext.scoring.score import JUDGED, UNCLEAR, judge_stat
+from helm_ext.scoring.registry import find_bounds
+from helm_ext.scoring.score import JUDGED, UNCLEAR, judge_stat, list_judge_stats
+from helm_ext.scoring.statistics import Interval, mean_interval
 
 JSONObject = dict[str, Any]
 
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 _RESERVED = frozenset({"CON", "PRN", "AUX", "NUL", *(f"{name}{n}" for name in ("COM", "LPT") for n in range(1, 10))})
+_LEFT_OUT = {
+    "not_run": "not run: no completion is recorded",
+    "failed": "failed: the request failed",
+    "too_long": "left out: the question does not fit the model's context window",
+    "unscored": "unscored: no score could be made of the answer",
+}
 _LONGEST = 120
 """Characters of one part of a path; file systems take 255 bytes."""
 
@@ -94,6 +103,37 @@ def has_scores(run: RunFiles) -> bool:
     return bool(find_scores(run.row_stats.names))
 
 
+@dataclass
+class _Result:
+    """A score of a run over the rows of one split and perturbation."""
+
+    id: str
+    name: JSONObject
+    """HELM's full name of the stat."""
+    key: str
+    """The same as canonical text."""
+    place: str
+    """What it has in common with its rows (`_place`)."""
+    score: float
+    values: dict[str, list[float]] = field(default_factory=dict)
+    """By instance id, a value for each trial."""
+    clusters: dict[str, str] = field(default_factory=dict)
+    """What instances belong to, where they say it."""
+    left_out: int = 0
+    """Rows without a value: a line says why, with the score 0."""
+
+    @property
+    def stat(self) -> str:
+        """Name of the stat alone."""
+        return str(self.name["name"])
+
+    def measure(self) -> Interval:
+        """Return the interval of the mean over rows."""
+        means = [sum(values) / len(values) for values in self.values.values()]
+        clusters = [self.clusters.get(key, f"\0{place}") for place, key in enumerate(self.values)]
+        return mean_interval(means, clusters if self.clusters else None)
+
+
 class _Record:
     """What of a run stands in its files."""
 
@@ -107,16 +147,20 @@ class _Record:
         self.model_id = str(run.adapter_spec.get("model") or run.adapter_spec.get("model_deployment") or "unknown")
         self.facts = describe_scores(run.run_spec, find_scores(run.row_stats.names))
         with run.blaming("stats.json"):
-            self.means = {stat_key(stat["name"]): stat for stat in run.stats if stat.get("mean") is not None}
             # The main metric first: whoever asks a record for one number takes the first.
             self.main = find_main(run)
-            self.results = sorted(self._name_results(), key=lambda result: result[0]["name"] != self.main)
-        """Full name of a stat, its canonical text, and the id of its result."""
+            self.results = sorted(self._find_results(), key=lambda result: result.stat != self.main)
         results: JSONObject = self.original.get("results") or {}
         self.source_stats = {score["stat"]: name for name, score in (self.source.get("scores") or {}).items()}
         """The source's scores by the names of their stats."""
         self.originals: JSONObject = {stat: results.get(name) or {} for stat, name in self.source_stats.items()}
         """Of the same, the results that came along."""
+        self.others = {*self.source_stats, *list_judge_stats(run.metric_arguments.get("judged") or {})}
+        """Stats of what others said of answers: not of each answer."""
+        self.has_sub_splits = any(result.name.get("sub_split") is not None for result in self.results)
+        """Whether stats are told apart by sub-split: HELM's are, ours are not."""
+        self.started: float | None = None
+        """When the first request was made, in seconds since 1970."""
         names = [one["source_data"]["dataset_name"] for one in results.values()]
         self.dataset = names[0] if names else run.scenario_name
         digest = hashlib.sha256((run.folder / "run_spec.json").read_bytes()).hexdigest()
@@ -130,22 +174,35 @@ class _Record:
         stem = "/".join([*parts, str(uuid.UUID(bytes=identity[:16], version=4))])
         self.path, self.samples_path = f"{stem}.json", f"{stem}_samples.jsonl"
 
+    def _find_results(self) -> Iterator[_Result]:
+        """Yield each stat that is a score of rows: one for each split and perturbation."""
+        means = {stat_key(stat["name"]): stat["mean"] for stat in self.run.stats if stat.get("mean") is not None}
+        taken: set[str] = set()
+        for key, name in self.run.row_stats.kinds.items():
+            if name["name"] not in self.facts or key not in means or not math.isfinite(means[key]):
+                continue
+            changed = (name.get("perturbation") or {}).get("name")
+            result_id = ":".join(filter(None, (name["name"], name.get("split"), name.get("sub_split"), changed)))
+            if result_id in taken:  # perturbations of one name, with other settings
+                result_id += ":" + hashlib.sha256(key.encode()).hexdigest()[:8]
+            taken.add(result_id)
+            place = _place(*(name.get(part) for part in ("split", "sub_split", "perturbation")))
+            yield _Result(result_id, name, key, place, float(means[key]))
+
     def write(self, target: Path) -> Written:
         """Write both files: the samples aside, for their digest is in the aggregate, which comes last."""
         samples, aggregate = target / self.samples_path, target / self.path
         samples.parent.mkdir(parents=True, exist_ok=True)
         digest, lines = hashlib.sha256(), 0
         with open_part(samples) as part:
-            start = {"schema_version": VERSION, "evaluation_id": self.evaluation_id, "model_id": self.model_id}
-            writer = SampleWriter(self.run, self.results, self.source_stats, start, self.dataset)
-            for prediction in self.run.predictions():
+            for row in self.run.predictions():
                 with self.run.blaming("scenario_state.json"):
-                    made = [to_line(sample) for sample in writer.to_samples(prediction)]
+                    made = [to_line(sample) for sample in self._to_samples(row)]
                 for line in made:
                     digest.update(line)
                     part.file.write(line)
                 lines += len(made)
-            record = self._to_aggregate(writer, digest.hexdigest(), lines)
+            record = self._to_aggregate(digest.hexdigest(), lines)
             with open_part(aggregate) as other:
                 other.file.write(
                     json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False).encode("utf-8", "replace") + b"\n"
@@ -154,8 +211,56 @@ class _Record:
                 other.replace()
         return Written(aggregate, samples, lines, tuple(self._notes()))
 
-    def _to_aggregate(self, writer: SampleWriter, checksum: str, lines: int) -> JSONObject:
-        started = {} if writer.started is None else {"evaluation_timestamp": str(int(writer.started))}
+    def _to_samples(self, row: Prediction) -> Iterator[JSONObject]:
+        """Yield a line for each result that the row belongs to."""
+        if row.request_datetime is not None:
+            self.started = min(row.request_datetime, self.started or row.request_datetime)
+        shared = to_shared(row, counts_tokens=self.run.is_ours)
+        by_key = {stat_key(stat["name"]): row.scores[name] for name, stat in row.stats.items() if name in row.scores}
+        scored = set()
+        for result in self.results:
+            if (value := by_key.get(result.key)) is not None:
+                scored.add(result.stat)
+                result.values.setdefault(row.instance_id, []).append(value)
+                if row.cluster is not None:
+                    result.clusters[row.instance_id] = row.cluster
+                # A source may score what we leave out: that line has no error, its score is one.
+                yield self._to_sample(row, shared, result, value, row.error)
+        place = _place(row.split, row.sub_split if self.has_sub_splits else None, row.perturbation)
+        for result in self.results:
+            if result.stat in self.others and row.left_out is None and row.error is None:
+                continue  # the source has made no such score of this row, or no judge has
+            if result.stat not in scored and result.place == place:
+                result.left_out += 1
+                why = row.error or _LEFT_OUT.get(row.left_out or "", "no score was made of this row")
+                yield self._to_sample(row, shared, result, 0.0, why)
+
+    def _to_sample(
+        self, row: Prediction, shared: JSONObject, result: _Result, value: float, error: str | None
+    ) -> JSONObject:
+        kept: JSONObject = row.data.get(KEPT) or {}
+        of_source = self.source_stats.get(result.stat)
+        original: JSONObject = (kept.get("scores") or {}).get(of_source) or {} if of_source is not None else {}
+        sample = {
+            "schema_version": VERSION,
+            "evaluation_id": self.evaluation_id,
+            "model_id": self.model_id,
+            "evaluation_name": original.get("evaluation_name") or self.dataset,
+            "evaluation_result_id": result.id,
+            "sample_id": kept.get("sample_id", row.instance_id),
+            **shared,
+            "evaluation": {"score": value, "is_correct": value == 1.0, **shared["evaluation"]},
+        }
+        if "answer_attribution" in original:
+            sample["answer_attribution"] = original["answer_attribution"]
+        if "is_correct" in original and error is None:
+            sample["evaluation"]["is_correct"] = original["is_correct"]
+        if error is not None:
+            sample["error"] = error
+        return sample
+
+    def _to_aggregate(self, checksum: str, lines: int) -> JSONObject:
+        started = {} if self.started is None else {"evaluation_timestamp": str(int(self.started))}
         return {
             "schema_version": VERSION,
             "evaluation_id": self.evaluation_id,
@@ -168,9 +273,7 @@ class _Record:
                 "additional_details": {"helm_ext_version": version("helm-ext"), "run": self.run.name},
             },
             "model_info": self._model_info(),
-            "evaluation_results": [
-                self._to_result(name, key, result_id, writer) for name, key, result_id in self.results
-            ],
+            "evaluation_results": list(map(self._to_result, self.results)),
             "detailed_evaluation_results": {
                 "format": "jsonl",
                 "file_path": self.samples_path,
@@ -220,53 +323,37 @@ class _Record:
         named = {"developer": developer} if model else {}
         return {"name": self.model_id, "id": self.model_id, **named, "additional_details": details}
 
-    def _name_results(self) -> Iterator[tuple[JSONObject, str, str]]:
-        """Yield each stat that is a score of rows: one for each split and perturbation."""
-        taken: set[str] = set()
-        for key, name in self.run.row_stats.kinds.items():
-            if name["name"] not in self.facts or key not in self.means or not math.isfinite(self.means[key]["mean"]):
-                continue
-            changed = (name.get("perturbation") or {}).get("name")
-            result_id = ":".join(filter(None, (name["name"], name.get("split"), name.get("sub_split"), changed)))
-            if result_id in taken:  # perturbations of one name, with other settings
-                result_id += ":" + hashlib.sha256(key.encode()).hexdigest()[:8]
-            taken.add(result_id)
-            yield name, key, result_id
-
-    def _to_result(self, name: JSONObject, key: str, result_id: str, writer: SampleWriter) -> JSONObject:
-        stat, facts = self.means[key], self.facts[name["name"]]
-        score = float(stat["mean"])
-        original = self.originals.get(name["name"]) or {}
-        details = {k: str(v) for k, v in (("split", name.get("split")), ("sub_split", name.get("sub_split"))) if v}
-        if name.get("perturbation"):
-            details["perturbation"] = json.dumps(name["perturbation"])
-        if writer.left_out[key]:
-            details["rows_left_out"] = str(writer.left_out[key])
-        scored = writer.scored[key]
+    def _to_result(self, result: _Result) -> JSONObject:
+        original = self.originals.get(result.stat) or {}
+        details = {key: str(result.name[key]) for key in ("split", "sub_split") if result.name.get(key)}
+        if result.name.get("perturbation"):
+            details["perturbation"] = json.dumps(result.name["perturbation"])
+        if result.left_out:
+            details["rows_left_out"] = str(result.left_out)
+        bounds = find_bounds(result.stat, self.run.metric_arguments)
+        scored = sum(map(len, result.values.values()))
         return {
-            "evaluation_result_id": result_id,
+            "evaluation_result_id": result.id,
             "evaluation_name": original.get("evaluation_name") or self.dataset,
             "source_data": original.get("source_data") or self._source_data(),
-            "metric_config": original.get("metric_config") or self._metric_config(name["name"], facts, score),
+            "metric_config": original.get("metric_config") or self._metric_config(result, bounds),
             "score_details": {
-                "score": score,
+                "score": result.score,
                 **({"details": details} if details else {}),
-                "uncertainty": {**_to_interval(writer.values.get(key), score, facts), "num_samples": scored},
+                "uncertainty": {**_to_interval(result, bounds), "num_samples": scored},
             },
             "generation_config": original.get("generation_config") or self._generation_config(),
         }
 
-    def _metric_config(self, name: str, facts: ScoreFacts, score: float) -> JSONObject:
-        low, high = facts.lowest, facts.highest
-        if not low <= score <= high:
-            low, high = -math.inf, math.inf
-        ours = "helm_ext" if self.run.is_ours else "helm"
-        details = {"computed_by": self.source["tool"] if name in self.source_stats else ours}
+    def _metric_config(self, result: _Result, bounds: tuple[float, float]) -> JSONObject:
+        low, high = bounds if bounds[0] <= result.score <= bounds[1] else (-math.inf, math.inf)
+        ours, facts = "helm_ext" if self.run.is_ours else "helm", self.facts[result.stat]
+        details = {"computed_by": self.source["tool"] if result.stat in self.source_stats else ours}
         if facts.lower_is_better is None:
             details["lower_is_better"] = "not known"
         return {
-            **self._judged_by(name),
-            "metric_id": name,
+            **self._judged_by(result.stat),
+            "metric_id": result.stat,
             "metric_name": facts.display_name,
             "evaluation_description": facts.description or facts.display_name,
             "lower_is_better": bool(facts.lower_is_better),
@@ -319,29 +406,35 @@ class _Record:
         return {"generation_args": arguments, "additional_details": details}
 
     def _notes(self) -> Iterator[str]:
-        if self.main is not None and self.results[0][0]["name"] != self.main:
-            first = self.results[0][0]["name"]
+        first = self.results[0].stat
+        if self.main is not None and first != self.main:
             yield f"the main metric, {self.main}, is no score of rows and not in the record; its first is {first}"
         unknown = [name for name, facts in self.facts.items() if facts.lower_is_better is None]
         if unknown:
             yield f"whether lower is better is not known of {', '.join(unknown)}: written as false"
 
 
-def _to_interval(values: RowValues | None, score: float, facts: ScoreFacts) -> JSONObject:
+def _to_interval(result: _Result, bounds: tuple[float, float]) -> JSONObject:
     """Return the field of a 95 % interval; {} where the rows do not tell it, or the score is no mean over them."""
-    if values is None:
+    if not result.values:
         return {}
-    interval = values.measure()
-    if interval.method == "none" or not math.isclose(interval.mean, score, rel_tol=1e-9, abs_tol=1e-12):
+    interval = result.measure().within(bounds)
+    if interval.method == "none" or not math.isclose(interval.mean, result.score, rel_tol=1e-9, abs_tol=1e-12):
         return {}
     return {
         "confidence_interval": {
-            "lower": max(interval.low, facts.lowest),
-            "upper": min(interval.high, facts.highest),
+            "lower": interval.low,
+            "upper": interval.high,
             "confidence_level": interval.level,
             "method": interval.method + (f", {interval.clusters} clusters" if interval.clusters else ""),
         }
     }
+
+
+def _place(split: str | None, sub_split: str | None, perturbation: JSONObject | None) -> str:
+    """Return what rows and stats have in common."""
+    named = {key: value for key, value in (perturbation or {}).items() if key != "computed_on"}
+    return json.dumps([split, sub_split, named], sort_keys=True)
 
 
 def _to_component(text: str) -> str:

@@ -227,11 +227,9 @@ def _to_line(
     scores: RunScores, is_main: bool | None, name: str | None, rows: Sequence[tuple[str, ScoredRow]] | None
 ) -> list[Any]:
     interval = scores.measure(rows)
-    known = interval.method != "none"
     return [
         scores.run.name, scores.run.suite, scores.model, scores.title, scores.metric, is_main, name, interval.mean,
-        interval.low if known else None, interval.high if known else None, interval.method, interval.count,
-        interval.clusters, scores.left_out if rows is None else None,
+        *interval.ends, interval.method, interval.count, interval.clusters, scores.left_out if rows is None else None,
     ]  # fmt: skip
 
 

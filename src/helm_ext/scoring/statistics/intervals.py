@@ -64,6 +64,23 @@ class Interval:
         """Half the distance between both ends."""
         return (self.high - self.low) / 2
 
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Both ends; None for one that is not known."""
+        low, high = (end if math.isfinite(end) else None for end in (self.low, self.high))
+        return low, high
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return `mean`, `low` and `high`; None for an end that is not known."""
+        low, high = self.ends
+        return {"mean": self.mean, "low": low, "high": high}
+
+    def within(self, bounds: tuple[float, float]) -> Interval:
+        """Return the interval with its ends, where they are known, at most at these."""
+        if self.method == "none":
+            return self
+        return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
+
 
 def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
     """Return the interval of the mean of `values` (one number a row), by the rule of this module's table.
