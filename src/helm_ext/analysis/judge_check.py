@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from helm_ext.analysis.judged import read_judged
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, count, did_you_mean
 from helm_ext.scoring.corrected_scores import (
@@ -91,10 +90,10 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
     statuses: dict[_Key, Counter[str]] = {}
     for run in runs:
         model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
-        for row in read_judged(run):
-            if row.row.perturbation or row.row.split == "train":
+        for row in run.predictions():
+            if row.perturbation or row.split == "train":
                 continue
-            for name in {*row.judgements, *row.other}:
+            for name in {one.criterion for one in row.said}:
                 said = row.list_said(name)
                 people = [one for one in said if one.kind == "human"]
                 by_judge: dict[_Key, list[Judgement]] = {}
@@ -108,7 +107,7 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
                     seen = see(judgements)
                     if seen is not None and seen.verdict is not None:
                         length = len(row.answers[0]) if row.answers else 0
-                        cluster = row.row.cluster or f"\0{row.row.instance_id}"
+                        cluster = row.cluster or f"\0{row.instance_id}"
                         orders = {one.order: one.value for one in judgements if one.kind == "model"}
                         made = _Row(model, seen, length, cluster, (orders.get("given"), orders.get("swapped")))
                         rows.setdefault(key, []).append(made)

@@ -1,64 +1,19 @@
-"""The rows of a finished run with what was judged of them."""
+"""What a finished run says of judges' scores, and what was judged of its rows as other formats have it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE, Judgement, take_judgements
+from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE
 from helm_ext.scoring.score import CORRECTED, ENDS, LABELS, UNSCORED, list_judge_stats
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.runs import RunFiles
     from helm_ext.scoring.statistics import Interval
-
-
-@dataclass(frozen=True)
-class JudgedRow:
-    """A row, and its judgements: also one that has none."""
-
-    row: Prediction
-    judgements: dict[str, list[Judgement]]
-    """By criterion, those that count: `ok`, and of just this question, answer and rubric."""
-    other: dict[str, list[Judgement]]
-    """By criterion, those that do not: unparsed, refused, failed, not run, stale, replaced. Their values are None."""
-
-    @property
-    def question(self) -> str:
-        """As judgements are bound to it."""
-        return self.row.judged_question
-
-    @property
-    def answers(self) -> list[str]:
-        """The row's completions."""
-        return [one["text"] for one in self.row.completions]
-
-    def list_said(self, criterion: str) -> list[Judgement]:
-        """Return all judgements by a criterion, those first that count."""
-        return [*self.judgements.get(criterion, ()), *self.other.get(criterion, ())]
-
-
-def read_judged(run: RunFiles) -> Iterator[JudgedRow]:
-    """Yield the rows of a run, in its order, those that are left out included. Raises DatasetError for a broken run."""
-    return (judge_row(run, row) for row in run.predictions())
-
-
-def judge_row(run: RunFiles, row: Prediction) -> JudgedRow:
-    """Return a row of a run with its judgements. Raises DatasetError where they are not as our runs have them."""
-    found = JudgedRow(row, {}, {})
-    with run.blaming("scenario_state.json"):
-        for one in _take(row):
-            (found.judgements if one.status == "ok" else found.other).setdefault(one.criterion, []).append(one)
-    return found
-
-
-def _take(row: Prediction) -> list[Judgement]:
-    # A row that cannot be scored here may have been judged; its answer is not in the run's files.
-    answers = None if row.left_out == "unscored" else [one["text"] for one in row.completions]
-    return take_judgements(row.judgements, row.judged_question, answers)
 
 
 Estimate = tuple[float, "float | None", "float | None"]
@@ -132,6 +87,6 @@ def to_portable(row: Prediction) -> list[dict[str, Any]]:
     """
     return [
         given if one.status == STALE else {key: value for key, value in given.items() if key != "judged_sha256"}
-        for given, one in zip(row.judgements, _take(row), strict=True)
+        for given, one in zip(row.judgements, row.said, strict=True)
         if one.status != REPLACED
     ]

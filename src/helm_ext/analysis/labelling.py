@@ -11,8 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
-from helm_ext.analysis.json_arrays import RowKey, row_key
-from helm_ext.analysis.judged import JudgedRow
+from helm_ext.analysis.json_arrays import RowKey
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.errors import (
     DatasetIntegrityError,
@@ -36,7 +35,7 @@ _NO_VERDICT = "none"
 
 _DIGEST = re.compile(r"digest=[0-9a-f]+,?")
 
-Runs = Mapping[str, Mapping[RowKey, JudgedRow]]
+Runs = Mapping[str, Mapping[RowKey, Prediction]]
 """The rows of runs, by the runs' names."""
 
 Labels = dict[str, dict[RowKey, list[Judgement]]]
@@ -58,11 +57,6 @@ def to_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
-def key_of(row: Prediction) -> RowKey:
-    """Return what tells the rows of a run apart."""
-    return row_key(row.instance_id, row.perturbation, row.trial)
-
-
 def question_of(row: Prediction) -> str:
     """Return the question as who judges sees it: with its options."""
     options = [f"{label}. {text}" for label, text in (row.options or {}).items() if label != text]
@@ -76,12 +70,12 @@ def answer_of(row: Prediction) -> str:
     return text if parts is None else parts[1]
 
 
-def find_asked(runs: Sequence[Sequence[JudgedRow]], criterion: str | None, rubric: Rubric | None) -> Asked:
+def find_asked(runs: Sequence[Sequence[Prediction]], criterion: str | None, rubric: Rubric | None) -> Asked:
     """Return what is labelled: by the rubric, else what judges were asked. Raises RunEntryError where it is unclear."""
     if rubric is not None:
         return Asked(rubric.criterion, rubric.to_scale(), rubric.sha256, "reference" in rubric.contents)
     rows = (row for rows in runs for row in rows)
-    said = [one for row in rows for name in row.judgements if criterion in (None, name) for one in row.judgements[name]]
+    said = [one for row in rows for one in row.said if one.value is not None and criterion in (None, one.criterion)]
     criteria = sorted({one.criterion for one in said})
     if len(criteria) != 1:
         known = f"judged so far: {', '.join(criteria)}" if criteria else "nothing is judged so far"
@@ -97,21 +91,21 @@ def find_asked(runs: Sequence[Sequence[JudgedRow]], criterion: str | None, rubri
     return Asked(criteria[0], said[0].scale, next(iter(digests)) if len(digests) == 1 else None)
 
 
-def _name_stratum(row: JudgedRow, criterion: str) -> str:
+def _name_stratum(row: Prediction, criterion: str) -> str:
     """Return what judges said of an answer, as labels correct it: the verdict, of a jury the sum of its verdicts."""
     seen = see(row.list_said(criterion))
     return _NO_VERDICT if seen is None or seen.verdict is None else seen.cell
 
 
-def _can_be_labelled(row: JudgedRow) -> bool:
+def _can_be_labelled(row: Prediction) -> bool:
     """Whether there is a text to look at."""
-    completions = row.row.completions
-    is_text = bool(completions) and completions[0]["reference_index"] is None and not row.row.likelihoods
-    return is_text and not row.row.left_out and not row.row.media and len(row.row.requests) == 1
+    completions = row.completions
+    is_text = bool(completions) and completions[0]["reference_index"] is None and not row.likelihoods
+    return is_text and not row.left_out and not row.media and len(row.requests) == 1
 
 
 def draw_sheet(
-    runs: Mapping[str, Sequence[JudgedRow]], asked: Asked, design: str, number: int, seed: int
+    runs: Mapping[str, Sequence[Prediction]], asked: Asked, design: str, number: int, seed: int
 ) -> tuple[Draw, dict[str, tuple[str, str, str]]]:
     """Return a draw of so many answers of one or two runs; and question, reference and answer of each item.
 
@@ -119,10 +113,15 @@ def draw_sheet(
     have answered: both answers are labelled. Raises HelmExtError.
     """
     names = list(runs)
-    rows = {name: {key_of(row.row): row for row in runs[name] if _can_be_labelled(row)} for name in names}
-    is_judged = any(asked.criterion in row.judgements for judged in runs.values() for row in judged)
+    rows = {name: {row.key: row for row in runs[name] if _can_be_labelled(row)} for name in names}
+    every = (one for of_run in runs.values() for row in of_run for one in row.list_said(asked.criterion))
+    is_judged = any(one.value is not None for one in every)
     by_models = {
-        key: {one.by: f"{one.value:g}" for one in row.judgements.get(asked.criterion, ()) if one.kind == "model"}
+        key: {
+            one.by: f"{one.value:g}"
+            for one in row.list_said(asked.criterion)
+            if one.kind == "model" and one.value is not None
+        }
         for key, row in rows[names[0]].items()
     }
     judges = sorted({by for said in by_models.values() for by in said})
@@ -148,12 +147,12 @@ def draw_sheet(
     found, items = [], {}
     for place, (name, key) in enumerate(order([(name, key) for name in names for key in drawn], seed, "place"), 1):
         item, row = f"{told}-{place:04}", rows[name][key]
-        reference = "\n".join(row.row.gold) if asked.shows_reference else ""
-        items[item] = question_of(row.row), reference, answer_of(row.row)
+        reference = "\n".join(row.gold) if asked.shows_reference else ""
+        items[item] = question_of(row), reference, answer_of(row)
         found.append(
             DrawnRow(
                 item=item, run=name, instance=key[0], trial=key[2], perturbation=key[1],
-                binding=judged_digest(row.question, row.answers[0], asked.rubric_sha256),
+                binding=judged_digest(row.judged_question, row.answers[0], asked.rubric_sha256),
                 stratum=drawn[key].stratum, p=drawn[key].p,
             )
         )  # fmt: skip
@@ -178,7 +177,7 @@ class _Target(NamedTuple):
 
     run: str
     key: RowKey
-    row: JudgedRow
+    row: Prediction
     how: HowDrawn | None = None
     rater: str = ""
 
@@ -210,7 +209,7 @@ def take_labels(path: Path, rater: str | None, runs: Runs, at: str) -> tuple[Lab
         if row is None or not row.answers:
             hint = "name the run that the sheet was drawn from, or one that was made of it"
             return "item", f"row {show(key[0])} of {drawn.run} is in none of the runs", hint
-        if judged_digest(row.question, row.answers[0], made.rubric_sha256) != drawn.binding:
+        if judged_digest(row.judged_question, row.answers[0], made.rubric_sha256) != drawn.binding:
             message = f"question or answer of row {show(key[0])} has changed since the sheet was drawn"
             return "item", message, "draw a sheet of the run as it is now"
         return _Target(run, key, row, HowDrawn(made.design, drawn.stratum, drawn.p, made.sheet), f"rater {letter}")
@@ -262,7 +261,7 @@ def take_elsewhere(
         row = rows[keys[0]]
         if not row.answers:
             return "id", f"{show(name)}: without an answer", ""
-        if "answer" in cells and cells["answer"].lstrip("'").split() != answer_of(row.row).lstrip("'").split():
+        if "answer" in cells and cells["answer"].lstrip("'").split() != answer_of(row).lstrip("'").split():
             return "answer", f"the answer of row {show(name)} is another one in the run", ""
         return _Target(run, keys[0], row)
 
@@ -334,6 +333,6 @@ def _to_judgements(labels: Sequence[tuple[_Target, float]], asked: Asked, rater:
             by=rater or target.rater, kind="human", criterion=asked.criterion, value=value, scale=asked.scale,
             rubric_sha256=asked.rubric_sha256, at=at, drawn=target.how,
         )  # fmt: skip
-        made = bind(made, target.row.question, target.row.answers)
+        made = bind(made, target.row.judged_question, target.row.answers)
         found.setdefault(target.run, {}).setdefault(target.key, []).append(made)
     return found

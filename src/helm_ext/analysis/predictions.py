@@ -30,7 +30,7 @@ from typing import Any
 from helm_ext import parsing
 from helm_ext.analysis.json_arrays import RowKey, RowStats, read_array, row_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring
-from helm_ext.judging.judgement import question_text
+from helm_ext.judging.judgement import Judgement, question_text, take_judgements
 from helm_ext.scoring.texts import limit_pattern
 
 JSONObject = dict[str, Any]
@@ -183,13 +183,25 @@ class Prediction:
     cluster: str | None = None
     """What the row belongs to, by the run's own `cluster=`."""
     judgements: list[JSONObject] = field(default_factory=list)
-    """What was judged of its completions, as the run has it; `analysis.judged` reads them."""
+    """What was judged of its completions, as the run has it."""
+    said: list[Judgement] = field(default_factory=list)
+    """The same, checked: those count that are `ok`; what is stale or replaced has this status, and no value."""
     judged_question: str = ""
     """The question as judgements are bound to it."""
     stats: dict[str, JSONObject] = field(default_factory=dict)
     """By name, as HELM wrote them."""
     requests: list[JSONObject] = field(default_factory=list)
     """HELM's requests (helm/common/request.py)."""
+
+    @property
+    def key(self) -> RowKey:
+        """What tells the rows of a run apart."""
+        return row_key(self.instance_id, self.perturbation, self.trial)
+
+    @property
+    def answers(self) -> list[str]:
+        """The texts of the completions."""
+        return [one["text"] for one in self.completions]
 
     @property
     def question(self) -> str:
@@ -205,6 +217,10 @@ class Prediction:
     def gold(self) -> list[str]:
         """The texts of the correct references."""
         return [reference["text"] for reference in self.references if reference["correct"]]
+
+    def list_said(self, criterion: str) -> list[Judgement]:
+        """Return what was judged by one criterion."""
+        return [one for one in self.said if one.criterion == criterion]
 
     @cached_property
     def read(self) -> Read:
@@ -267,6 +283,9 @@ def _to_prediction(
     dates = [result["request_datetime"] for result in results if result.get("request_datetime") is not None]
     errors = [result["error"] for result in results if result.get("error")]
     own = {name: value for name, value in extra_data.items() if name != EXTRA_KEY}
+    asked = question_text(instance["input"].get("text"), instance["input"].get("messages"))
+    # A row that cannot be scored here may have been judged; its answer is not in the run's files.
+    answers = None if left_out == "unscored" else [one["text"] for one in completions]
 
     def make_read() -> Read:
         if first.get("reference_index") is not None:
@@ -303,7 +322,8 @@ def _to_prediction(
         media=_find_media(instance, own, extra.get("data") or {}),
         cluster=extra.get("cluster"),
         judgements=extra.get("judgements") or [],
-        judged_question=question_text(instance["input"].get("text"), instance["input"].get("messages")),
+        said=take_judgements(extra.get("judgements") or (), asked, answers),
+        judged_question=asked,
         stats=stats,
         requests=[state["request"] for state in states],
     )

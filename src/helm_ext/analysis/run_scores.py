@@ -188,10 +188,9 @@ class RunScores:
             made.answers, made.noise = answers, math.nan if noise is None else noise
         named = _JUDGED.fullmatch(self.metric)
         if named is not None and row.judgements and not self.completions:
-            from helm_ext.analysis.judged import judge_row
             from helm_ext.scoring.corrected_scores import see
 
-            said, by = judge_row(self.run, row).list_said(named["criterion"]), named["by"]
+            said, by = row.list_said(named["criterion"]), named["by"]
             made.seen = see(one for one in said if by is None or one.kind == "human" or one.by == by)
         return True
 

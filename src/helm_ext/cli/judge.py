@@ -25,7 +25,7 @@ from helm_ext.judging.rubrics import Rubric, load_rubric
 from helm_ext.judging.sheets import DESIGNS
 
 if TYPE_CHECKING:
-    from helm_ext.analysis.judged import JudgedRow
+    from helm_ext.analysis.predictions import Prediction
     from helm_ext.judging.judgement import Judgement
 
 judge_app = typer.Typer(
@@ -331,17 +331,15 @@ def _load(rubric: str | None) -> Rubric | None:
     return load_rubric(rubric) if rubric else None
 
 
-def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, JudgedRow]]:
+def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, Prediction]]:
     """Return the rows of runs, by the runs' names. Raises HelmExtError."""
-    from helm_ext.analysis.judged import read_judged
-    from helm_ext.analysis.labelling import key_of
     from helm_ext.analysis.runs import RunFiles
 
     found = {}
     for folder in folders:
         require_run(folder)
         run = RunFiles(folder)
-        found[run.name] = {key_of(row.row): row for row in read_judged(run)}
+        found[run.name] = {row.key: row for row in run.predictions()}
     if len(found) < len(folders):
         raise RunEntryError(f"two runs of one name: {next(iter(found))}")
     return found

@@ -24,7 +24,7 @@ import msgspec
 import orjson
 
 from helm_ext.analysis.json_arrays import RowKey, row_key
-from helm_ext.analysis.labelling import answer_of, key_of, question_of, to_time
+from helm_ext.analysis.labelling import answer_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
@@ -111,7 +111,7 @@ def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
     if judging.against is not None:
         other = RunFiles(Path(judging.against))
         arguments["against"] = other.name
-        others = {key_of(row): row for row in other.predictions()}
+        others = {row.key: row for row in other.predictions()}
     name = ",".join(f"{key}={value}" for key, value in arguments.items())
     run_spec = RunSpec(
         name=f"judge:{name},model={judge}", scenario_spec=ScenarioSpec("helm_ext.judging", arguments),
@@ -119,7 +119,7 @@ def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
     )  # fmt: skip
     questions = Questions(run_spec)
     for row in run.predictions():
-        against = others.get(key_of(row)) if rubric.is_pair else None
+        against = others.get(row.key) if rubric.is_pair else None
         if reason := _why_not(row, judging, against):
             questions.skipped[reason] += 1
             continue
@@ -155,7 +155,7 @@ def _ask(questions: Questions, row: Prediction, judging: Judging, against: Predi
 
     from helm_ext.adaptation.rows import bare_state
 
-    spec, key = questions.run_spec.adapter_spec, key_of(row)
+    spec, key = questions.run_spec.adapter_spec, row.key
     question, reading, right = question_of(row), judging.rubric.reading, None
     if judging.rubric.criterion in UNCLEAR:
         question, reading, right = _ask_unclear(row, judging.rubric)

@@ -5,22 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helm_ext.analysis import judge_check
 from helm_ext.analysis.judge_check import JURY, check_judges, describe, to_json
-from helm_ext.analysis.judged import JudgedRow
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.judging.judgement import HowDrawn, Judgement
 
 
-def row(number, judgements, *, answer="yes", cluster=None):
-    by_status = {True: {}, False: {}}
-    for one in judgements:
-        holder = by_status[one.status == "ok"]
-        holder[one.criterion] = (*holder.get(one.criterion, ()), one)
-    prediction = SimpleNamespace(
-        instance_id=f"id{number}", perturbation=None, split="test", cluster=cluster, completions=[{"text": answer}]
-    )
-    return JudgedRow(prediction, by_status[True], by_status[False])
+def row(number, judgements, *, answer="yes"):
+    return SimpleNamespace(
+        instance_id=f"id{number}", perturbation=None, split="test", cluster=None, answers=[answer], said=judgements,
+        list_said=lambda criterion: [one for one in judgements if one.criterion == criterion],
+    )  # fmt: skip
 
 
 def verdict(value, by="gpt", **more):
@@ -31,9 +25,8 @@ def label(value, by="ann"):
     return Judgement(by=by, kind="human", criterion="correct", value=value, drawn=HowDrawn("random"))
 
 
-def check(monkeypatch, *models):
-    monkeypatch.setattr(judge_check, "read_judged", lambda run: iter(run.rows))
-    runs = [SimpleNamespace(adapter_spec={"model": name}, rows=rows) for name, rows in models]
+def check(*models):
+    runs = [SimpleNamespace(adapter_spec={"model": name}, predictions=lambda rows=rows: rows) for name, rows in models]
     return check_judges(runs)
 
 
@@ -48,8 +41,8 @@ def judged(seed, kind_to_wrong, rows=600, labels=150, right=0.6):
     ]
 
 
-def test_a_judge_that_is_kind_to_one_model_and_to_long_answers(monkeypatch):
-    (one,) = check(monkeypatch, ("org/fair", judged(1, 0.0)), ("org/friend", judged(2, 0.6)))
+def test_a_judge_that_is_kind_to_one_model_and_to_long_answers():
+    (one,) = check(("org/fair", judged(1, 0.0)), ("org/friend", judged(2, 0.6)))
     fair, friend = one.models
     assert (fair.sensitivity.mean, fair.specificity.mean) == pytest.approx((1, 1))
     assert friend.specificity.low < 0.4 < friend.specificity.high
@@ -64,21 +57,21 @@ def test_a_judge_that_is_kind_to_one_model_and_to_long_answers(monkeypatch):
     assert to_json(one)["refused"] is None
 
 
-def test_a_perfect_judge_needs_few_labels(monkeypatch):
-    (one,) = check(monkeypatch, ("org/a", judged(3, 0.0, rows=2000, labels=1000)))
+def test_a_perfect_judge_needs_few_labels():
+    (one,) = check(("org/a", judged(3, 0.0, rows=2000, labels=1000)))
     assert describe(one)[0].startswith("This judge agrees well with people. No sign that it is kinder or harsher")
     assert one.whole.score.agreement.kappa.mean == 1
     assert to_json(one)["labels_needed"] == {"1": 0, "0": 0}
 
 
-def test_without_labels_nobody_knows_and_the_sheet_is_offered(monkeypatch):
-    (one,) = check(monkeypatch, ("org/a", judged(4, 0.2, labels=0)))
+def test_without_labels_nobody_knows_and_the_sheet_is_offered():
+    (one,) = check(("org/a", judged(4, 0.2, labels=0)))
     first, second = describe(one)[:2]
     assert first == "Nobody knows how good this judge is: no labels."
     assert "helm-ext judge sheet" in second
 
 
-def test_of_several_judges_the_jury_comes_first_and_what_does_not_count_is_said(monkeypatch):
+def test_of_several_judges_the_jury_comes_first_and_what_does_not_count_is_said():
     rows = [
         row(
             n,
@@ -86,22 +79,22 @@ def test_of_several_judges_the_jury_comes_first_and_what_does_not_count_is_said(
         )
         for n in range(60)
     ]
-    jury, a, b = check(monkeypatch, ("org/m", rows))
+    jury, a, b = check(("org/m", rows))
     assert (jury.judge, a.judge, b.judge) == (JURY, "a", "b")
     assert (jury.whole.score.raw.count, a.whole.score.raw.count) == (30, 60)  # one of two is no majority
     assert jury.statuses == b.statuses == {"unparsed": 30}
     assert describe(b)[-2] == "Judgements not counted: 30 unparsed."
 
 
-def test_swapped_pairs_of_a_judge_that_always_says_the_first(monkeypatch):
+def test_swapped_pairs_of_a_judge_that_always_says_the_first():
     rows = [
         row(n, [verdict(1.0, order="given", other="x"), verdict(0.0, order="swapped", other="x")]) for n in range(50)
     ]
-    (one,) = check(monkeypatch, ("org/m", rows))
+    (one,) = check(("org/m", rows))
     assert (one.swapped.consistency.mean, one.swapped.win_rate.low, one.swapped.win_rate.high) == (0, 0, 1)
     assert any("keeps its verdict in 0.0%" in line for line in describe(one))
 
 
-def test_what_was_not_judged_is_an_error(monkeypatch):
+def test_what_was_not_judged_is_an_error():
     with pytest.raises(DatasetIntegrityError, match="no row has a verdict"):
-        check(monkeypatch, ("org/m", [row(1, [label(1.0)])]))
+        check(("org/m", [row(1, [label(1.0)])]))

@@ -21,7 +21,6 @@ from typer.testing import CliRunner
 
 from helm_ext import plugin  # noqa: F401 - registers the run entries
 from helm_ext.analysis import find_runs
-from helm_ext.analysis.judged import read_judged
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli import app
 
@@ -82,8 +81,8 @@ def test_a_run_says_what_judges_said_and_is_scored_again_alike(tmp_path: Path) -
     again = finished_runs.score(tmp_path / "again", run.folder / "scenario_state.json")
     assert stats_of(again) == stats_of(run)
     found = [
-        (row.row.instance_id, {one.by: one.value for one in row.judgements.get("correct", ())})
-        for row in read_judged(run)
+        (row.instance_id, {one.by: one.value for one in row.list_said("correct") if one.status == "ok"})
+        for row in run.predictions()
     ]
     assert found[1] == ("r1", {GPT: 0.0, CLAUDE: 0.0, "Ann": 1.0})
     assert found[5] == ("r5", {})
@@ -137,7 +136,7 @@ def test_every_way_to_a_run_says_the_same(tmp_path: Path, make: Callable[[Path],
     make(tmp_path)
     (run,) = find_runs([tmp_path / "out"])[0]
     assert without_ends(stats_of(run)) == pytest.approx(EXPECTED)
-    assert [len(row.row.judgements) for row in read_judged(run)] == [2, 3, 2, 3, 2, 2]
+    assert [len(row.judgements) for row in run.predictions()] == [2, 3, 2, 3, 2, 2]
 
 
 def test_a_converted_file_keeps_them_and_a_run_without_any_knows_nothing_of_them(tmp_path: Path) -> None:
@@ -183,7 +182,7 @@ def test_one_judged_run_in_four_formats_says_the_same(tmp_path: Path, monkeypatc
             **(columns if out.is_file() else {}),
         )  # fmt: skip
         assert stats_of(again) == expected, to
-        assert [one.reply for row in read_judged(again) for one in row.judgements.get("model_graded_qa", ())] == [
+        assert [one.reply for row in again.predictions() for one in row.said if one.status == "ok"] == [
             reply for value, reply in said if value in ("C", "I")
         ]  # fmt: skip
 
