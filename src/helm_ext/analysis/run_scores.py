@@ -11,10 +11,10 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -38,23 +38,12 @@ _JUDGED = re.compile(r"judge_(?P<criterion>[^\[\]]+)(?:\[(?P<by>.*)\])?")
 """A jury's score, or one judge's."""
 
 _DESCRIPTIVE = frozenset(
-    {
-        "batch_size",
-        "max_prob",
-        "predicted_index",
-        "prompt_truncated",
-        "training_co2_cost",
-        "training_energy_cost",
-        "unmapped",
-        # Of the completion's own likelihood, whether it is right or wrong
-        "bits_per_byte",
-        "logprob",
-        "logprob_per_byte",
-        "perplexity",
-    }
+    """batch_size max_prob predicted_index prompt_truncated training_co2_cost training_energy_cost unmapped
+    bits_per_byte logprob logprob_per_byte perplexity""".split()  # noqa: SIM905
 )
 _DESCRIPTIVE_PREFIXES = ("finish_reason_", "inference_", "num_")
-"""Names of HELM's (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py), and our `num_left_out`."""
+"""Names of HELM's (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py), and our `num_left_out`. Those of
+the second line are of the completion's own likelihood, whether it is right or wrong."""
 
 
 @dataclass(slots=True)
@@ -93,8 +82,8 @@ class RunScores:
     metric: str
     lower_is_better: bool
     completions: str = ""
-    """How the scores of several completions of a row become its own, where they are more than one's expected score:
-    `pass_at_2` and `mean` are two questions (`scoring.reducers`)."""
+    """How the scores of several completions of a row become its own (`scoring.reducers`); "" for `first` and `mean`,
+    which both estimate the score of one completion: `pass_at_2` asks another question."""
     key: str | None = None
     """The key that names what a row belongs to; None: as the run itself was told (`cluster=`), if it was."""
     split: str | None = None
@@ -202,14 +191,18 @@ class RunScores:
             raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
 
 
-def name_by_suite(scores: Sequence[RunScores]) -> None:
-    """Name the models that have runs in several suites by model and suite."""
+def list_of_several_suites(scores: Sequence[RunScores]) -> list[RunScores]:
+    """Return the runs of models that have runs in several suites."""
     suites: dict[str, set[str]] = {}
     for run in scores:
         suites.setdefault(run.model, set()).add(run.run.suite)
-    for run in scores:
-        if len(suites[run.model]) > 1:
-            run.model = f"{run.model} ({run.run.suite})"
+    return [run for run in scores if len(suites[run.model]) > 1]
+
+
+def name_by_suite(scores: Sequence[RunScores]) -> None:
+    """Name the models that have runs in several suites by model and suite."""
+    for run in list_of_several_suites(scores):
+        run.model = f"{run.model} ({run.run.suite})"
 
 
 def is_wrong(score: float, *, lower_is_better: bool) -> bool:
@@ -249,10 +242,10 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
             )
         hint = did_you_mean(name, run.row_stats.names) or f"it has {', '.join(find_scores(run.row_stats.names))}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
-    lower = is_lower_better(run.run_spec, name)
+    reducer = str(run.metric_arguments.get("completions") or FIRST)
     return RunScores(
-        run, run.model, _dataset(run), _title(run), name,
-        lower_is_better=lower, completions=_find_completions(run), key=cluster, split=_find_split(run), instead=instead,
+        run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
+        completions="" if reducer in (FIRST, "mean") else reducer, key=cluster, split=_find_split(run), instead=instead,
     )  # fmt: skip
 
 
@@ -267,12 +260,6 @@ def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
         return "", ""
     said = f"{main} is {found['mean']:.4g} as the file reports it ({found['no_mean']})"
     return own, f"{said}; rows are compared by {own}"
-
-
-def _find_completions(run: RunFiles) -> str:
-    """Return the reducer of a run; "" for `first` and `mean`, which both estimate the score of one completion."""
-    name = str(run.metric_arguments.get("completions") or FIRST)
-    return "" if name in (FIRST, "mean") else name
 
 
 def _find_split(run: RunFiles) -> str | None:
@@ -326,8 +313,7 @@ def _digest(row: Prediction) -> bytes:
     return hashlib.blake2b(orjson.dumps(asked), digest_size=8).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class WrongRow:
+class WrongRow(NamedTuple):
     """One row that the main metric calls wrong, in its first trial."""
 
     instance_id: str
@@ -340,10 +326,6 @@ class WrongRow:
     """The first completion; None where there is none."""
     read: str | None
     """What it was scored as; None where nothing was read in it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the row, for programs."""
-        return asdict(self)
 
 
 def find_wrong(run: RunFiles, most: int) -> tuple[list[WrongRow], int]:

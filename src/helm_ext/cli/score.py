@@ -96,7 +96,7 @@ def score(
 def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = False, show_all: bool = False) -> None:
     """Print a run's scores, and the first `most` rows that it got wrong. Raises where none can be said to be wrong."""
     if as_json:
-        listed = {} if most is None else {"wrong": [row.to_json() for row in _find_wrong(scored.files.folder, most)[0]]}
+        listed = {} if most is None else {"wrong": [row._asdict() for row in _find_wrong(scored.files.folder, most)[0]]}
         echo(json.dumps({**scored.to_json(), **listed}))  # ASCII: no character in it ends a line
     else:
         console = make_console()

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from helm_ext.analysis.export.tables import to_json
+from helm_ext.analysis.export.tables import as_text, to_json
 from helm_ext.analysis.judged import to_portable
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.formats.every_eval_ever.record import KEPT
@@ -20,7 +20,7 @@ def to_shared(row: Prediction, *, counts_tokens: bool) -> JSONObject:
     kept: JSONObject = row.data.get(KEPT) or {}
     turns = [message for message in row.messages or () if message["role"] != "system"]
     is_dialogue = len(turns) > 1
-    raw = kept.get("raw", row.input or (_content(turns[-1]) if turns else ""))
+    raw = kept.get("raw", row.input or (as_text(turns[-1].get("content")) if turns else ""))
     reference = kept.get("reference", row.gold)
     said: JSONObject = {"raw": raw, "reference": reference}
     formatted = _format(row, is_dialogue=is_dialogue)
@@ -40,7 +40,7 @@ def to_shared(row: Prediction, *, counts_tokens: bool) -> JSONObject:
     }
     if is_dialogue:
         messages = [
-            {"turn_idx": turn, "role": message["role"], "content": _content(message)}
+            {"turn_idx": turn, "role": message["role"], "content": as_text(message.get("content"))}
             for turn, message in enumerate(row.messages or ())
         ]
         if outputs:
@@ -81,7 +81,7 @@ def _format(row: Prediction, *, is_dialogue: bool) -> str | None:
         return row.prompt or row.input
     turns = row.messages or []
     if kept is not None and len(turns) == 1:  # a text, beside conversations
-        return _content(turns[0])
+        return as_text(turns[0].get("content"))
     return to_json(turns) if len(turns) > 1 else None
 
 
@@ -110,11 +110,6 @@ def to_hash(raw: str, reference: Sequence[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _content(message: JSONObject) -> str:
-    content = message.get("content")
-    return content if isinstance(content, str) else to_json(content)
-
-
 def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str]:
     """Return what else is known of a row, as text."""
     said: dict[str, Any] = {
@@ -131,12 +126,8 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
     }
     own = {**row.attributes, **{key: value for key, value in row.data.items() if key != KEPT}}
     known = {key: value for key, value in said.items() if value is not None}
-    texts = {key: _as_text(value) for key, value in known.items()}
+    texts = {key: as_text(value) for key, value in known.items()}
     for key, value in own.items():
-        if value is not None and texts.get(key) != _as_text(value):
-            texts[key if key not in texts else f"data.{key}"] = _as_text(value)
+        if value is not None and texts.get(key) != as_text(value):
+            texts[key if key not in texts else f"data.{key}"] = as_text(value)
     return texts
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else to_json(value)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from helm_ext.analysis.judged import list_judged, to_portable
 from helm_ext.analysis.predictions import Prediction
@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Kind = Literal[
-    "text",
-    "integer",
-    "number",
-    "boolean",
-    "texts",
-    "messages",
-    "references",
-    "options",
-    "completions",
-    "likelihoods",
-    "JSON",
-]
-"""`texts` is a list of text, the others in the plural are lists of objects; `JSON` is an object of any keys."""
-
 Row = list[Any]
 
 Table = Callable[[Sequence[RunFiles]], tuple[Sequence["Column"], Iterator[Row]]]
@@ -52,10 +37,12 @@ class Column(NamedTuple):
     """One column."""
 
     name: str
-    kind: Kind
+    kind: str
+    """`text`, `integer`, `number`, `boolean`; `texts`, a list; `messages`, `references`, `options`, `completions`,
+    `likelihoods`, lists of objects; `JSON`, an object of any keys."""
     description: str
     get: Callable[[RunFiles, Prediction], Any] | None = None
-    """Its value, where a row is a prediction."""
+    """Its value, where a row is a prediction; None: the prediction's attribute of that name."""
 
 
 def _first(name: str) -> Callable[[RunFiles, Prediction], Any]:
@@ -79,45 +66,43 @@ COLUMNS: tuple[Column, ...] = (
     Column("data_digest", "text", "of a dataset read by helm-ext: first digits of the SHA-256 of its files",
            lambda run, _: run.scenario_arguments.get("digest")),
     Column("method", "text", "HELM's adaptation method", lambda run, _: run.adapter_spec["method"]),
-    Column("instance_id", "text", "id of the row in its dataset", lambda _, row: row.instance_id),
-    Column("trial", "integer", "which draw of demonstrations, from 0", lambda _, row: row.trial),
-    Column("split", "text", "`train`, `valid`, `test`, or another of the scenario", lambda _, row: row.split),
-    Column("sub_split", "text", "part of the split, where the scenario has some", lambda _, row: row.sub_split),
+    Column("instance_id", "text", "id of the row in its dataset"),
+    Column("trial", "integer", "which draw of demonstrations, from 0"),
+    Column("split", "text", "`train`, `valid`, `test`, or another of the scenario"),
+    Column("sub_split", "text", "part of the split, where the scenario has some"),
     Column("perturbation", "text", "name of what changed the question; null for the original",
            lambda _, row: row.perturbation["name"] if row.perturbation else None),
     Column("perturbation_details", "JSON", "its settings", lambda _, row: row.perturbation),
-    Column("input", "text", 'the bare question; "" where it is a conversation', lambda _, row: row.input),
+    Column("input", "text", 'the bare question; "" where it is a conversation'),
     Column("messages", "messages", "the conversation that was sent: `role`, `content`",
-           lambda _, row: _plain_messages(row.messages)),
+           lambda _, row: None if row.messages is None
+           else [{"role": str(one["role"]), "content": as_text(one.get("content"))} for one in row.messages]),
     Column("prompt", "text", 'the text that was sent, shots included; "" where a recording does not say it. Where each '
-           "option was asked about by itself, the first request's", lambda _, row: row.prompt),
-    Column("references", "references", "`text` and `correct` of each", lambda _, row: row.references),
-    Column("gold", "texts", "the correct references", lambda _, row: row.gold),
+           "option was asked about by itself, the first request's"),
+    Column("references", "references", "`text` and `correct` of each"),
+    Column("gold", "texts", "the correct references"),
     Column("options", "options", "`label` and `text`, where completions are read as labels",
            lambda _, row: [{"label": key, "text": text} for key, text in (row.options or {}).items()] or None),
     Column("completion", "text", "the first completion; null where there is none", _first("text")),
     Column("completions", "completions", "all of them: `text`, `logprob`, `finish_reason`, `thinking`; where each "
-           "option was asked about by itself, its `reference_index` (from 0) and `request_mode`",
-           lambda _, row: row.completions),
+           "option was asked about by itself, its `reference_index` (from 0) and `request_mode`"),
     Column("likelihoods", "likelihoods", "`text`, `logprob`, `greedy`, `alone` of each option, where the row was "
            "recorded by log-probabilities", lambda _, row: row.likelihoods or None),
     Column("answer", "text", "what the completion was scored as: the option it was read as, or the extracted text; "
            "null where nothing was read in it", lambda _, row: row.read.text),
     Column("answer_label", "text", "the label of that option", lambda _, row: row.read.label),
     Column("left_out", "text", "why the row is in no score: `not_run`, `failed`, `too_long`, `unscored`; null for "
-           "scored rows", lambda _, row: row.left_out),
-    Column("error", "text", "what a client said of a request that failed", lambda _, row: row.error),
+           "scored rows"),
+    Column("error", "text", "what a client said of a request that failed"),
     Column("finish_reason", "text", "why the first completion ended", _first("finish_reason")),
     Column("logprob", "number", "log-probability of the first completion, in nats; null where it was not measured",
            _first("logprob")),
-    Column("request_time", "number", "seconds that the row's requests took", lambda _, row: row.request_time),
+    Column("request_time", "number", "seconds that the row's requests took"),
     Column("request_datetime", "integer", "when the first was made, in seconds since 1970",
            lambda _, row: None if row.request_datetime is None else int(row.request_datetime)),
-    Column("cached", "boolean", "whether a request was answered from HELM's cache", lambda _, row: row.cached),
-    Column("num_train_instances", "integer", "demonstrations in the prompt",
-           lambda _, row: row.num_train_instances),
-    Column("prompt_truncated", "boolean", "whether the prompt was cut to fit the model's window",
-           lambda _, row: row.prompt_truncated),
+    Column("cached", "boolean", "whether a request was answered from HELM's cache"),
+    Column("num_train_instances", "integer", "demonstrations in the prompt"),
+    Column("prompt_truncated", "boolean", "whether the prompt was cut to fit the model's window"),
     Column("data", "JSON", "what else the dataset says of the row", lambda _, row: dict(row.data) or None),
 )  # fmt: skip
 
@@ -128,12 +113,9 @@ _JUDGEMENTS = Column(
 MORE = (
     _JUDGEMENTS,
     Column("attribute.NAME", "text", "the row's value of each attribute that the report groups by"),
-    Column(
-        "stat.NAME",
-        "number",
-        "each of the row's stats: scores, token counts, ... (mean, where a stat has several values)",
-    ),
-)
+    Column("stat.NAME", "number", "each of the row's stats: scores, token counts, ... (mean, where a stat has several "
+           "values)"),
+)  # fmt: skip
 """Columns whose names the runs decide."""
 
 SCORE_COLUMNS = (
@@ -147,9 +129,8 @@ SCORE_COLUMNS = (
     Column("mean", "number", "over the rows, each with the mean over its trials"),
     Column("low", "number", "lower end of the 95 % interval; null where the rows do not tell it"),
     Column("high", "number", "upper end"),
-    Column(
-        "interval", "text", "how it was made: `wilson`, `t`, `clusters`, `few clusters`, `none`, `corrected` by labels"
-    ),
+    Column("interval", "text", "how it was made: `wilson`, `t`, `clusters`, `few clusters`, `none`, `corrected` by "
+           "labels"),
     Column("rows", "integer", "rows with a score"),
     Column("clusters", "integer", "groups of rows that are not independent, where the run has them (`cluster=`)"),
     Column("left_out", "integer", "rows without a score; null for slices"),
@@ -173,7 +154,9 @@ def _to_rows(columns: Sequence[Column], run: RunFiles) -> Iterator[Row]:
     """Yield the rows of a run. Half of a surrogate pair, which no file can hold, becomes a question mark."""
     for prediction in run.predictions():
         with run.blaming("scenario_state.json"):
-            row = [column.get(run, prediction) for column in columns if column.get is not None]
+            row = [
+                column.get(run, prediction) if column.get else getattr(prediction, column.name) for column in columns
+            ]
         try:
             to_json(row).encode()
         except UnicodeEncodeError:
@@ -239,15 +222,9 @@ def to_markdown(columns: Sequence[Column]) -> str:
     return "\n".join(["| column | type | |", "|---|---|---|", *lines])
 
 
-def _plain_messages(messages: Sequence[dict[str, Any]] | None) -> list[dict[str, str]] | None:
-    """Return messages with text alone: what has parts (images) is written as JSON."""
-    if messages is None:
-        return None
-    return [{"role": str(message["role"]), "content": _plain(message.get("content"))} for message in messages]
-
-
-def _plain(content: Any) -> str:
-    return content if isinstance(content, str) else to_json(content)
+def as_text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON: messages with parts (images), say."""
+    return value if isinstance(value, str) else to_json(value)
 
 
 _LINE_ENDS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
@@ -306,40 +283,24 @@ def write_table(
         if kind == "csv":
             written = _write_csv(columns, rows, part.file, for_spreadsheets=for_spreadsheets)
         elif kind == "jsonl":
-            written = _write_jsonl(columns, rows, part.file)
+            names, written = [column.name for column in columns], 0
+            for written, row in enumerate(rows, 1):  # noqa: B007 - how many there are
+                part.file.write(to_line(dict(zip(names, row, strict=True))))
         else:
-            import pyarrow.parquet as pq
-
-            with pq.ParquetWriter(part.file, _to_schema(columns), compression="zstd") as writer:
-                written = _write_batches(columns, rows, writer)
+            written = _write_parquet(columns, rows, part.file)
         part.replace()
     return written
 
 
 def _write_csv(columns: Sequence[Column], rows: Iterator[Row], file: BinaryIO, *, for_spreadsheets: bool) -> int:
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
-    written = -1
-    for written, row in enumerate(_to_cells(columns, rows)):  # noqa: B007 - how many there are
-        writer.writerow([no_formula(cell) for cell in row] if for_spreadsheets else row)
+    text, written = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True), 0
+    writer, finish = csv.writer(text, lineterminator="\n"), no_formula if for_spreadsheets else lambda cell: cell
+    writer.writerow([finish(column.name) for column in columns])
+    are_plain = [column.kind in ("text", "integer", "number") for column in columns]
+    for written, row in enumerate(rows, 1):  # noqa: B007 - how many there are
+        cells = zip(row, are_plain, strict=True)
+        writer.writerow([finish(value if is_plain or value is None else to_json(value)) for value, is_plain in cells])
     text.detach()
-    return written
-
-
-def _to_cells(columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[Row]:
-    yield [column.name for column in columns]
-    for row in rows:
-        yield [
-            value if value is None or column.kind in ("text", "integer", "number") else to_json(value)
-            for column, value in zip(columns, row, strict=True)
-        ]
-
-
-def _write_jsonl(columns: Sequence[Column], rows: Iterator[Row], file: BinaryIO) -> int:
-    names, written = [column.name for column in columns], 0
-    for row in rows:
-        file.write(to_line(dict(zip(names, row, strict=True))))
-        written += 1
     return written
 
 
@@ -350,53 +311,52 @@ def to_pandas(runs: Sequence[RunFiles]) -> pd.DataFrame:
     kinds = {"integer": "Int64", "number": "float64", "boolean": "boolean"}
     columns, rows = predictions_table(runs)
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pd.DataFrame(
-        {
-            column.name: pd.Series(list(given), dtype=kinds.get(column.kind, "object"))
-            for column, given in zip(columns, values, strict=True)
-        }
-    )
+    series = [
+        pd.Series(list(given), dtype=kinds.get(one.kind, "object")) for one, given in zip(columns, values, strict=True)
+    ]
+    return pd.DataFrame({column.name: one for column, one in zip(columns, series, strict=True)})
 
 
-def _write_batches(columns: Sequence[Column], rows: Iterator[Row], writer: Any) -> int:
+def _write_parquet(columns: Sequence[Column], rows: Iterator[Row], file: BinaryIO) -> int:
     """Write the rows as Arrow's batches, and return how many there are."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     schema, written = _to_schema(columns), 0
-    while batch := list(islice(rows, _BATCH)):
-        try:
-            arrays = [
-                pa.array([to_json(v) if column.kind == "JSON" and v is not None else v for v in values], field.type)
-                for column, field, values in zip(columns, schema, zip(*batch, strict=True), strict=True)
-            ]
-        except (pa.ArrowException, TypeError, AttributeError) as error:
-            where = batch[0][0]  # the run
-            raise DatasetSyntaxError(f"{where}: a row is not as HELM writes it: {str(error)[:80]}") from error
-        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        written += len(batch)
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, _BATCH)):
+            try:
+                arrays = [
+                    pa.array([to_json(v) if column.kind == "JSON" and v is not None else v for v in values], field.type)
+                    for column, field, values in zip(columns, schema, zip(*batch, strict=True), strict=True)
+                ]
+            except (pa.ArrowException, TypeError, AttributeError) as error:
+                where = batch[0][0]  # the run
+                raise DatasetSyntaxError(f"{where}: a row is not as HELM writes it: {str(error)[:80]}") from error
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            written += len(batch)
     return written
 
 
 def _to_schema(columns: Sequence[Column]) -> pa.Schema:
     import pyarrow as pa
 
-    text = pa.string()
-    completion = {
-        "text": text, "logprob": pa.float64(), "finish_reason": text, "thinking": text,
-        "reference_index": pa.int64(), "request_mode": text,
+    text, number, integer, boolean = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+    objects = {
+        "messages": {"role": text, "content": text},
+        "references": {"text": text, "correct": boolean},
+        "options": {"label": text, "text": text},
+        "completions": {"text": text, "logprob": number, "finish_reason": text, "thinking": text,
+                        "reference_index": integer, "request_mode": text},
+        "likelihoods": {"text": text, "logprob": number, "greedy": boolean, "alone": number},
     }  # fmt: skip
-    likelihood = {"text": text, "logprob": pa.float64(), "greedy": pa.bool_(), "alone": pa.float64()}
     types = {
         "text": text,
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "boolean": pa.bool_(),
+        "integer": integer,
+        "number": number,
+        "boolean": boolean,
         "texts": pa.list_(text),
-        "messages": pa.list_(pa.struct({"role": text, "content": text}.items())),
-        "references": pa.list_(pa.struct({"text": text, "correct": pa.bool_()}.items())),
-        "options": pa.list_(pa.struct({"label": text, "text": text}.items())),
-        "completions": pa.list_(pa.struct(completion.items())),
-        "likelihoods": pa.list_(pa.struct(likelihood.items())),
         "JSON": text,
     }
+    types |= {kind: pa.list_(pa.struct(fields.items())) for kind, fields in objects.items()}
     return pa.schema([pa.field(column.name, types[column.kind]) for column in columns])

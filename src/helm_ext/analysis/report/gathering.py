@@ -6,8 +6,9 @@ import hashlib
 import heapq
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,7 +16,7 @@ import orjson
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.gates import Series, find_series
 from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
-from helm_ext.analysis.run_scores import RunScores, is_wrong, name_by_suite, open_scores
+from helm_ext.analysis.run_scores import RunScores, is_wrong, list_of_several_suites, name_by_suite, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.scoring.completeness import describe_cap
@@ -51,15 +52,13 @@ class RunFacts:
     """One run."""
 
     scores: RunScores
-    interval: Interval
+    interval: Interval = field(init=False)
     slices: dict[str, dict[str, Interval]] = field(default_factory=dict)
     """Attribute to value to interval."""
     counts: Counter[str] = field(default_factory=Counter)
-    """`wrong`, `unmapped`, `cut`, `prompt truncated`, and rows left out, by reason."""
+    """`wrong`, and rows left out, by reason; `unmapped`, `cut`, `prompt truncated`, where a row says anything of it."""
     bins: list[Bin] = field(default_factory=list)
     """Of rows whose completion has a probability; [] where none has."""
-    recorded: set[str] = field(default_factory=set)
-    """Those of `unmapped`, `cut` and `prompt truncated` that a row says anything of."""
     these_rows: Interval | None = None
     """What the model scores on exactly these rows, where they were answered several times."""
     finished: str = ""
@@ -86,7 +85,7 @@ class RunFacts:
 
     def list_counts(self) -> dict[str, int | None]:
         """Return how many rows are so, by what they are; None where no row says it."""
-        return {name: self.counts[name] if name in self.recorded else None for name in _OTHER_COUNTS}
+        return {name: self.counts.get(name) for name in _OTHER_COUNTS}
 
 
 @dataclass(slots=True)
@@ -125,15 +124,14 @@ class _Sample:
         self._kept: list[tuple[int, str, int, dict[str, Any]]] = []
         self._seen = 0
 
-    def wants(self, instance_id: str) -> int | None:
-        """Return the row's place in the draw if it is among the first `most` so far."""
+    def see(self, instance_id: str, make: Callable[[], dict[str, Any]]) -> None:
+        """Make and keep the row if it is among the first `most` of the draw so far."""
         place = -int.from_bytes(hashlib.blake2b(instance_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
-        return place if self.most and (len(self._kept) < self.most or place > self._kept[0][0]) else None
-
-    def add(self, place: int, instance_id: str, row: dict[str, Any]) -> None:
-        push = heapq.heappush if len(self._kept) < self.most else heapq.heapreplace
-        self._seen += 1
-        push(self._kept, (place, instance_id, self._seen, row))
+        is_full = len(self._kept) == self.most
+        if self.most and not (is_full and place <= self._kept[0][0]):
+            self._seen += 1
+            push = heapq.heapreplace if is_full else heapq.heappush
+            push(self._kept, (place, instance_id, self._seen, make()))
 
     def rows(self) -> dict[str, dict[str, Any]]:
         return {instance_id: row for _, instance_id, _, row in sorted(self._kept, key=lambda kept: kept[2])}
@@ -216,10 +214,7 @@ def _find_title(scores: RunScores) -> str:
 
 def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
     """Return the series of models that were run in several suites, by time; what has no order is said."""
-    suites: dict[str, set[str]] = {}
-    for run in runs:
-        suites.setdefault(run.model, set()).add(run.run.suite)
-    several = [run for run in runs if len(suites[run.model]) > 1]
+    several = list_of_several_suites(runs)
     if not several:
         return []
     try:
@@ -232,19 +227,15 @@ def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
 def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:
     scores = open_scores(run, metric, cluster)
     scores.title = _find_title(scores)
-    sample = _Sample(most_rows)
-    counts: Counter[str] = Counter()
+    facts, sample = RunFacts(scores), _Sample(most_rows)
     bins = [Bin() for _ in range(_BINS)]
     gold_labels: Counter[str] = Counter()
     first_right = choices = 0
-    recorded: set[str] = set()
     for row in run.predictions():
         if not scores.see(row) or row.trial:
             continue
         score = row.score(scores.metric)
-        flags, said = _look_at(row, score, lower_is_better=scores.lower_is_better)
-        counts.update(flags)
-        recorded |= said
+        flags = _count(row, score, facts)
         if not scores.lower_is_better:
             _add_to_bin(bins, row, score)
         if row.options:
@@ -253,40 +244,35 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
             choices += 1
             first_right += next(iter(row.options)) in labels
             gold_labels.update(labels)
-        place = sample.wants(row.instance_id)
-        if place is not None:
-            sample.add(place, row.instance_id, _to_sample(row, score, flags))
+        sample.see(row.instance_id, partial(_to_sample, row, score, flags))
     scores.finish()
-    values = [row.score for row in scores.rows.values()]
-    facts = RunFacts(scores, scores.measure(), counts=counts)
+    facts.interval, facts.these_rows, facts.sample = scores.measure(), scores.measure_these(), sample.rows()
     for (name, value), rows in scores.slices().items():
         facts.slices.setdefault(name, {})[value] = scores.measure(rows)
-    facts.sample = sample.rows()
-    facts.recorded, facts.these_rows, facts.finished = recorded, scores.measure_these(), read_time(run.folder)
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
-    facts.provenance = _provenance(run)
+    facts.provenance, facts.finished = _provenance(run), read_time(run.folder)
     facts.cap, facts.judged = describe_cap(run.read_means(scores.split)), list_judged(run, scores.split)
-    if choices and not scores.lower_is_better and all(value in (0.0, 1.0) for value in values):
+    if choices and not scores.lower_is_better and all(row.score in (0.0, 1.0) for row in scores.rows.values()):
         facts.baselines["always the first option"] = first_right / choices
         facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices
     return facts
 
 
-def _look_at(row: Prediction, score: float | None, *, lower_is_better: bool) -> tuple[list[str], set[str]]:
-    """Return what a row is counted as, and which of `_OTHER_COUNTS` it says anything of."""
+def _count(row: Prediction, score: float | None, facts: RunFacts) -> list[str]:
+    """Count what a row is, and return it."""
     reasons = {completion["finish_reason"] for completion in row.completions}
     said: dict[str, Any] = {
         "unmapped": row.score("unmapped") if "unmapped" in row.stats else None,
         "cut": bool(reasons & _CUT) if reasons - {None, "", "unknown"} else None,
         "prompt truncated": row.prompt_truncated,
     }
-    flags = [row.left_out] if row.left_out else ["unscored"] if score is None else []
-    if not flags and score is not None and is_wrong(score, lower_is_better=lower_is_better):
-        flags.append("wrong")
-    return flags + [name for name, value in said.items() if value], {
-        n for n, value in said.items() if value is not None
-    }
+    if row.left_out or score is None:
+        said = {row.left_out or "unscored": True, **said}
+    elif is_wrong(score, lower_is_better=facts.scores.lower_is_better):
+        said = {"wrong": True, **said}
+    facts.counts.update({name: bool(value) for name, value in said.items() if value is not None})
+    return [name for name, value in said.items() if value]
 
 
 def _add_to_bin(bins: list[Bin], row: Prediction, score: float | None) -> None:
@@ -294,14 +280,12 @@ def _add_to_bin(bins: list[Bin], row: Prediction, score: float | None) -> None:
 
     Where each option was a request of its own, no completion is the answer.
     """
-    first = row.completions[0] if row.completions else {"logprob": None, "reference_index": None}
-    logprob = first["logprob"] if first["reference_index"] is None else None
-    if score not in (0.0, 1.0) or logprob is None or logprob > 0:
+    logprob = row.completions[0]["logprob"] if row.completions else None
+    if score not in (0.0, 1.0) or logprob is None or logprob > 0 or row.completions[0]["reference_index"] is not None:
         return
-    probability = math.exp(logprob)
-    one = bins[min(_BINS - 1, int(probability * _BINS))]
+    one = bins[min(_BINS - 1, int(math.exp(logprob) * _BINS))]
     one.count += 1
-    one.probability += probability
+    one.probability += math.exp(logprob)
     one.score += score
 
 
