@@ -225,6 +225,36 @@ _MARKUP = re.compile(
 _ENDS = ".?!:;)]}\"'”’»>_=…*`。？！：；）」』|؟।"
 _DANGLING = re.compile(r"(?:(?<!\.)\.\.\.|…|[,\-–—(/&])\s*\Z")
 
+
+def report_marred(rows: Sequence[Row], problems: Problems) -> None:
+    """Report the rows whose texts are marred: what is empty, and what few rows have."""
+    found: dict[str, list[tuple[Row, str]]] = {code: [] for code in _HINTS}
+    asking, open_ended = 0, []
+    """Questions of some length; and those of them that end without a mark."""
+    for row in rows:
+        if row.is_empty:
+            hint = "write the question; without one, the answer is a guess"
+            problems.add(row.place, f"id {show(row.id)}: the question is empty", hint, code="empty-question")
+            continue
+        empty = next((at for at, option in enumerate(row.options, 1) if not option.strip()), None)
+        if empty is not None:
+            message = f"id {show(row.id)}: option {empty} is empty"
+            problems.add(row.place, message, "write it, or take it out", code="empty-option")
+        for code, some in found.items():
+            if fault := _find_fault(code, row):
+                some.append((row, fault))
+        asked = row.texts[-1].rstrip()
+        if asked.count(" ") >= _LEAST_WORDS - 1:
+            asking += 1
+            if asked[-1] not in _ENDS and asked.isascii():
+                open_ended.append((row, _end(row)))
+    if len(open_ended) <= _MOST_OPEN * asking:
+        found["truncated"] = list(dict.fromkeys([*found["truncated"], *open_ended]))
+    for code, some in found.items():
+        for row, fault in some if len(some) <= max(_FEW, _MOST * len(rows)) else ():
+            problems.warn(row.place, f"id {show(row.id)}: {fault}", _HINTS[code], code=code)
+
+
 _HINTS = {
     "mojibake": "UTF-8 was read as windows-1252: read the source again as UTF-8",
     "truncated": "give the whole text; the end of a question is what it asks",
@@ -232,51 +262,7 @@ _HINTS = {
     "placeholder": "write what belongs there, or take the row out",
     "markup": "give the text without tags and entities, or all rows with them",
 }
-
-_WHAT = {
-    "mojibake": "was decoded wrongly",
-    "placeholder": "holds a placeholder",
-    "markup": "holds HTML",
-}
-
-
-def report_marred(rows: Sequence[Row], problems: Problems) -> None:
-    """Report the rows whose texts are marred: what is empty, and what few rows have."""
-    found: dict[str, list[Row]] = {code: [] for code in ("empty-question", "empty-option", *_HINTS)}
-    asking, open_ended = 0, []
-    """Questions of some length; and those of them that end without a mark."""
-    for row in rows:
-        if row.is_empty:
-            found["empty-question"].append(row)
-            continue
-        if any(not option.strip() for option in row.options):
-            found["empty-option"].append(row)
-        for code in _HINTS:
-            if _find_fault(code, row):
-                found[code].append(row)
-        asked = row.texts[-1].rstrip()
-        if asked.count(" ") >= _LEAST_WORDS - 1:
-            asking += 1
-            if asked[-1] not in _ENDS and asked.isascii():
-                open_ended.append(row)
-    if len(open_ended) <= _MOST_OPEN * asking:
-        found["truncated"] = list(dict.fromkeys([*found["truncated"], *open_ended]))
-    for code, some in found.items():
-        if code not in _HINTS or len(some) <= max(_FEW, _MOST * len(rows)):
-            for row in some:
-                _report(code, row, problems)
-
-
-def _report(code: str, row: Row, problems: Problems) -> None:
-    named = f"id {show(row.id)}: "
-    if code == "empty-question":
-        hint = "write the question; without one, the answer is a guess"
-        problems.add(row.place, f"{named}the question is empty", hint, code=code)
-    elif code == "empty-option":
-        at = next(at for at, option in enumerate(row.options) if not option.strip())
-        problems.add(row.place, f"{named}option {at + 1} is empty", "write it, or take it out", code=code)
-    else:
-        problems.warn(row.place, f"{named}{_find_fault(code, row) or _end(row)}", _HINTS[code], code=code)
+_WHAT = {"mojibake": "was decoded wrongly", "placeholder": "holds a placeholder", "markup": "holds HTML"}
 
 
 def _find_fault(code: str, row: Row) -> str:
@@ -287,25 +273,20 @@ def _find_fault(code: str, row: Row) -> str:
         padded = next((gold for gold in row.golds if gold != gold.strip()), None)
         return "" if padded is None else f"the gold begins or ends with white space, {show(padded)}"
     for name, texts in (("question", row.texts), ("option", row.options), ("gold", () if row.options else row.golds)):
-        found = _search(code, texts, whole=name != "question")
-        if found:
-            return f"{'an' if name == 'option' else 'the'} {name} {_WHAT[code]}, {show(found)}"
+        for text in texts:
+            if found := _search(code, text, whole=name != "question"):
+                return f"{'an' if name == 'option' else 'the'} {name} {_WHAT[code]}, {show(found)}"
     return ""
 
 
-def _search(code: str, texts: Iterable[str], *, whole: bool) -> str:
-    for text in texts:
-        if code == "mojibake":
-            found = "" if text.isascii() else find_mojibake(text)
-        elif code == "placeholder":
-            match = _PLACEHOLDER.search(text) or (_WHOLE_PLACEHOLDER.fullmatch(text.strip()) if whole else None)
-            found = match[0] if match else ""
-        else:
-            match = _MARKUP.search(text) if "<" in text or "&" in text else None
-            found = match[0] if match else ""
-        if found:
-            return found
-    return ""
+def _search(code: str, text: str, *, whole: bool) -> str:
+    if code == "mojibake":
+        return "" if text.isascii() else find_mojibake(text)
+    if code == "placeholder":
+        match = _PLACEHOLDER.search(text) or (_WHOLE_PLACEHOLDER.fullmatch(text.strip()) if whole else None)
+    else:
+        match = _MARKUP.search(text) if "<" in text or "&" in text else None
+    return match[0] if match else ""
 
 
 def find_mojibake(text: str) -> str:
