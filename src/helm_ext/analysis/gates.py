@@ -111,9 +111,13 @@ def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False
     gates = []
     for one, test in zip(whole, tests, strict=True):
         p_holm = None if test.p_worse is None else next(corrected)
-        outcome: Outcome = "fail" if test.gain < -test.margin else "pass"
-        if not by_mean or one.refusal is not None:
-            outcome = _decide(test.p_worse, p_holm)
+        outcome: Outcome = "cannot tell"
+        if by_mean and one.refusal is None:
+            outcome = "fail" if test.gain < -test.margin else "pass"
+        elif p_holm is not None and p_holm < 1 - _LEVEL:
+            outcome = "fail"
+        elif test.p_worse is not None and test.p_worse > _LEVEL:
+            outcome = "pass"
         gates.append(Gate(one, test, p_holm, outcome, by_mean))
     return gates
 
@@ -145,12 +149,6 @@ def _test_corrected(one: PairResult, margin: float) -> MarginTest:
     low, high = sorted((sign * found.interval.low, sign * found.interval.high))
     p = find_p(lambda level: cast("Corrected", correct_pairs(one.pairs, level)), -sign * margin)
     return MarginTest(margin, one.gain, p / 2 if one.gain < -margin else 1 - p / 2, low, high, None, one.gain)
-
-
-def _decide(p_worse: float | None, p_holm: float | None) -> Outcome:
-    if p_holm is not None and p_holm < 1 - _LEVEL:
-        return "fail"
-    return "pass" if p_worse is not None and p_worse > _LEVEL else "cannot tell"
 
 
 Over = Literal["time", "suite"]

@@ -118,14 +118,14 @@ JSONObject = dict[str, Any]
 
 def row_key(instance_id: Any, perturbation: JSONObject | None, trial: Any) -> RowKey:
     """Return what tells the rows of a run apart."""
-    written = orjson.dumps(perturbation, option=orjson.OPT_SORT_KEYS).decode() if perturbation else ""
-    return str(instance_id), written, int(trial)
+    return str(instance_id), stat_key(perturbation) if perturbation else "", int(trial)
 
 
 def read_key(element: bytes) -> RowKey:
     """Return the key of an element of `per_instance_stats.json`, in HELM's layout without parsing its stats."""
     start = element.find(_STATS)
-    return _key_of(parse_element(element if start < 0 else element[:start] + b"}"))
+    found = parse_element(element if start < 0 else element[:start] + b"}")
+    return row_key(found["instance_id"], found.get("perturbation"), found["train_trial_index"])
 
 
 class RowStats:
@@ -206,12 +206,8 @@ class RowStats:
 
 
 def stat_key(name: JSONObject) -> str:
-    """Return a text that stands for a stat's full name, as a key."""
+    """Return a text that stands for a stat's full name, or a perturbation, as a key."""
     return orjson.dumps(name, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def _key_of(element: JSONObject) -> RowKey:
-    return row_key(element["instance_id"], element.get("perturbation"), element["train_trial_index"])
 
 
 def _hash(key: RowKey) -> int:

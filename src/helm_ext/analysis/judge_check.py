@@ -306,27 +306,19 @@ def to_lines(one: JudgeCheck) -> tuple[list[str], list[list[str]]]:
     lines = []
     for model in [one.whole, *(one.models if len(one.models) > 1 else [])]:
         score = model.score
-        sides = (_of_interval(model.sensitivity), _of_interval(model.specificity))
-        cells = (f"{score.raw.count:,}", f"{score.labels:,}", f"{score.raw.mean:.2f}", _of(score.corrected))
-        lines.append([model.model, *cells, _of(model.bias, sign="+"), *sides])
+        cells = (f"{score.raw.count:,}", f"{score.labels:,}", f"{score.raw.mean:.2f}")
+        estimates = (
+            found.interval.show(spec) if isinstance(found, Corrected) else "not known"
+            for found, spec in ((score.corrected, ".2f"), (model.bias, "+.2f"))
+        )  # fmt: skip
+        sides = (side.show(".2f") if side else "" for side in (model.sensitivity, model.specificity))
+        lines.append([model.model, *cells, *estimates, *sides])
     return headings, lines
 
 
-def _of(found: Corrected | Refused, sign: str = "") -> str:
-    interval = getattr(found, "interval", None)
-    return "not known" if interval is None else _of_interval(interval, sign)
-
-
-def _of_interval(interval: Interval | None, sign: str = "") -> str:
-    if interval is None:
-        return ""
-    return f"{interval.mean:{sign}.2f} ({interval.low:{sign}.2f} to {interval.high:{sign}.2f})"
-
-
 def _percent(interval: Interval) -> str:
-    if interval.low < 0 or interval.high > 1:  # grades
-        return f"{interval.mean:.3g} ({interval.low:.3g} to {interval.high:.3g})"
-    return f"{interval.mean:.1%} ({interval.low:.1%} to {interval.high:.1%})"
+    are_shares = interval.low >= 0 and interval.high <= 1  # and no grades
+    return interval.show(".1%" if are_shares else ".3g")
 
 
 def _points(interval: Interval) -> str:
@@ -334,11 +326,7 @@ def _points(interval: Interval) -> str:
 
 
 def _number(interval: Interval | None) -> str:
-    if interval is None:
-        return "not defined (all say the same)"
-    return f"{interval.mean:.2f}" + (
-        f" ({interval.low:.2f} to {interval.high:.2f})" if math.isfinite(interval.low) else ""
-    )
+    return "not defined (all say the same)" if interval is None else interval.show(".2f")
 
 
 def _holds_zero(interval: Interval) -> bool:

@@ -142,7 +142,7 @@ def draw_sheet(
     if design != "random" and len(strata) == 1:
         refused = f"--design {design}: all answers have one verdict, {next(iter(strata))}"
         raise RunEntryError(f"{refused}\n  hint: --design random")
-    drawn = {one.key: one for one in draw(strata, max(1, number // len(names)), seed)}
+    drawn = draw(strata, max(1, number // len(names)), seed)
     told = hashlib.sha256(repr((names, asked, design, number, seed, keys)).encode("utf-8", "replace")).hexdigest()[:6]
     found, items = [], {}
     for place, (name, key) in enumerate(order([(name, key) for name in names for key in drawn], seed, "place"), 1):
@@ -153,7 +153,7 @@ def draw_sheet(
             DrawnRow(
                 item=item, run=name, instance=key[0], trial=key[2], perturbation=key[1],
                 binding=judged_digest(row.judged_question, row.answers[0], asked.rubric_sha256),
-                stratum=drawn[key].stratum, p=drawn[key].p,
+                stratum=drawn[key][0], p=drawn[key][1],
             )
         )  # fmt: skip
     made = Draw(

@@ -18,10 +18,9 @@ import hashlib
 import io
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -85,16 +84,6 @@ class Draw(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 T = TypeVar("T", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class Drawn(Generic[T]):
-    """Something that was drawn."""
-
-    key: T
-    stratum: str
-    p: float
-    """The chance that it had."""
-
-
 def order(keys: Sequence[T], seed: int, purpose: str) -> list[T]:
     """Return the keys shuffled: by a hash of each, the seed and what it is for. `repr` tells keys apart."""
     return sorted(
@@ -102,14 +91,17 @@ def order(keys: Sequence[T], seed: int, purpose: str) -> list[T]:
     )
 
 
-def draw(strata: Mapping[str, Sequence[T]], number: int, seed: int) -> list[Drawn[T]]:
-    """Return `number` keys, or all where there are fewer: equally many of each stratum, as far as it has them."""
+def draw(strata: Mapping[str, Sequence[T]], number: int, seed: int) -> dict[T, tuple[str, float]]:
+    """Return `number` keys, or all where there are fewer: equally many of each stratum, as far as it has them.
+
+    Each with its stratum, and the chance that it had.
+    """
     sizes = allocate({name: len(keys) for name, keys in strata.items()}, number)
-    return [
-        Drawn(key, name, sizes[name] / len(keys))
+    return {
+        key: (name, sizes[name] / len(keys))
         for name, keys in sorted(strata.items())
         for key in order(keys, seed, "draw")[: sizes[name]]
-    ]
+    }
 
 
 def allocate(sizes: Mapping[str, int], number: int) -> dict[str, int]:

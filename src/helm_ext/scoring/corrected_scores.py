@@ -202,7 +202,7 @@ def measure_judged(
     rows = [rows[place] for place in places]
     belongs = None if clusters is None else [clusters[place] for place in places]
     verdicts = np.array([row.verdict for row in rows], dtype=np.float64)
-    raw = mean_interval(verdicts, belongs, level=level)
+    raw = mean_interval(verdicts, belongs, level=level).within(_find_scale(rows) or (-math.inf, math.inf))
     cells, undesigned = [row.cell for row in rows], sum(row.undesigned for row in rows)
     chosen = choose_labels(rows, cells)
     if isinstance(chosen, Refused):

@@ -1,6 +1,6 @@
 """Finished runs as tables: a row for each prediction, or for each score and slice; as CSV, JSON Lines or Parquet.
 
-The tables in docs/how-to/export.md are made of `COLUMNS` and `SCORE_COLUMNS` (`to_markdown`); a test holds both equal.
+The tables in docs/how-to/export.md are made of `COLUMNS` and `SCORE_COLUMNS`; a test holds both equal.
 One batch of rows is in memory at a time. A file is written aside and put in place whole.
 """
 
@@ -214,12 +214,6 @@ def _to_line(
         scores.run.name, scores.run.suite, scores.model, scores.title, scores.metric, is_main, name, interval.mean,
         *interval.ends, interval.method, interval.count, interval.clusters, scores.left_out if rows is None else None,
     ]  # fmt: skip
-
-
-def to_markdown(columns: Sequence[Column]) -> str:
-    """Return columns as a Markdown table."""
-    lines = (f"| `{column.name}` | {column.kind} | {column.description} |" for column in columns)
-    return "\n".join(["| column | type | |", "|---|---|---|", *lines])
 
 
 def as_text(value: Any) -> str:

@@ -75,6 +75,10 @@ class Interval:
         low, high = self.ends
         return {"mean": self.mean, "low": low, "high": high}
 
+    def show(self, spec: str) -> str:
+        """Return mean and ends for people: `0.50 (0.40 to 0.60)`; the mean alone where the ends are not known."""
+        return f"{self.mean:{spec}}" + ("" if None in self.ends else f" ({self.low:{spec}} to {self.high:{spec}})")
+
     def within(self, bounds: tuple[float, float]) -> Interval:
         """Return the interval with its ends, where they are known, at most at these."""
         if self.method == "none":
