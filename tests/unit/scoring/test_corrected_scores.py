@@ -215,3 +215,9 @@ def test_a_row_of_two_draws_had_the_chance_to_be_in_either():
     rows += [see([verdict(1.0)])] * 146
     found = measure_judged(rows).corrected
     assert found.interval.mean == pytest.approx(20 / (20 + 34 / 0.19))
+
+
+def test_the_interval_of_grades_ends_where_their_scale_ends():
+    """Student's t of five 1 and a 0.5 would end at 1.13."""
+    found = measure_judged([see([verdict(value, scale=(0.0, 0.5, 1.0))]) for value in (1, 1, 1, 1, 1, 0.5)])
+    assert (found.raw.low, found.raw.high) == (pytest.approx(0.7025, abs=1e-4), 1.0)
