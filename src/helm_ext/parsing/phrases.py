@@ -48,7 +48,7 @@ CLAUSE_START = compile_words(
 )
 """What ends before a clause begins."""
 
-SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*_]|$)|[;\n。！？；]")
+SENTENCE_END = re.compile(r"[.!?;\n。！？；](?:(?<![.!?])|(?=[\s\"')*_]|$))")
 """What ends a sentence; the point in "3.5" does not."""
 
 ENDED = re.compile(r"\W{0,3}(?:[.!;](?=\s|$)|$|\n)")

@@ -292,9 +292,11 @@ _RATING = re.compile(
 """A number that nothing is counted by ("0.4", "40%", "4/10"; not "40% of them", "5.3 million"), a mark, a verdict."""
 
 _HINT = re.compile(
-    unicodedata.normalize("NFKC", rf"[{_GOOD}{_BAD}]|[^\w,]\d|[^\w\s,;] ?(?=[^\W\d_])(?:{_RIGHT}|{_WRONG})")
+    unicodedata.normalize(
+        "NFKC", rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?<!,)\d|(?<![\s,;]) ?(?=[^\W\d_])(?:{_RIGHT}|{_WRONG}))"
+    )
 )
-"""What every rating has: cheap to look for."""
+"""What every rating has: cheap to look for, as it begins with one set of characters."""
 
 _BETWEEN = CLOSERS + " \t.:=(|–—~≈→>-"
 """Between an option and its rating."""

@@ -38,6 +38,7 @@ from helm_ext.scoring.answers import (
     take_answers,
 )
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric, InstanceCountMetric, Reading
+from helm_ext.scoring.basic.row_stats import find_mean
 from helm_ext.scoring.breakdown import (
     IntervalTotal,
     describe_breakdown,
@@ -242,13 +243,8 @@ class EvalSetMetric(FoldingMetric):
         main = self.scoring.main_metric
         if self.is_list or main not in EXACT:
             return
-        wrong, at = set(), 0  # where the stat stands: in nearly all rows at the same place
-        for row in rows:
-            stats = row.stats
-            if at >= len(stats) or stats[at].name.name != main:
-                at = next((place for place, stat in enumerate(stats) if stat.name.name == main), 0)
-            if stats[at].name.name == main and not (stats[at].sum or row.train_trial_index or row.perturbation):
-                wrong.add(row.instance_id)
+        means = [(row, find_mean(row.stats, main)) for row in rows if not (row.train_trial_index or row.perturbation)]
+        wrong = {row.instance_id for row, mean in means if mean is not None and not mean[1]}
         post = self.get_postprocess()
         for state in states if wrong else ():
             instance, result = state.instance, state.result
