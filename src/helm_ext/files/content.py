@@ -356,7 +356,7 @@ class LineSource(Reader):
             if line is None:
                 raise DatasetSyntaxError([too_long(self.path, number, self.max_line_bytes)])
             yield number, line
-        _ = self.digest
+        _ = self.digest  # while the file is open
 
 
 def show_reading(path: str | Path) -> Progress:
