@@ -133,9 +133,7 @@ def get_recorded_model_deployment(name: str) -> ModelDeployment:
     """
     model = name.split("/", 1)[1]
     return ModelDeployment(
-        name=name,
-        client_spec=ClientSpec(class_name=CLIENT_CLASS_NAME),
-        model_name=model if "/" in model else name,
+        name=name, client_spec=ClientSpec(class_name=CLIENT_CLASS_NAME), model_name=model if "/" in model else name
     )
 
 

@@ -27,11 +27,7 @@ from helm_ext.errors import HelmExtError, RunEntryError, show
 from helm_ext.files.writing import open_part
 
 DEPLOYMENTS, METADATA, TOKENIZERS = "model_deployments", "models", "tokenizer_configs"
-FILES = {
-    TOKENIZERS: "tokenizer_configs.yaml",
-    METADATA: "model_metadata.yaml",
-    DEPLOYMENTS: "model_deployments.yaml",
-}
+FILES = {TOKENIZERS: "tokenizer_configs.yaml", METADATA: "model_metadata.yaml", DEPLOYMENTS: "model_deployments.yaml"}
 """HELM's files (helm/benchmark/config_registry.py) by the key of their list. A deployment is written last: HELM finds
 it with its tokenizer and its metadata, or not at all."""
 

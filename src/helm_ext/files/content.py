@@ -149,9 +149,8 @@ class Reader:
         try:
             data = next(self._chunks, b"")
         except EOFError as error:
-            raise self._broken(
-                "the compressed data is truncated", "the file was not copied or written completely"
-            ) from error
+            hint = "the file was not copied or written completely"
+            raise self._broken("the compressed data is truncated", hint) from error
         except OSError as error:
             raise self._broken(f"the file cannot be read: {error.strerror}", code="unreadable") from error
         except Exception as error:
@@ -161,12 +160,9 @@ class Reader:
             raise self._broken(f"this is no valid {self.compression} file", hint) from error
         self.decompressed += len(data)
         if self.compression and self.decompressed > max(RATIO_FREE_BYTES, MAX_RATIO * self._raw.count):
-            raise self._broken(
-                f"{self.compression} data of {self._raw.count} bytes expands to more than "
-                f"{self.decompressed - 1} bytes",
-                "if this is meant to be so, decompress the file first",
-                code="too-large",
-            )
+            message = f"data of {self._raw.count} bytes expands to more than {self.decompressed - 1} bytes"
+            hint = "if this is meant to be so, decompress the file first"
+            raise self._broken(f"{self.compression} {message}", hint, code="too-large")
         return data
 
     def _broken(self, message: str, hint: str = "", code: str = "compression") -> DatasetError:
@@ -215,13 +211,9 @@ def read_source(path: str | Path) -> Source:
     with Reader(path) as reader:
         while chunk := reader.read_chunk():
             if reader.decompressed > MAX_DOCUMENT_BYTES:
-                raise DatasetSyntaxError.at(
-                    reader.path,
-                    f"the file is larger than {format_size(MAX_DOCUMENT_BYTES)}, the limit for a file that is one JSON "
-                    "document",
-                    "write it as JSON Lines: one record per line",
-                    code="too-large",
-                )
+                most, hint = format_size(MAX_DOCUMENT_BYTES), "write it as JSON Lines: one record per line"
+                message = f"the file is larger than {most}, the limit for a file that is one JSON document"
+                raise DatasetSyntaxError.at(reader.path, message, hint, code="too-large")
             chunks.append(chunk)
         return Source(reader.path, b"".join(chunks), reader.digest)
 

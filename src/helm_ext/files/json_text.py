@@ -29,20 +29,15 @@ def decode(data: bytes, path: str, line: int = 1) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         if data.startswith(_UTF_16):
-            raise DatasetSyntaxError.at(
-                path, "not UTF-8 but UTF-16", "save the file as UTF-8", line, code="not-utf-8"
-            ) from error
+            message, hint = "not UTF-8 but UTF-16", "save the file as UTF-8"
+            raise DatasetSyntaxError.at(path, message, hint, line, code="not-utf-8") from error
         start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[start : error.start].decode("utf-8")) + 1
-        raise DatasetSyntaxError.at(
-            path,
-            f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}",
-            "this is a ZIP file, as Innodata bundles are: innodata:path=FILE"
-            if data.startswith(ZIP_MAGIC)
-            else _cp1252_hint(data, error.start),
-            line + data.count(b"\n", 0, error.start),
-            code="not-utf-8",
-        ) from error
+        message, hint = f"not UTF-8: byte 0x{data[error.start]:02x} at column {column}", _cp1252_hint(data, error.start)
+        if data.startswith(ZIP_MAGIC):
+            hint = "this is a ZIP file, as Innodata bundles are: innodata:path=FILE"
+        at = line + data.count(b"\n", 0, error.start)
+        raise DatasetSyntaxError.at(path, message, hint, at, code="not-utf-8") from error
 
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -117,38 +112,26 @@ def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any
     try:
         value = json.loads(text, object_pairs_hook=pairs_to_dict, parse_constant=constant)
     except json.JSONDecodeError as error:
-        raise DatasetSyntaxError.at(
-            path,
-            f"not JSON: {_json_message(error)} (column {error.colno})",
-            _json_hint(error),
-            line + error.lineno - 1,
-            code="not-json",
-        ) from None
+        message, at = f"not JSON: {_json_message(error)} (column {error.colno})", line + error.lineno - 1
+        raise DatasetSyntaxError.at(path, message, _json_hint(error), at, code="not-json") from None
     except RecursionError:
         raise _too_deep(text, path, line) from None
     except ValueError:  # sys.set_int_max_str_digits
-        raise DatasetSyntaxError.at(
-            path, "not usable JSON: a number has too many digits", line=line, code="not-json"
-        ) from None
+        message = "not usable JSON: a number has too many digits"
+        raise DatasetSyntaxError.at(path, message, line=line, code="not-json") from None
     if is_deeper(value, MAX_DEPTH):
         raise _too_deep(text, path, line)
     if doubled:
         at = line - 1 + _line_of_doubled(text, doubled[0])
-        raise DatasetSchemaError.at(
-            path,
-            f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object",
-            "remove one of the two",
-            at,
-            code="duplicate-key",
-        )
+        message = f"the key {json.dumps(doubled[0], ensure_ascii=False)} is given twice in one object"
+        raise DatasetSchemaError.at(path, message, "remove one of the two", at, code="duplicate-key")
     if constants and not allow_nan:
         offset = next((match.start() for match in _TOKEN.finditer(text) if match[0] == constants[0]), 0)
         at = line + text.count("\n", 0, offset)
         raise DatasetSyntaxError.at(path, f"{constants[0]} is not JSON", "write a number or null", at, code="not-json")
     if not allow_nan and _HUGE.search(text) and not is_finite(value):
-        raise DatasetSyntaxError.at(
-            path, "not usable JSON: a number is too large", "write a number or null", line, code="not-json"
-        )
+        message = "not usable JSON: a number is too large"
+        raise DatasetSyntaxError.at(path, message, "write a number or null", line, code="not-json")
     _require_whole_characters(text, path, line)
     return value
 
@@ -194,20 +177,14 @@ def is_deeper(value: Any, limit: int) -> bool:
 
 
 def _too_deep(text: str, path: str, line: int) -> DatasetError:
-    depth = 0
-    at = 0
+    depth = at = 0
     for match in _TOKEN.finditer(text):
         depth += (match[0] in ("{", "[")) - (match[0] in ("}", "]"))
         if depth > MAX_DEPTH:
             at = text.count("\n", 0, match.start())
             break
-    return DatasetSchemaError.at(
-        path,
-        f"objects and lists are nested more than {MAX_DEPTH} levels deep",
-        "write what is deeper as a string",
-        line + at,
-        code="too-deep",
-    )
+    message = f"objects and lists are nested more than {MAX_DEPTH} levels deep"
+    return DatasetSchemaError.at(path, message, "write what is deeper as a string", line + at, code="too-deep")
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]", re.ASCII)

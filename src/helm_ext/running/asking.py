@@ -129,23 +129,21 @@ class Asking:
         self.has_answered = self.has_answered or tally["failed"] < size
         self.refused += bool(tally["refused"])
         if self.most_refused is not None and self.refused >= self.most_refused and not self.has_answered:
-            self.stop(
-                DeploymentError(
-                    f"{self.states[place].request.model_deployment}: the first {self.refused} rows were refused, and "
-                    f"none was answered, the last one with: {self.failures.get(place, '')}\n"
-                    "  hint: what all requests of the run have in common (a parameter, the prompts' length) does not "
-                    "suit the server; `helm-ext model test` tries the parameters one by one"
-                )
-            )
+            self._give_up(
+                place, f"the first {self.refused} rows were refused, and none was answered",
+                "what all requests of the run have in common (a parameter, the prompts' length) does not suit the "
+                "server; `helm-ext model test` tries the parameters one by one",
+            )  # fmt: skip
         if self.failures_in_a_row >= self.patience:
-            self.stop(
-                DeploymentError(
-                    f"{self.states[place].request.model_deployment}: {self.failures_in_a_row} rows failed one after "
-                    f"another, the last one with: {self.failures.get(place, '')}\n"
-                    "  hint: what was answered is in the cache, unless that is disabled; start the run again when the "
-                    "model answers"
-                )
-            )
+            self._give_up(
+                place, f"{self.failures_in_a_row} rows failed one after another",
+                "what was answered is in the cache, unless that is disabled; start the run again when the model "
+                "answers",
+            )  # fmt: skip
+
+    def _give_up(self, place: int, why: str, hint: str) -> None:
+        deployment, last = self.states[place].request.model_deployment, self.failures.get(place, "")
+        self.stop(DeploymentError(f"{deployment}: {why}, the last one with: {last}\n  hint: {hint}"))
 
 
 def _count_tokens(result: RequestResult) -> dict[str, int]:

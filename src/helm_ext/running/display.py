@@ -184,12 +184,7 @@ def find_bytes_to_read(run_path: Path) -> int:
 
 
 def write_display_files(
-    run_path: Path,
-    run_spec: RunSpec,
-    schema: Schema,
-    *,
-    skip_completed: bool,
-    read: BytesRead | None = None,
+    run_path: Path, run_spec: RunSpec, schema: Schema, *, skip_completed: bool, read: BytesRead | None = None
 ) -> None:
     """Write `instances.json`, `display_predictions.json` and `display_requests.json` of a run.
 

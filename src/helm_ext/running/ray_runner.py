@@ -412,9 +412,7 @@ class HelmContext:
         spec = self.execution_spec
         if spec.local_path and not Path(spec.local_path).is_dir():
             spec = replace(
-                spec,
-                local_path=tempfile.mkdtemp(prefix="helm_ext-prod_env-"),
-                sqlite_cache_backend_config=None,
+                spec, local_path=tempfile.mkdtemp(prefix="helm_ext-prod_env-"), sqlite_cache_backend_config=None
             )
         return spec
 

@@ -116,11 +116,7 @@ class StreamingSummarizer(Summarizer):
     def create_group_table(self, *arguments: Any, **options: Any) -> Table:
         """Make a table as HELM does, without columns that say nothing, of a dataset of ours under its own title."""
         runs = [run for found in options.get("adapter_to_runs", {}).values() for run in found]
-        if (
-            options.get("is_scenario_table")
-            and runs
-            and runs[0].run_spec.scenario_spec.class_name.startswith("helm_ext.")
-        ):
+        if options.get("is_scenario_table") and runs and _is_ours(runs[0]):
             group = self.schema.name_to_run_group.get(runs[0].run_spec.groups[0])
             options["title"] = (group and group.display_name) or options["title"]
         made = self.notes.annotate(super().create_group_table(*arguments, **options))
@@ -133,13 +129,8 @@ class StreamingSummarizer(Summarizer):
         with Progress(None, "MB", title="pages", measure=lambda: Measured(min(read.number, total) >> 20, total >> 20)):
             for run, size in zip(self.runs, left, strict=True):
                 end = read.number + size
-                write_display_files(
-                    Path(run.run_path),
-                    run.run_spec,
-                    self.schema,
-                    skip_completed=skip_completed,
-                    read=read,
-                )
+                path = Path(run.run_path)
+                write_display_files(path, run.run_spec, self.schema, skip_completed=skip_completed, read=read)
                 read.number = end  # what is there already, or needs no reading, takes no time
 
 
@@ -312,8 +303,7 @@ def join_recordings(by_scenario: Mapping[ScenarioSpec, Mapping[AdapterSpec, list
     for scenario_spec, by_adapter in by_scenario.items():
         for adapter_spec, runs in by_adapter.items():
             for run in runs:
-                is_ours = scenario_spec.class_name.startswith("helm_ext.")
-                key = first.setdefault(run.run_spec.groups[0], scenario_spec) if is_ours else scenario_spec
+                key = first.setdefault(run.run_spec.groups[0], scenario_spec) if _is_ours(run) else scenario_spec
                 joined[key][adapter_spec].append(run)
     return joined
 

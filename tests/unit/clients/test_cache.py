@@ -62,8 +62,7 @@ def test_there_is_one_for_a_file(config, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("config", "found"),
-    [(BlackHoleCacheConfig(), None), (None, None), (SqliteCacheConfig(":memory:"), {"reply": 1})],
+    ("config", "found"), [(BlackHoleCacheConfig(), None), (None, None), (SqliteCacheConfig(":memory:"), {"reply": 1})]
 )
 def test_without_a_file(config, found):
     cache = RequestCache.of(config)

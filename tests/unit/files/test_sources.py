@@ -21,8 +21,7 @@ def write(path, data):
 
 
 @pytest.mark.parametrize(
-    ("compress", "suffix"),
-    [(lambda data: data, ".json"), (gzip.compress, ".gz"), (zstandard.compress, ".zst")],
+    ("compress", "suffix"), [(lambda data: data, ".json"), (gzip.compress, ".gz"), (zstandard.compress, ".zst")]
 )
 class TestReading:
     def test_whole_file_and_the_digest_of_what_is_on_disk(self, tmp_path, compress, suffix):
