@@ -123,52 +123,44 @@ def test_options_with_letters(tmp_path):
     assert score(tmp_path, LETTERS, rows, completions, postprocess="option_letter")[1] == 0.5
 
 
-def test_math_with_typed_answers(tmp_path):
-    rows = [
-        {"question": "Half of one?", "answer": ["latex", "\\frac{1}{2}"]},
-        {"question": "2+2?", "answer": ["int", "4"]},
-    ]
-    completions = ["It is \\boxed{\\frac{1}{2}}.", "It is 4."]
-    assert score(tmp_path, MATH, rows, completions, postprocess="boxed")[1] == 0.5
+WHO = [{"question": "Who wrote it?", "answer": ["Ada Berg", "A. Berg", "Berg"]}]
+LOWER = [{"question": "Who wrote it?", "answer": ["ada berg", "berg"]}]
+HALF = [{"question": "Half of one?", "answer": ["latex", "\\frac{1}{2}"]}, {"question": "2+2?", "answer": ["int", "4"]}]
+SEA = [{"passage": "小明住在海边的小镇。", "question": "小明住在哪里？", "answer": "海边的小镇"}]
+PLAIN = [{"question": "?", "answer": "x"}]
+DOG = [{"question": "Which animal barks?", "target_scores": {"the cat": 0, "the dog": 1}, "answer": "(B)"}]
 
 
-def test_accepted_answers(tmp_path):
-    rows = [{"question": "Who wrote it?", "answer": ["Ada Berg", "A. Berg", "Berg"]}]
-    assert score(tmp_path, ACCEPTED, rows, ["A.Berg"])[1] == 1  # spaces do not count
-    assert score(tmp_path, ACCEPTED, rows, ["berg"])[1] == 0
-    assert score(tmp_path, ACCEPTED, rows, ["It was Berg."], metric="in_match")[1] == 0
-    lower = [{"question": "Who wrote it?", "answer": ["ada berg", "berg"]}]
-    assert score(tmp_path, ACCEPTED, lower, [" Berg\n"], metric="in_match")[1] == 1
-    assert score(tmp_path, ACCEPTED, rows, ["Ada Lund"], metric="f1_score")[1] == pytest.approx(0.5)
-
-
-def test_chinese(tmp_path):
-    rows = [{"passage": "小明住在海边的小镇。", "question": "小明住在哪里？", "answer": "海边的小镇"}]
-    evalset, mean = score(tmp_path, CHINESE, rows, ["海边的小镇。\n"], postprocess="first_line", metric="prefix_match")
-    assert mean == 1
-    assert evalset.instances[0].input.text.endswith("答案：")
-
-
-def test_raw_completions_are_not_stripped_before_the_metric(tmp_path):
-    rows = [{"question": "?", "answer": "x"}]
-    assert score(tmp_path, ACCEPTED, rows, ["x\n"])[1] == 0
-    assert score(tmp_path, ACCEPTED, rows, [" x "])[1] == 1
-    assert score(tmp_path, ACCEPTED, rows, ["\nx\n"], postprocess="first_line")[1] == 1
-
-
-def test_metrics_that_need_the_row_get_it(tmp_path):
-    rows = [{"question": "Which animal barks?", "target_scores": {"the cat": 0, "the dog": 1}, "answer": "(B)"}]
-    assert score(tmp_path, ACCEPTED, rows, ["I think B"], metric="qa_match")[1] == 1
-    assert score(tmp_path, ACCEPTED, rows, ["the dog, surely"], metric="qa_match")[1] == 1
-    assert score(tmp_path, ACCEPTED, rows, ["the cat"], metric="qa_match")[1] == 0
+@pytest.mark.parametrize(
+    ("script", "rows", "completions", "arguments", "mean"),
+    [
+        (MATH, HALF, ["It is \\boxed{\\frac{1}{2}}.", "It is 4."], {"postprocess": "boxed"}, 0.5),
+        (ACCEPTED, WHO, ["A.Berg"], {}, 1),  # spaces do not count
+        (ACCEPTED, WHO, ["berg"], {}, 0),
+        (ACCEPTED, WHO, ["It was Berg."], {"metric": "in_match"}, 0),
+        (ACCEPTED, LOWER, [" Berg\n"], {"metric": "in_match"}, 1),
+        (ACCEPTED, WHO, ["Ada Lund"], {"metric": "f1_score"}, pytest.approx(0.5)),
+        (CHINESE, SEA, ["海边的小镇。\n"], {"postprocess": "first_line", "metric": "prefix_match"}, 1),
+        # Raw completions are not stripped before the metric.
+        (ACCEPTED, PLAIN, ["x\n"], {}, 0),
+        (ACCEPTED, PLAIN, [" x "], {}, 1),
+        (ACCEPTED, PLAIN, ["\nx\n"], {"postprocess": "first_line"}, 1),
+        # Metrics that need the row get it.
+        (ACCEPTED, DOG, ["I think B"], {"metric": "qa_match"}, 1),
+        (ACCEPTED, DOG, ["the dog, surely"], {"metric": "qa_match"}, 1),
+        (ACCEPTED, DOG, ["the cat"], {"metric": "qa_match"}, 0),
+    ],
+)
+def test_tasks_as_they_are_in_practice(tmp_path, script, rows, completions, arguments, mean):
+    evalset, found = score(tmp_path, script, rows, completions, **arguments)
+    assert found == mean
+    assert evalset.instances[0].input.text.endswith("答案：") == (script == CHINESE)
 
 
 def test_all_references_at_once(tmp_path):
     golds = ["the cat sat on the mat", "a dog ran in the park"]
-    rows = [{"question": "?", "answer": golds}]
-    together = score(tmp_path, ACCEPTED, rows, ["the cat sat in the park"], metric="bleu")[1]
-    alone = [
+    together, *alone = (
         score(tmp_path, ACCEPTED, [{"question": "?", "answer": gold}], ["the cat sat in the park"], metric="bleu")[1]
-        for gold in golds
-    ]
+        for gold in (golds, *golds)
+    )
     assert together > max(alone)
