@@ -18,7 +18,7 @@ from helm_ext.errors import DatasetError, DatasetIntegrityError, RunEntryError
 from helm_ext.formats.innodata.format import FORMAT
 from helm_ext.formats.innodata.hub import bundle as bundle_module
 from helm_ext.formats.innodata.hub import pack
-from helm_ext.formats.innodata.loading import check, load
+from helm_ext.formats.innodata.loading import Options, check, load
 from helm_ext.formats.innodata.replies import render_text
 from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
@@ -145,23 +145,43 @@ def test_split_and_limit_and_scoring(bundle):
     assert limited.counts == {"rows": 3, "eval": 2}
 
 
+@pytest.mark.parametrize("options", [{}, {"path": "x.zip", "dataset": "x"}])
+def test_a_dataset_or_a_file_is_needed(options):
+    with pytest.raises(RunEntryError, match="exactly one of dataset and path is needed"):
+        load(**options)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "exactly one of dataset and path is needed"),
-        ({"path": "x.zip", "dataset": "x"}, "exactly one of dataset and path is needed"),
-        ({"path": "x.zip", "version": 2}, "version=2: a file has no versions"),
-        ({"path": "x.zip", "split": "dev"}, "split=dev: expected test or train"),
-        ({"path": "x.zip", "render": "html"}, "render=html: expected chat or text"),
-        ({"path": "x.zip", "limit": 0}, "limit=0: expected a positive whole number"),
-        ({"path": "x.zip", "max_tokens": 0}, "max_tokens=0: expected a positive whole number"),
-        ({"path": "x.zip", "max_tokens": -1}, "max_tokens=-1: expected a positive whole number"),
-        ({"path": "x.zip", "extract": "(x"}, r"extract=\(x: not a regular expression: missing \), unterminated"),
+        ({"version": 2}, "version=2: a file has no versions\n  hint: dataset=NAME,version=2 reads from the hub"),
+        ({"hub": "there"}, "hub=there: a file is in no hub\n  hint: dataset=NAME,hub=there reads from the hub"),
+        ({"split": "dev"}, "split=dev: expected test or train"),
+        ({"render": "html"}, "render=html: expected chat or text"),
+        ({"limit": 0}, "limit=0: expected a positive whole number"),
+        ({"max_tokens": 0}, "max_tokens=0: expected a positive whole number"),
+        ({"max_tokens": -1}, "max_tokens=-1: expected a positive whole number"),
+        ({"extract": "(x"}, "extract=(x: not a regular expression: missing ), unterminated"),
+        ({"metrics": ["exact_macht"]}, "unknown metric \"exact_macht\"\n  hint: did you mean 'exact_match'"),
+        ({"main_metric": "refusal_mtch"}, "unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"),
+        ({"metrics": ["zzz"]}, 'unknown metric "zzz"\n  hint: for example expected_exact'),
+        # Records may hold what UltraEval's HumanEval rows hold; naming its metric must not run a model's code.
+        *(({"metrics": [name]}, f'"{name}" cannot be measured here: it ') for name in (*EXECUTING, "pass", "code_eval_acc")),
+        *(({"main_metric": name}, f'"{name}" cannot be measured here: it ') for name in (*EXECUTING, "pass")),
     ],
-)
-def test_options_that_make_no_sense(options, message):
-    with pytest.raises(RunEntryError, match=message):
-        load(**options)
+)  # fmt: skip
+def test_options_that_make_no_sense(bundle, options, message):
+    with pytest.raises(RunEntryError) as caught:
+        load(path=bundle, **options)
+    assert str(caught.value).startswith(message)
+    (problem,), counts = check(bundle, **options)
+    assert (problem.message, problem.hint) == tuple(f"{caught.value}\n  hint: ".split("\n  hint: ")[:2])
+    assert counts == {"test": 3, "train": 1, "rows": 4}
+
+
+def test_every_argument_of_the_run_entry_is_taken():
+    names = {field.name for field in dataclasses.fields(Options)}
+    assert set(FORMAT.argument_names()) == names - {"temperature", "stop"}
 
 
 def test_with_a_limit_no_more_records_are_parsed_and_digests_are_compared(tmp_path, monkeypatch):
@@ -332,19 +352,45 @@ def test_metrics(bundle):
     assert (scoring.metrics, scoring.main_metric) == (("refusal_match", "rouge_l"), "refusal_match_low")
     scoring = load(path=bundle, metrics=["expected_f1"], main_metric="refusal_match").scoring
     assert (scoring.metrics, scoring.main_metric) == (("expected_f1", "refusal_match"), "refusal_match_low")
-    with pytest.raises(RunEntryError, match=r"unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"):
-        load(path=bundle, main_metric="refusal_mtch")
-    with pytest.raises(RunEntryError, match="hint: for example expected_exact"):
-        load(path=bundle, metrics=["zzz"])
     assert load(path=bundle, metrics=["rouge_l", "rouge_l"]).scoring.metrics == ("rouge_l",)
 
 
-@pytest.mark.parametrize("name", sorted(EXECUTING | {"pass", "code_eval_acc"}))
-def test_metrics_that_run_code_or_need_test_cases(bundle, name):
-    """Records may hold what UltraEval's HumanEval rows hold; naming its metric must not run a model's code."""
-    for options in ({"metrics": [name]}, {"main_metric": name}):
-        with pytest.raises(RunEntryError, match=f'"{name}" cannot be measured here: it (runs|needs)'):
-            load(path=bundle, **options)
+# check
+
+
+def test_replies_are_checked(tmp_path, bundle):
+    lines = [{"id": "a", "reply": "4"}, {"id": "b", "reply": None}, {"id": "c", "reply": "4"}]
+    replies = write_lines(tmp_path / "replies.jsonl", lines)
+    (warning,), counts = check(bundle, replies=replies)
+    assert (warning.severity, warning.code) == ("warning", "not-run")
+    assert warning.message == "1 of 3 records of the test split of sums have no reply; a run refuses the file"
+    assert counts == {"test": 3, "train": 1, "rows": 4, "recorded": 2, "not_run": 1}
+    assert check(bundle, replies=replies, limit=1) == ([], {**counts, "recorded": 1, "not_run": 0})
+    (problem,) = check(bundle, replies=tmp_path / "none.jsonl")[0]
+    assert problem.message == "replies cannot be read: No such file or directory"
+    replies.write_text(json.dumps(lines, indent=1))
+    hint = "jq -c '.[]' FILE writes an array so"
+    assert [*map(str, check(bundle, replies=replies)[0])] == [
+        f"{replies}:1: a JSON array, expected one object a line\n  hint: {hint}"
+    ]
+
+
+def test_the_problems_of_bundle_arguments_and_replies_at_once(tmp_path, bundle):
+    replies = write_lines(tmp_path / "replies.jsonl", [{"id": "z", "reply": "4"}, {"id": "a", "reply": 4}])
+    found, _ = check(bundle, replies=replies, metrics=["nothing"], limit=0)
+    assert [(problem.location.path, problem.location.line, problem.code) for problem in found] == [
+        *[(str(bundle), None, "argument")] * 2, (str(replies), 1, "unknown-id"), (str(replies), 2, "reply-type"),
+    ]  # fmt: skip
+    bundle.write_bytes(b"PK")  # ids are not compared with those of a damaged one
+    found, _ = check(bundle, replies=replies)
+    assert [problem.code for problem in found] == ["not-a-zip", "reply-type"]
+
+
+def test_an_empty_train_split(tmp_path):
+    test = write_lines(tmp_path / "t.jsonl", [{"id": "a", "messages": CHAT, "expected": ""}])
+    path = pack(name="sums", test=test, target=tmp_path).path
+    (problem,) = check(path, split="train")[0]
+    assert (problem.message, problem.hint) == ("the train split is empty", "split=test is evaluated by default")
 
 
 def test_the_example(tmp_path):
