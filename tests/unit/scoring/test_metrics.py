@@ -277,8 +277,8 @@ def test_rows_that_were_left_out_are_not_scored_but_counted():
 WRAPPED = [
     ("The answer is Paris.", ["Paris"], 1), ("Paris", ["Paris"], 0), ("Parisian food", ["Paris"], 0),
     ("Hardly Lyon.", ["Paris"], 0), ("", ["Paris"], 0), ("", [""], 0), ("Yes", [""], 0),
-    ("It is Oslo, I think", ["Rome", "oslo"], 1), ("It is 1,000.0 km long", ["1,000.0"], 1), ("It is 15", ["5"], 0),
-    ("5 or " * 40 + "6", ["6"], 1), ("new towns, york, New\nYork", ["New York"], 1), ("New shoes of York", ["New York"], 0),
+    ("It is Oslo, I think", ["Rome", "oslo"], 1), ("It is 1,000.0 km long", ["1,000.0"], 1), ("It is 1000 km", ["1,000"], 0), ("It is 15", ["5"], 0),
+    ("5 or " * 40 + "6", ["6"], 1), ("new towns, york, New York!", ["New York"], 1), ("New shoes of York", ["New York"], 0),
     ("我认为答案是巴黎。", ["巴黎"], 1), ("수도는 파리는 아니다", ["파리"], 1), ("<think>Paris</think>Rome", ["Paris"], 0),
 ]  # fmt: skip
 """What was said, what is right, and whether it scores 0 though it holds the gold as whole words, counted by hand."""
