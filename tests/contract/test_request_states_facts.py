@@ -12,7 +12,7 @@ from helm.benchmark.scenarios import scenario
 from helm.common import request
 
 from helm_ext.formats.request_states import rows, shapes
-from helm_ext.formats.request_states.header import HELM_DEFAULTS
+from helm_ext.formats.request_states.plan import TEXTS
 from helm_ext.scoring.registry import get_scores
 
 
@@ -24,11 +24,9 @@ def test_names_of_reference_metrics():
     }
 
 
-def test_defaults_of_prefixes_and_suffixes():
-    defaults = {field.name: field.default for field in fields(AdapterSpec)}
-    assert {key: defaults[key] for key in HELM_DEFAULTS} == HELM_DEFAULTS
+def test_prefixes_and_suffixes():
     texts = {field.name for field in fields(AdapterSpec) if field.name.endswith(("fix", "instructions"))}
-    assert texts == set(HELM_DEFAULTS)
+    assert texts == set(TEXTS)
 
 
 def test_defaults_of_numbers_that_absent_keys_fall_back_to():

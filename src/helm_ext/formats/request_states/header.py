@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
 from helm_ext.formats.request_states.checking import conform
@@ -25,26 +26,8 @@ from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding, Source
 
-HELM_DEFAULTS = {
-    "instructions": "",
-    "global_prefix": "",
-    "global_suffix": "",
-    "input_prefix": "Input: ",
-    "input_suffix": "\n",
-    "reference_prefix": "A. ",
-    "reference_suffix": "\n",
-    "chain_of_thought_prefix": "",
-    "chain_of_thought_suffix": "\n",
-    "output_prefix": "Output: ",
-    "output_suffix": "\n",
-    "instance_prefix": "\n",
-}
-"""HELM's AdapterSpec (0.5.16); a contract test compares them."""
-
-
 SPLITS = {"train": "train", "test": "test", "valid": "valid", "validation": "valid", "dev": "valid"}
 """Names of splits as files write them, and HELM's."""
-
 
 _DECODING = {
     "top_p": "top_p",
@@ -53,7 +36,6 @@ _DECODING = {
     "presence_penalty": "presence_penalty",
 }
 """Keys of `decoding_parameters`, and HELM's."""
-
 
 PATTERNS = ("extract", "extract_all")
 """Keys of `scoring` that hold a regular expression."""
@@ -107,7 +89,7 @@ class Settings:
         """Return a prefix or suffix: absent means HELM's default if the method uses it, null means ""."""
         if key in self.given:
             return self.given[key] or ""
-        return HELM_DEFAULTS[key] if used else ""
+        return str(getattr(AdapterSpec, key)) if used else ""
 
     def find_unrecorded(self) -> dict[str, None]:
         """Return the decoding parameters that a file with completions does not name (`EvalSet.recorded_decoding`)."""
@@ -194,16 +176,10 @@ def read_settings(given: Mapping[str, Any], options: Options, problems: Problems
         check_regex(substitution["source"], ("adapter_spec", "substitutions", index, "source"), problems)
     characters = keys.get("reference_prefix_characters")
     if characters is not None and (len(set(characters)) < len(characters) or not all(c.strip() for c in characters)):
-        problems.add(
-            ("adapter_spec", "reference_prefix_characters"),
-            "labels must be different and not empty",
-            code="labels",
-            kind=DatasetIntegrityError,
-        )
-    if options.method:
-        method = _check_method(options.method, ("method",), problems)
-    else:
-        method = _check_method(keys.get("method"), ("adapter_spec", "method"), problems)
+        where, message = ("adapter_spec", "reference_prefix_characters"), "labels must be different and not empty"
+        problems.add(where, message, code="labels", kind=DatasetIntegrityError)
+    in_file = () if options.method else ("adapter_spec",)
+    method = _check_method(options.method or keys.get("method"), (*in_file, "method"), problems)
     if keys.get("eval_splits"):
         keys["eval_splits"] = _read_eval_splits(keys["eval_splits"], problems)
     demonstrations = options.max_train_instances
@@ -242,9 +218,8 @@ def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
             hint = did_you_mean(name, known) or "known: test, valid (validation, dev)"
             problems.add(path, f"unknown split {show(name)}", hint, code="unknown-split")
         elif split == "train":
-            problems.add(
-                path, "train rows are demonstrations and are not evaluated", "take it out", code="unknown-split"
-            )
+            message = "train rows are demonstrations and are not evaluated"
+            problems.add(path, message, "take it out", code="unknown-split")
         else:
             splits[split] = None
     return list(splits)

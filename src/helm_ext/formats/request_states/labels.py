@@ -294,13 +294,8 @@ class LabelReader:
             and any(tags)
             and not any(tags[position] for position in labels.values())
         ):
-            place.error(
-                *mapping.where,
-                message="no label names a correct option, so no answer could be right",
-                hint="map one label to each option",
-                code="mapping-without-correct",
-                is_integrity=True,
-            )
+            said, hint = "no label names a correct option, so no answer could be right", "map one label to each option"
+            place.error(*mapping.where, message=said, hint=hint, code="mapping-without-correct", is_integrity=True)
         return labels, mapping.comes_from
 
     def _find_mapping(self, value: Mapping[str, Any], place: Place) -> _Mapping:
@@ -312,13 +307,8 @@ class LabelReader:
                 continue
             ours, helms = holder.get("answer_mapping"), holder.get("output_mapping")
             if ours and helms and ours != helms:
-                place.error(
-                    *base, "answer_mapping",
-                    message="contradicts output_mapping, which means the same",
-                    hint="keep one of them",
-                    code="contradiction",
-                    is_integrity=True,
-                )  # fmt: skip
+                where, said = (*base, "answer_mapping"), "contradicts output_mapping, which means the same"
+                place.error(*where, message=said, hint="keep one of them", code="contradiction", is_integrity=True)
             if ours or helms:
                 return _Mapping(ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row")
         shared = self.settings.mapping
@@ -354,13 +344,10 @@ def _check_options(options: Sequence[str], tags: Sequence[bool], place: Place) -
         return True
     for position, text in enumerate(read):
         if tags[read.index(text)] != tags[position]:
-            place.error(
-                "instance", "references", position, "output", "text",
-                message=f"two options read {show(text)}, and only one of them is correct",
-                hint="an answer could not be told right from wrong; change or remove one",
-                code="same-options",
-                is_integrity=True,
-            )  # fmt: skip
+            where = "instance", "references", position, "output", "text"
+            said = f"two options read {show(text)}, and only one of them is correct"
+            hint = "an answer could not be told right from wrong; change or remove one"
+            place.error(*where, message=said, hint=hint, code="same-options", is_integrity=True)
             return False
     return True
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetIntegrityError, Problems
-from helm_ext.formats.request_states.header import HELM_DEFAULTS, Header, Options, Settings
+from helm_ext.formats.request_states.header import Header, Options, Settings
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.recorded import EarlierRun, read_earlier_run
@@ -30,11 +30,13 @@ _FRAME = (
 )
 _OPTIONS = ("reference_prefix", "reference_suffix")
 _THOUGHTS = ("chain_of_thought_prefix", "chain_of_thought_suffix")
+TEXTS = (*_FRAME, *_OPTIONS, *_THOUGHTS)
+"""HELM's prefixes and suffixes."""
 _USED = {
     "generation": _FRAME,
     "chat": (),
     JOINT: _FRAME + _OPTIONS,
-    JOINT_COT: _FRAME + _OPTIONS + _THOUGHTS,
+    JOINT_COT: TEXTS,
     "multiple_choice_separate_original": _FRAME,
     "multiple_choice_separate_calibrated": _FRAME,
 }
@@ -88,13 +90,10 @@ def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
         return None
     first, *others = profile.told.values()
     if others:
-        others[0][1].error(
-            "instance", "extra_data", "helm_ext", "scoring",
-            message="this row and those behind it are of another run, which scored otherwise than the first",
-            hint="score the output of each run by itself",
-            code="two-runs",
-            is_integrity=True,
-        )  # fmt: skip
+        where = "instance", "extra_data", "helm_ext", "scoring"
+        said = "this row and those behind it are of another run, which scored otherwise than the first"
+        hint = "score the output of each run by itself"
+        others[0][1].error(*where, message=said, hint=hint, code="two-runs", is_integrity=True)
     told, place = first
     overridden = options.scoring.get("metrics") is not None
     earlier = read_earlier_run(told, place, overridden=overridden)
@@ -167,12 +166,10 @@ def _choose_method(
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
     method = settings.method or _infer_method(settings, profile)
-    if method != "generation" and profile.find("likelihoods").refuse(
-        "likelihoods",
-        message=f"rows with likelihoods are rows of method generation, and the method is {method}",
-        hint='use "method": "generation"',
-        code="likelihoods",
-    ):
+    hint = 'use "method": "generation"'
+    message = f"rows with likelihoods are rows of method generation, and the method is {method}"
+    compared = profile.find("likelihoods")
+    if method != "generation" and compared.refuse("likelihoods", message=message, hint=hint, code="likelihoods"):
         return "generation", (), None
     if method not in JOINT_METHODS or profile.find("helm").count:
         return method, (), None
@@ -180,22 +177,15 @@ def _choose_method(
         method = JOINT_COT
     fewer = profile.find("few_options")
     have = "one row has" if fewer.count == 1 else f"{fewer.count} rows have"
-    if fewer.refuse(
-        "instance", "references",
-        message=f"method {method} needs two or more options, and {have} fewer",
-        hint='use "method": "generation"',
-        code="too-few-options",
-    ):  # fmt: skip
+    message = f"method {method} needs two or more options, and {have} fewer"
+    if fewer.refuse("instance", "references", message=message, hint=hint, code="too-few-options"):
         return method, (), None
+    message, hint = f"method {method} shows every option with a label, and one has none", "map one label to each option"
     profile.find("unlabelled").refuse(
-        "instance", "answer_mapping",
-        message=f"method {method} shows every option with a label, and one has none",
-        hint="map one label to each option",
-        code="unlabelled-option",
-    )  # fmt: skip
+        "instance", "answer_mapping", message=message, hint=hint, code="unlabelled-option"
+    )
     try:
-        sequence = shared_sequence(list(profile.label_sets))
-        prefix = encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None
+        sequence, prefix = _share_labels(settings, profile)
     except LabelError as error:
         odd = profile.label_sets.get(error.labels)
         if odd is not None:
@@ -207,40 +197,36 @@ def _choose_method(
     return method, sequence, prefix
 
 
+def _share_labels(settings: Settings, profile: Profile) -> tuple[tuple[str, ...], str | None]:
+    """Return the label sequence of all rows, and the reference_prefix that HELM renders it by. Raises LabelError."""
+    sequence = shared_sequence(list(profile.label_sets))
+    return sequence, encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None
+
+
 def _infer_method(settings: Settings, profile: Profile) -> str:
     chats, choices, in_text = profile.find("chat_only"), profile.find("choice"), profile.find("options_in_text")
     if chats.count == profile.rows:
         return "chat"
     if chats.place is not None:
-        chats.place.error(
-            "instance", "input", "text",
-            message="missing, and other rows have it",
-            hint='give every row a text, or set "method": "chat" and give every row messages',
-            code="missing-key",
-        )  # fmt: skip
-    if profile.find("likelihoods").count:
+        hint = 'give every row a text, or set "method": "chat" and give every row messages'
+        said = "missing, and other rows have it"
+        chats.place.error("instance", "input", "text", message=said, hint=hint, code="missing-key")
+    if profile.find("likelihoods").count or profile.find("few_options").count or in_text.count == profile.rows:
         return "generation"
-    if choices.place is None or choices.count < profile.rows or profile.find("few_options").count:
+    if choices.place is None or choices.count < profile.rows:
         return "generation"
-    if in_text.count == profile.rows:
-        return "generation"
-    why, where = "", ["instance", "input", "text"]
+    where = ["instance"]
     try:
-        sequence = shared_sequence(list(profile.label_sets))
-        if sequence:
-            encode_prefix(settings.text("reference_prefix"), sequence)
+        _share_labels(settings, profile)
+        if not profile.find("unlabelled").count:
+            return JOINT
+        why = "not every option has a label"
     except LabelError as error:
         why = error.message
-    if not why and profile.find("unlabelled").count:
-        why, where = "not every option has a label", ["instance"]
-    if not why:
-        return JOINT
-    choices.place.warn(
-        *where,
-        message=f"method generation is used: {why}",
-        hint="a model that is asked live is not shown the options: write them into input.text",
-        code="options-not-shown",
-    )
+        where += ["input", "text"]
+    said = f"method generation is used: {why}"
+    hint = "a model that is asked live is not shown the options: write them into input.text"
+    choices.place.warn(*where, message=said, hint=hint, code="options-not-shown")
     return "generation"
 
 
@@ -264,7 +250,7 @@ def make_adapter_spec(plan: Plan, profile: Profile) -> AdapterSpec:
     used = _USED[plan.method]
     if plan.method == "generation" and profile.thoughts.count:
         used = (*used, *_THOUGHTS)
-    texts = {key: settings.text(key, used=key in used) for key in HELM_DEFAULTS}
+    texts = {key: settings.text(key, used=key in used) for key in TEXTS}
     if plan.reference_prefix is not None:
         texts["reference_prefix"] = plan.reference_prefix
     given = settings.given

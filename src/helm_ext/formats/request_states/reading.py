@@ -138,13 +138,8 @@ class _Document(Reader):
             if strict.code != "not-json":
                 raise
         value = files.parse_relaxed_json(self._data, self.path)
-        self.problems.warn(
-            (),
-            f"not strict JSON ({strict.message}); read without its comments and trailing commas",
-            "remove them, for other tools",
-            code="relaxed-json",
-            line=strict.location.line,
-        )
+        said = f"not strict JSON ({strict.message}); read without its comments and trailing commas"
+        self.problems.warn((), said, "remove them, for other tools", code="relaxed-json", line=strict.location.line)
         return value, False
 
     def states(self) -> Iterator[State]:
@@ -227,13 +222,9 @@ class FileReader(LineReader):
             self.header = value
             # An empty list of rows is as good as none: the rows are the lines that follow.
             if value.pop("request_states", None):
-                problems.add(
-                    ("request_states",),
-                    "the first line holds rows, and more lines follow",
-                    'write {"adapter_spec": ...} on the first line and each row on a line of its own',
-                    code="states-in-header",
-                    line=self.header_line,
-                )
+                message = "the first line holds rows, and more lines follow"
+                hint = 'write {"adapter_spec": ...} on the first line and each row on a line of its own'
+                problems.add(("request_states",), message, hint, code="states-in-header", line=self.header_line)
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
         for number, data in self._source:

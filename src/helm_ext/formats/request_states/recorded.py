@@ -92,13 +92,11 @@ def read_recorded(state: Mapping[str, Any], place: Place, *, is_helm: bool) -> t
         if completion.get("text") is None:
             inside = (state.get("request") or {}).get("result") is result
             keys = ", ".join(map(show, sorted(completion))) or "no key at all"
-            place.error(
-                *(("request", "result") if inside else ("result",)), "completions", number, "text",
-                message=("null" if "text" in completion else "missing")
-                + f", so there is no answer to score; the completion has {keys}",
-                hint='an empty answer is "text": "", a request that failed has "success": false',
-                code="no-text",
-            )  # fmt: skip
+            where = *(("request", "result") if inside else ("result",)), "completions", number, "text"
+            what = "null" if "text" in completion else "missing"
+            said = f"{what}, so there is no answer to score; the completion has {keys}"
+            hint = 'an empty answer is "text": "", a request that failed has "success": false'
+            place.error(*where, message=said, hint=hint, code="no-text")
             return "not_run", None
     recorded: RecordedState = {"result": result}
     request = state.get("request")
@@ -349,14 +347,8 @@ def read_earlier_row(instance: Mapping[str, Any], place: Place) -> KeptExtra | N
     try:
         return msgspec.convert(known, KeptExtra)
     except msgspec.ValidationError as error:
-        place.error(
-            "instance",
-            "extra_data",
-            EXTRA_KEY,
-            message=f"not as a run writes it: {error}",
-            hint=_OURS_HINT,
-            code="helm-ext",
-        )
+        where, said = ("instance", "extra_data", EXTRA_KEY), f"not as a run writes it: {error}"
+        place.error(*where, message=said, hint=_OURS_HINT, code="helm-ext")
         return None
 
 

@@ -221,12 +221,10 @@ class RowReader:
         known = source.scores if source is not None else {}
         for name in given:
             if name.removesuffix(ANSWERS).removesuffix(NOISE) not in known:
-                hint = (
-                    did_you_mean(name, known) or 'the header\'s "source": {"tool": ..., "scores": {NAME: {}}} has all'
-                )
-                state.place.error(
-                    "source_scores", name, message="no score of the source", hint=hint, code="source-score"
-                )
+                hint = did_you_mean(name, known)
+                hint = hint or 'the header\'s "source": {"tool": ..., "scores": {NAME: {}}} has all'
+                where = "source_scores", name
+                state.place.error(*where, message="no score of the source", hint=hint, code="source-score")
         if source is not None:
             stats = {source.stat_name(name): value for name, value in given.items()}
             state.source_scores = {name: value for name, value in stats.items() if value is not None} or None
@@ -234,19 +232,17 @@ class RowReader:
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:
         method, messages = self.settings.method, given.get("messages")
+        where = "instance", "input"
         if method == "chat":
             if not messages:
-                place.error(
-                    "instance", "input", "messages",
-                    message="missing, and method chat sends nothing else",
-                    hint='give a list of {"role": ..., "content": ...}',
-                    code="missing-key",
-                )  # fmt: skip
+                said = "missing, and method chat sends nothing else"
+                hint = 'give a list of {"role": ..., "content": ...}'
+                place.error(*where, "messages", message=said, hint=hint, code="missing-key")
         elif given.get("text") is None and (method is not None or not messages):
             texts = [key for key, value in given.items() if isinstance(value, str)]
             hint = f"{texts[0]!r} is there: write 'text'" if len(texts) == 1 else ""
             hint = 'messages are sent by "method": "chat"' if messages else hint
-            place.error("instance", "input", "text", message="missing", hint=hint, code="missing-key")
+            place.error(*where, "text", message="missing", hint=hint, code="missing-key")
 
 
 def _read_judgements(value: Mapping[str, Any], earlier: KeptExtra | None, place: Place) -> list[Judgement] | None:
@@ -317,13 +313,9 @@ def _read_split(instance: Mapping[str, Any], references: Sequence[Mapping[str, A
             hint = did_you_mean(name.strip(), SPLITS) or "known: train, test, valid (validation, dev)"
             place.error("instance", *where, message=f"unknown split {show(name)}", hint=hint, code="unknown-split")
         elif split is not None and known != split:
-            place.error(
-                "instance", *where,
-                message=f"split {show(name)} contradicts split {show(split)} of the same row",
-                hint="the instance and all its references must have one split",
-                code="split-contradiction",
-                is_integrity=True,
-            )  # fmt: skip
+            said = f"split {show(name)} contradicts split {show(split)} of the same row"
+            hint = "the instance and all its references must have one split"
+            place.error("instance", *where, message=said, hint=hint, code="split-contradiction", is_integrity=True)
         else:
             split = known
     return split

@@ -68,13 +68,9 @@ def selected_splits(file: File) -> None:
     where = ("adapter_spec", "eval_splits")
     if not profile.selected:
         there = {split or "none given" for split in profile.splits}
-        problems.add(
-            where,
-            f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate",
-            f"splits of the rows: {', '.join(sorted(there))}",
-            code="no-eval-rows",
-            kind=DatasetIntegrityError,
-        )
+        message = f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate"
+        hint = f"splits of the rows: {', '.join(sorted(there))}"
+        problems.add(where, message, hint, code="no-eval-rows", kind=DatasetIntegrityError)
         return
     train = profile.splits["train"] if profile.is_differentiated else 0
     others = profile.rows - train - profile.selected
@@ -86,9 +82,8 @@ def selected_splits(file: File) -> None:
 def recorded_train(file: File) -> None:
     """Report recorded completions of rows that are demonstrations."""
     if file.profile.is_differentiated:
-        file.profile.find("ok", ["train"]).warn(
-            "request", one="train row has", message="recorded completions, which are not scored", code="recorded-train"
-        )
+        said = "recorded completions, which are not scored"
+        file.profile.find("ok", ["train"]).warn("request", one="train row has", message=said, code="recorded-train")
 
 
 def undifferentiated(file: File) -> None:
@@ -106,12 +101,9 @@ def undifferentiated(file: File) -> None:
             message += "; a recorded run evaluates all"
     problems.warn(ALL_ROWS, message, code="not-differentiated")
     if profile.rows < file.plan.wanted + EXPECTED_EVAL_ROWS:
-        problems.warn(
-            ALL_ROWS,
-            f"{count(profile.rows, 'row', 'rows')}, fewer than the {settings.max_train_instances} demonstrations + "
-            f"{EXPECTED_EVAL_ROWS} test examples that the format asks for",
-            code="few-rows",
-        )
+        asked = f"{settings.max_train_instances} demonstrations + {EXPECTED_EVAL_ROWS} test examples"
+        message = f"{count(profile.rows, 'row')}, fewer than the {asked} that the format asks for"
+        problems.warn(ALL_ROWS, message, code="few-rows")
 
 
 # What rows say: inputs, references and labels
@@ -119,16 +111,11 @@ def undifferentiated(file: File) -> None:
 
 def unused_mapping(file: File) -> None:
     """Report a label of the whole file's answer mapping that names an option in no row."""
-    used = file.profile.used_labels
+    used, code, kind = file.profile.used_labels, "mapping-without-option", DatasetIntegrityError
     for label, target in (file.plan.settings.mapping or {}).items():
         if used and label not in used:
-            file.problems.add(
-                ("adapter_spec", "answer_mapping", label),
-                f"no row has an option number {target}",
-                "positions count from 0",
-                code="mapping-without-option",
-                kind=DatasetIntegrityError,
-            )
+            where, message = ("adapter_spec", "answer_mapping", label), f"no row has an option number {target}"
+            file.problems.add(where, message, "positions count from 0", code=code, kind=kind)
 
 
 def no_correct_reference(file: File) -> None:
@@ -143,12 +130,8 @@ def no_correct_reference(file: File) -> None:
 
 def untagged_reference(file: File) -> None:
     """Report a single reference without tags, which is taken as correct."""
-    file.profile.untagged.warn(
-        "instance", "references", 0, "tags",
-        message="a single reference without tags, taken as correct",
-        hint='add "tags": ["correct"]',
-        code="untagged-reference",
-    )  # fmt: skip
+    where, said = ("instance", "references", 0, "tags"), "a single reference without tags, taken as correct"
+    file.profile.untagged.warn(*where, message=said, hint='add "tags": ["correct"]', code="untagged-reference")
 
 
 def empty_answers(file: File) -> None:
@@ -164,33 +147,24 @@ def empty_answers(file: File) -> None:
     if not profile.is_differentiated:
         first = others  # those are drawn last
         may_be_drawn = file.plan.demonstrations - (profile.rows - first.count)
+    where, is_error = ("instance", "references"), not profile.is_recorded
     if draws and may_be_drawn > 0 and not profile.find("helm").count:
-        first.warn(
-            "instance", "references",
-            one="demonstration has",
-            message="an empty answer, and HELM cannot draw demonstrations where there is one",
-            hint='write the answer, or "sample_train": false, which takes the first rows as they are',
-            code="empty-demonstration",
-            is_error=not profile.is_recorded,
-        )  # fmt: skip
-    others.warn(
-        "instance", "references",
-        message="an empty correct reference: only an empty reply is equal to it",
-        code="empty-answer",
-    )  # fmt: skip
+        said = "an empty answer, and HELM cannot draw demonstrations where there is one"
+        hint = 'write the answer, or "sample_train": false, which takes the first rows as they are'
+        code = "empty-demonstration"
+        first.warn(*where, one="demonstration has", message=said, hint=hint, code=code, is_error=is_error)
+    said = "an empty correct reference: only an empty reply is equal to it"
+    others.warn(*where, message=said, code="empty-answer")
 
 
 def stops_in_references(file: File) -> None:
     """Report correct references that hold a stop sequence: no live model says what stands behind it."""
-    cut_at = file.plan.scoring.cut_at
-    file.profile.find("with_stop", file.profile.to_score).warn(
-        "instance", "references",
-        message="a correct reference with a stop sequence in it, which a live model cannot go beyond",
-        hint=f"references and predictions are cut at {', '.join(map(show, cut_at))}"
-        if cut_at
-        else "cut_at_stop=true cuts references and predictions there",
-        code="stop-in-reference",
-    )  # fmt: skip
+    said = "a correct reference with a stop sequence in it, which a live model cannot go beyond"
+    hint = "cut_at_stop=true cuts references and predictions there"
+    if cut_at := file.plan.scoring.cut_at:
+        hint = f"references and predictions are cut at {', '.join(map(show, cut_at))}"
+    found = file.profile.find("with_stop", file.profile.to_score)
+    found.warn("instance", "references", message=said, hint=hint, code="stop-in-reference")
 
 
 def doubled_prompt(file: File) -> None:
@@ -205,13 +179,12 @@ def doubled_prompt(file: File) -> None:
     ):
         if first.place is None or (is_sent_as_it_is and first.count == profile.rows):
             continue
-        first.place.warn(
-            "instance", "input", "text",
-            message=f"{first.count} of {profile.rows} inputs {verb} the {key} already, so the prompt has it twice",
-            hint=f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
-            "set max_train_instances to 0: then they are sent as they are",
-            code="doubled-prompt",
-        )  # fmt: skip
+        said = f"{first.count} of {profile.rows} inputs {verb} the {key} already, so the prompt has it twice"
+        hint = (
+            f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
+            "set max_train_instances to 0: then they are sent as they are"
+        )
+        first.place.warn("instance", "input", "text", message=said, hint=hint, code="doubled-prompt")
 
 
 def separate_segments(file: File) -> None:
@@ -220,12 +193,9 @@ def separate_segments(file: File) -> None:
     if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or profile.holds_lists:
         return
     separator = show(scoring.separator)
-    profile.find("several_golds").warn(
-        "instance", "references",
-        message=f"several correct references, none with {separator}: each alone is a right list",
-        hint=f"join the segments with {separator} in one reference, or set multi_label",
-        code="separate-segments",
-    )  # fmt: skip
+    said = f"several correct references, none with {separator}: each alone is a right list"
+    hint = f"join the segments with {separator} in one reference, or set multi_label"
+    profile.find("several_golds").warn("instance", "references", message=said, hint=hint, code="separate-segments")
 
 
 # What stands beside the texts of a row
@@ -248,25 +218,20 @@ def scales(file: File) -> None:
         first, *others = found
         for scale in others[:1]:
             place, number = found[scale]
-            place.error(
-                "judgements", number, "scale",
-                message=f"{show(msgspec.json.decode(scale))}, where {show(criterion)} was judged on "
-                f"{show(msgspec.json.decode(first))} before",
-                hint="a criterion has one scale: name the other one otherwise",
-                code="judgement", is_integrity=True,
-            )  # fmt: skip
+            other, one = (show(msgspec.json.decode(each)) for each in (scale, first))
+            said = f"{other}, where {show(criterion)} was judged on {one} before"
+            hint = "a criterion has one scale: name the other one otherwise"
+            where = "judgements", number, "scale"
+            place.error(*where, message=said, hint=hint, code="judgement", is_integrity=True)
 
 
 def nonfinite_numbers(file: File) -> None:
     """Report NaN and infinity, which no browser reads."""
     found, numbers = file.profile.nonfinite, file.profile.nonfinite_numbers
     if found.place is not None:
-        found.place.warn(
-            message=f"{count(numbers, 'number')} in {count(found.count, 'row')} "
-            f"{'is' if numbers == 1 else 'are'} NaN or infinite; treated as not recorded",
-            hint="write null",
-            code="not-finite",
-        )
+        those = f"{count(numbers, 'number')} in {count(found.count, 'row')} {'is' if numbers == 1 else 'are'}"
+        said = f"{those} NaN or infinite; treated as not recorded"
+        found.place.warn(message=said, hint="write null", code="not-finite")
 
 
 # What is recorded
@@ -292,13 +257,12 @@ def missing_recordings(file: File) -> None:
 
 def incomplete_recordings(file: File) -> None:
     """Report rows with requests about some options, and not all that the method asks about."""
-    file.profile.find("incomplete").warn(
-        "request",
-        message="completions that the method cannot be scored with: it needs one request per option, with "
-        f"log-probabilities of tokens that end with it; here {file.profile.missing_requests}",
-        hint="completions that name an option are scored with method generation or multiple_choice_joint",
-        code="incomplete-recording",
+    said = (
+        "completions that the method cannot be scored with: it needs one request per option, with "
+        f"log-probabilities of tokens that end with it; here {file.profile.missing_requests}"
     )
+    hint = "completions that name an option are scored with method generation or multiple_choice_joint"
+    file.profile.find("incomplete").warn("request", message=said, hint=hint, code="incomplete-recording")
 
 
 def mixed_recordings(file: File) -> None:
@@ -306,12 +270,9 @@ def mixed_recordings(file: File) -> None:
     profile = file.profile
     found = profile.find("by_text", [split for split in profile.splits if split != "train"])
     if profile.find("likelihoods").count:
-        found.refuse(
-            "likelihoods",
-            message=f"missing in {count(found.count, 'row', 'rows')} with a completion, and other rows have them",
-            hint="put the rows that were asked for a text into a file of their own",
-            code="likelihoods",
-        )
+        said = f"missing in {count(found.count, 'row')} with a completion, and other rows have them"
+        hint = "put the rows that were asked for a text into a file of their own"
+        found.refuse("likelihoods", message=said, hint=hint, code="likelihoods")
 
 
 def clusters(file: File) -> None:

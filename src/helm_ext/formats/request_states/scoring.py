@@ -86,10 +86,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     is measured here, or another of the source's scores. What is wrong goes to the report.
     """
     output_format = kind.output_format
-    chosen = {
-        **{k: v for k, v in given.items() if v is not None},
-        **{k: v for k, v in overrides.items() if v is not None},
-    }
+    chosen = {key: value for said in (given, overrides) for key, value in said.items() if value is not None}
 
     def path(key: str) -> tuple[str, ...]:
         return (key,) if overrides.get(key) is not None else ("scoring", key)
@@ -131,18 +128,12 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         main_metric=main if theirs is None else theirs,
         own_metric=None if theirs is None else main,
         output_format=output_format,
-        completions=chosen.get("completions", FIRST),
-        thinking="keep" if kind.is_helm else chosen.get("thinking", "move"),
-        extract=chosen.get("extract"),
-        strip=chosen.get("strip", False),
-        lower=chosen.get("lower", False),
-        separator=chosen.get("separator", ";"),
-        extract_all=chosen.get("extract_all"),
-        extract_references=chosen.get("extract_references", False),
-        drop_duplicates=chosen.get("drop_duplicates", False),
-        score_tokenizer=chosen.get("score_tokenizer"),
         cut_at=() if kind.is_helm else kind.stops.decide(chosen.get("cut_at_stop")),
         label_reading="exact" if kind.is_helm else "forgiving",
+        **{
+            **{key: value for key, value in chosen.items() if key not in ("metrics", "main_metric", "cut_at_stop")},
+            **({"thinking": "keep"} if kind.is_helm else {}),
+        },
     )
 
 
@@ -155,9 +146,8 @@ def _check_completions(
         return
     if find_reducer(name) is None:
         hint = did_you_mean(name, REDUCER_NAMES) or f"one of {', '.join(REDUCER_NAMES)}; K is a number"
-        report.add(
-            path("completions"), f"{show(name)} is no way to score several completions", hint, code="completions"
-        )
+        message = f"{show(name)} is no way to score several completions"
+        report.add(path("completions"), message, hint, code="completions")
     elif output_format == "list":
         report.add(path("completions"), "the completions of a row together are its list", code="completions")
 
@@ -175,12 +165,9 @@ def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[
         except re.error:
             return
         if parts > 1:
-            report.add(
-                path("extract_all"),
-                f"each segment is a tuple of {parts}, and references are split at the separator alone",
-                "extract_references=true reads them by the same expression",
-                code="tuples",
-            )
+            message = f"each segment is a tuple of {parts}, and references are split at the separator alone"
+            hint = "extract_references=true reads them by the same expression"
+            report.add(path("extract_all"), message, hint, code="tuples")
 
 
 def _is_namable(name: str, kind: FileKind) -> bool:
@@ -232,12 +219,8 @@ def _find_main_stat(main: str, metrics: Sequence[str], kind: FileKind, path: Pat
         theirs = [kind.source.stat_name(name) for name in kind.source.scores] if kind.source is not None else []
         theirs += kind.judge_stats
         near = did_you_mean(main, [*produced, *theirs, *sorted(scores)])
-        report.add(
-            path,
-            f"{show(main)} is none of the metrics that are measured",
-            f"{near} " * bool(near) + f"measured: {', '.join([*produced, *theirs])}",
-            code="main-metric",
-        )
+        hint = f"{near} " * bool(near) + f"measured: {', '.join([*produced, *theirs])}"
+        report.add(path, f"{show(main)} is none of the metrics that are measured", hint, code="main-metric")
     return main
 
 
