@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from request_states_files import answered, choice, codes, errors, problems, reference, split_rows, state, write
+from request_states_files import answered, choice, codes, problems, reference, split_rows, state, write
 
 from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.checking import conform, read_known, read_state
@@ -42,46 +42,7 @@ class TestSegments:
         assert said(write(tmp_path / "x.json", [self.row(*golds)], spec), "separate-segments") == []
 
 
-class TestTwoResults:
-    def test_results_that_differ_contradict_each_other(self, tmp_path):
-        row = answered(state(), "mercury")
-        row["result"] = {"success": True, "completions": [{"text": "iron"}]}
-        assert errors(write(tmp_path / "x.jsonl", [row])) == [
-            "2: result: contradicts request.result, which means the same\n  hint: keep one of them"
-        ]
-
-    @pytest.mark.parametrize("other", [None, "same"])
-    def test_one_result_or_the_same_twice_is_no_contradiction(self, tmp_path, other):
-        row = answered(state(), "mercury")
-        row["result"] = None if other is None else row["request"]["result"]
-        assert errors(write(tmp_path / "x.jsonl", [row])) == []
-
-
-class TestPerturbations:
-    def test_a_perturbation_that_helm_does_not_know_is_reported_by_check_too(self, tmp_path):
-        path = write(tmp_path / "x.jsonl", [state(perturbation={"A": True}), state("2?", perturbation={"A": True})])
-        expected = 'instance.perturbation: HELM knows no such perturbation: {"A": true}'
-        assert errors(path) == [f"2: {expected}", f"3: {expected}"]
-
-    def test_one_that_helm_knows(self, tmp_path):
-        known = {"name": "identity", "robustness": True, "fairness": True, "computed_on": "original"}
-        assert errors(write(tmp_path / "x.jsonl", [state(perturbation=known)])) == []
-
-
 class TestEmptyAnswers:
-    def test_demonstrations_with_an_empty_answer_cannot_be_drawn(self, tmp_path):
-        rows = split_rows(8, train=3)
-        rows[1]["instance"]["references"] = [reference("", correct=True)]
-        path = write(tmp_path / "x.jsonl", rows, {"max_train_instances": 2})
-        assert errors(path) == [
-            (
-                "3: instance.references: 1 demonstration has an empty answer, and HELM cannot draw demonstrations where "
-                'there is one\n  hint: write the answer, or "sample_train": false, which takes the first rows as they are'
-            )
-        ]
-        for harmless in ({"max_train_instances": 0}, {"max_train_instances": 2, "sample_train": False}):
-            assert errors(write(tmp_path / "x.jsonl", rows, harmless)) == []
-
     def test_in_a_recorded_file_it_is_a_warning(self, tmp_path):
         rows = [row if n < 3 else answered(row, "x") for n, row in enumerate(split_rows(8, train=3))]
         rows[1]["instance"]["references"] = [reference("", correct=True)]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from request_states_files import answered, choice, errors, write
+from request_states_files import choice, errors, write
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
@@ -70,45 +70,6 @@ def test_a_row_may_be_not_run_or_failed(tmp_path):
     evalset = request_states.load(write(tmp_path / "f.jsonl", [failed, ROWS[1], choice("Which?", ["tin", "zinc"])]))
     assert [row_extra(i)["recorded"]["status"] for i in evalset.instances] == ["failed", "ok", "not_run"]
     assert [("likelihoods" in row_extra(i)) for i in evalset.instances] == [False, True, False]
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"likelihoods": [{"text": "iron", "logprob": -1}]}, "there are 2 references, and likelihoods of 1"),
-        (
-            {"likelihoods": [{"text": "mercury", "logprob": -1}, {"text": "iron", "logprob": -2}]},
-            'likelihoods.0.text: "mercury" is neither the text of reference 0, "iron", nor its label, "A"',
-        ),
-        ({"request": {"result": {"completions": [{"text": "B"}]}}}, 'the likeliest option is "A", and the completion'),
-        ({"likelihoods": [{"text": "iron"}, {"text": "mercury", "logprob": -1}]}, "likelihoods.0.logprob: missing"),
-        (
-            {"likelihoods": [{"text": "iron", "logprob": "-1"}, {"text": "mercury", "logprob": -2}]},
-            "likelihoods.0.logprob",
-        ),
-        ({"answer_mapping": {"B": "mercury"}}, "not every option of the row has a label"),
-    ],
-)
-def test_what_contradicts_is_refused(tmp_path, row, message):
-    found = errors(write(tmp_path / "f.jsonl", [{**ROWS[0], **row}, ROWS[1]]))
-    assert len(found) == 1
-    assert message in found[0].replace("[0]", ".0")
-
-
-def test_another_method_is_refused(tmp_path):
-    path = write(tmp_path / "f.jsonl", ROWS, {"max_train_instances": 0, "method": "multiple_choice_joint"})
-    assert any("method generation, and the method is multiple_choice_joint" in one for one in errors(path))
-
-
-def test_texts_beside_likelihoods_are_refused(tmp_path):
-    rows = [*ROWS, answered(choice("Which?", ["tin", "zinc"], id="c"), "A")]
-    assert any("missing in 1 row with a completion" in one for one in errors(write(tmp_path / "f.jsonl", rows)))
-
-
-def test_scores_of_likelihoods_are_refused_where_there_are_none(tmp_path):
-    path = write(tmp_path / "f.jsonl", [answered(choice("Which?", ["tin", "zinc"]), "A")])
-    assert any('"acc_norm" cannot be measured here' in one for one in errors(path, metrics=["acc_norm"]))
-    assert any('"acc" is none of the metrics' in one for one in errors(path, main_metric="acc"))
 
 
 def test_likelihoods_are_written_again(tmp_path):

@@ -8,7 +8,6 @@ import itertools
 import json
 import pickle
 import random
-import re
 
 import numpy as np
 import pytest
@@ -190,35 +189,6 @@ WRONG = {
 }
 WRONG_OPTIONS = {"no group": {"by": ["nothing"]}, "options of one row": {"method": "multiple_choice_joint"}}
 
-FOUND = {
-    "ids": ["ids 3 7"],
-    "an id that is repeated late": ["ids 10 2"],
-    "one without an id": ["ids 5 1"],
-    "splits": ["recorded-train 3 1"],
-    "train rows alone": ["ids 6 1"],
-    "recordings": ["not-run 3 1 7", "failed 4 2 7"],
-    "stray keys": ["not-run 3 3 6", "stray-key 5 2"],
-    "texts": [
-        "doubled-prompt 2 2 9",
-        "empty-answer 3 1",
-        "doubled-prompt 4 1 9",
-        "untagged-reference 5 2",
-        "stop-in-reference 6 1",
-    ],
-    "numbers that are none": ["not-finite 3 5 2"],
-    "choices": ["options-not-shown 2"],
-    "choices alike": [],
-    "one row without options": [],
-    "likelihoods": ["ids 2 5"],
-    "groups": ["by 2 3", "by 2 3", "cluster 2 3"],
-    "drawn": ["ids 5 6"],
-    "messages": ["ids 5 1"],
-    "options asked for one by one": ["incomplete-recording 3 3 0", "ids 5 1"],
-    "keys of their own": [],
-    "blank lines": ["ids 6 2"],
-}
-"""Of each file: the code, line, and first numbers of the warnings that one process found before there were parts."""
-
 
 class Here:
     """Does parts in this process, some of a line as one; all that is sent is sent as bytes, as to another process."""
@@ -283,17 +253,6 @@ def test_a_file_is_the_same_wherever_it_is_cut(tmp_path, in_parts, name):
         engine = Here(places)
         assert in_parts(engine, path, **options) == whole, places
         assert len(engine.done) >= (number if places is None else len(places) + 1), "the file was read in one piece"
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_what_is_found_is_what_was_found_before_there_were_parts(tmp_path, name):
-    path = write(tmp_path / "f.jsonl", FILES[name], SPECS.get(name))
-    found, _ = request_states.check(path, **OPTIONS.get(name, {}))
-    assert [
-        " ".join([one.code, str(one.location.line), *re.findall(r"\d+", one.message)[:2]])
-        for one in found
-        if one.code not in ("not-differentiated", "few-rows")
-    ] == FOUND[name]
 
 
 def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypatch):

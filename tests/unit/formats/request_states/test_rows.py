@@ -75,26 +75,6 @@ class TestEvalSplits:
         assert by_split(evalset) == {"test": 3, "train": 1}
         assert evalset.counts["recorded"] == 3
 
-    @pytest.mark.parametrize("make", [lambda row: row, lambda row: answered(row, "4")])
-    @pytest.mark.parametrize("demonstrations", [0, 2])
-    def test_none_of_them_there(self, tmp_path, make, demonstrations):
-        rows = [make(row) for row in split_rows(6, train=2 if demonstrations else 0)]
-        path = write(tmp_path / "x.jsonl", rows, {"max_train_instances": demonstrations, "eval_splits": ["dev"]})
-        assert errors(path) == [
-            (
-                "1: adapter_spec.eval_splits: no row is of split valid, so there is nothing to evaluate\n"
-                f"  hint: splits of the rows: {'test, train' if demonstrations else 'test'}"
-            )
-        ]
-
-    def test_names(self, tmp_path):
-        path = write(tmp_path / "x.jsonl", [state()], {"max_train_instances": 0, "eval_splits": ["tset", "train", "q"]})
-        assert errors(path) == [
-            "1: adapter_spec.eval_splits[0]: unknown split \"tset\"\n  hint: did you mean 'test'?",
-            "1: adapter_spec.eval_splits[1]: train rows are demonstrations and are not evaluated\n  hint: take it out",
-            '1: adapter_spec.eval_splits[2]: unknown split "q"\n  hint: known: test, valid (validation, dev)',
-        ]
-
 
 class TestOneRequestPerOption:
     """Methods that ask about each option, and a file that holds one completion for the question."""
@@ -165,16 +145,6 @@ class TestSplits:
         evalset = load(write(tmp_path / "x.json", [train, row], DEMOS))
         assert by_split(evalset) == {"train": 1, "test": 1}
 
-    def test_contradicting_splits(self, tmp_path):
-        row = choice("Which?", ["a", "b"], split="train")
-        row["instance"]["references"][1]["split"] = "dev"
-        assert errors(write(tmp_path / "x.jsonl", [row, state()])) == [
-            (
-                '2: instance.references[1].split: split "dev" contradicts split "train" of the same row\n'
-                "  hint: the instance and all its references must have one split"
-            )
-        ]
-
 
 class TestSampling:
     @pytest.mark.parametrize("split", [None, "test", "train", "dev"])
@@ -217,17 +187,6 @@ class TestSampling:
             "request_states: 104 rows, fewer than the 5 demonstrations + 100 test examples that the format asks for",
         ]
         assert "few-rows" not in codes(write(tmp_path / "x.json", rows_without(105), {"max_train_instances": 5}))
-
-    def test_too_few_rows(self, tmp_path):
-        path = write(tmp_path / "x.json", rows_without(5), {"max_train_instances": 5})
-        (error,) = errors(path)
-        assert error.split(": ", 1)[1] == (
-            "request_states: no completions are recorded, so a model would be asked, and 5 rows are too few: 5 would be "
-            "demonstrations, and at least one must be left to evaluate\n"
-            "  hint: add rows, or lower adapter_spec.max_train_instances"
-        )
-        evalset = load(write(tmp_path / "x.json", rows_without(6), {"max_train_instances": 5}))
-        assert by_split(evalset) == {"train": 5, "test": 1}
 
 
 class TestRecordedAndLive:
@@ -295,17 +254,6 @@ class TestWhatIsRecorded:
         rows = [{**row, "instance": {**row["instance"], "split": split}} for row, split in zip(made, splits)]
         counts = check(write(tmp_path / "x.json", rows, {"max_train_instances": 0, "eval_splits": eval_splits}))[1]
         assert tuple(counts[name] for name in ("recorded", "not_run", "failed")) == expected
-
-
-class TestReferences:
-    def test_each_row_without_a_correct_reference_is_named(self, tmp_path):
-        rows = [{"instance": {"input": {"text": "x"}, **more}} for more in ({}, {"references": None})]
-        path = write(tmp_path / "x.jsonl", [state(), *rows])
-        assert errors(path) == [
-            f"{line}: instance.references: missing, so there is nothing to compare an answer with\n"
-            '  hint: write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
-            for line in (3, 4)
-        ]
 
 
 class TestRecorded:
@@ -459,31 +407,3 @@ class TestChat:
             output_prefix="", output_suffix="", instance_prefix="", chain_of_thought_suffix="", max_train_instances=0,
             num_outputs=1, temperature=0.0,
         )  # fmt: skip
-
-    def test_messages_of_another_shape(self, tmp_path):
-        rows = [self.row(messages=[{"role": "user"}, {"content": "x", "role": 1}]), self.row(messages="x")]
-        assert [error.split(": ", 1)[1] for error in errors(write(tmp_path / "x.jsonl", rows, {"method": "chat"}))] == [
-            "instance.input.messages[0].content: missing",
-            'instance.input.messages[1].role: expected a string, got 1\n  hint: write "1" in quotes',
-            'instance.input.messages: expected a list, got "x"',
-        ]
-
-    def test_rows_without_messages(self, tmp_path):
-        assert errors(write(tmp_path / "x.jsonl", [state()], {"method": "chat"})) == [
-            (
-                "2: instance.input.messages: missing, and method chat sends nothing else\n"
-                '  hint: give a list of {"role": ..., "content": ...}'
-            )
-        ]
-
-    def test_rows_without_a_text(self, tmp_path):
-        rows = [self.row(messages=self.MESSAGES), state()]
-        assert errors(write(tmp_path / "x.jsonl", rows, {"method": "generation"})) == [
-            '2: instance.input.text: missing\n  hint: messages are sent by "method": "chat"'
-        ]
-        assert errors(write(tmp_path / "x.jsonl", rows)) == [
-            (
-                "2: instance.input.text: missing, and other rows have it\n"
-                '  hint: give every row a text, or set "method": "chat" and give every row messages'
-            )
-        ]
