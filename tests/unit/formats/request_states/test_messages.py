@@ -64,6 +64,9 @@ SAID = {
     "an empty demonstration": (without_answer(1, EMPTY), {"max_train_instances": 2}, [
         ("3: instance.references: 1 demonstration has an empty answer, and HELM cannot draw demonstrations where there is one\n"
         '  hint: write the answer, or "sample_train": false, which takes the first rows as they are')]),
+    "too few with an answer": ([state(f"{n}?", "" if n < 6 else "x", id=n) for n in range(8)], {"max_train_instances": 3}, [
+        ("2: instance.references: 6 demonstrations have an empty answer, and HELM cannot draw demonstrations where there is one\n"
+        '  hint: write the answer, or "sample_train": false, which takes the first rows as they are')]),
     "none is shown": (without_answer(1, EMPTY), NONE, []),
     "none is drawn": (without_answer(1, EMPTY), {"max_train_instances": 2, "sample_train": False}, []),
     "splits": (split_rows(6), {**NONE, "eval_splits": ["dev"]}, [f"{NO_SPLIT}test"]),

@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.augmentations.typos_perturbation import TyposPerturbation
 from helm.benchmark.scenarios.scenario import Instance
 from request_states_files import answered, choice, codes, errors, problems, raised, reference, split_rows, state, write
 
@@ -35,15 +34,6 @@ class TestEvalSplits:
     def rows(self, valid, test):
         return rows_without(valid, "dev") + [state(f"Test {n}?", split="test", id=f"t{n}") for n in range(test)]
 
-    def test_only_these_are_evaluated(self, tmp_path):
-        path = write(tmp_path / "x.json", self.rows(4, 3), {"max_train_instances": 0, "eval_splits": ["Dev", "valid"]})
-        evalset = load(path)
-        assert evalset.adapter_spec.eval_splits == ["valid"]
-        assert by_split(evalset) == {"valid": 4}
-        assert evalset.counts == {"rows": 7, "train": 0, "eval": 4, "recorded": 0}
-        (warning,) = [problem for problem in problems(path) if problem.code == "eval-splits"]
-        assert warning.message == "3 rows are of other splits and not evaluated"
-
     def test_others_are_drawn_as_demonstrations_first(self, tmp_path):
         spec = {"max_train_instances": 4, "eval_splits": ["valid"]}
         evalset = load(write(tmp_path / "x.json", self.rows(4, 3), spec))
@@ -54,26 +44,6 @@ class TestEvalSplits:
         assert by_split(load(write(tmp_path / "x.json", self.rows(4, 3), spec))) == {"valid": 1, "train": 6}
         spec["max_train_instances"] = 7
         assert codes(write(tmp_path / "x.json", self.rows(4, 3), spec), "error") == ["too-few-rows"]
-
-    def test_recorded_rows_of_other_splits_do_not_count(self, tmp_path):
-        rows = [answered(row, "4") for row in self.rows(3, 0)] + self.rows(0, 2)
-        spec = {"max_train_instances": 0, "eval_splits": ["valid"]}
-        path = write(tmp_path / "x.json", rows, spec)
-        counts = {"rows": 5, "train": 0, "eval": 3, "recorded": 3, "not_run": 0, "failed": 0}
-        assert check(path)[1] == counts
-        assert "not-run" not in codes(path)
-        assert by_split(load(path)) == {"valid": 3}
-        path = write(tmp_path / "x.json", rows, {**spec, "eval_splits": ["test"]})
-        assert check(path)[1] == {"rows": 5, "train": 0, "eval": 2, "recorded": 0}
-
-    def test_all_train_rows_are_test_rows(self, tmp_path):
-        rows = [answered(row, "4") for row in rows_without(3, "train")]
-        path = write(tmp_path / "x.json", rows, {"max_train_instances": 1, "eval_splits": ["valid"]})
-        assert codes(path, "error") == ["no-eval-rows"]
-        path = write(tmp_path / "x.json", rows, {"max_train_instances": 1, "eval_splits": ["test"]})
-        evalset = load(path)
-        assert by_split(evalset) == {"test": 3, "train": 1}
-        assert evalset.counts["recorded"] == 3
 
 
 class TestOneRequestPerOption:
@@ -122,40 +92,7 @@ class TestOneRequestPerOption:
         assert found.get("requests") == (None if status == "ok" else (1, 2))
 
 
-class TestSplits:
-    @pytest.mark.parametrize(
-        ("given", "split"),
-        [("test", "test"), ("Test ", "test"), *((name, "valid") for name in ("valid", "validation", "dev", "DEV"))],
-    )
-    def test_names(self, tmp_path, given, split):
-        path = write(tmp_path / "x.json", [state(split="train"), state("Other?", split=given)], DEMOS)
-        assert by_split(load(path)) == {"train": 1, split: 1}
-
-    @pytest.mark.parametrize("places", [(None, ["test"]), ("test", ["test"]), (None, ["test", None, "test"])])
-    def test_under_references(self, tmp_path, places):
-        instance_split, reference_splits = places
-        row = choice("Which?", ["a", "b", "c"][: len(reference_splits)] or ["a"])
-        row["instance"]["references"][0]["tags"] = ["correct"]
-        for given, split in zip(row["instance"]["references"], reference_splits, strict=True):
-            given["split"] = split
-        if instance_split:
-            row["instance"]["split"] = instance_split
-        train = choice("Other?", ["a", "b", "c"][: len(reference_splits)])
-        train["instance"]["references"][0] |= {"split": "train"}
-        evalset = load(write(tmp_path / "x.json", [train, row], DEMOS))
-        assert by_split(evalset) == {"train": 1, "test": 1}
-
-
 class TestSampling:
-    @pytest.mark.parametrize("split", [None, "test", "train", "dev"])
-    def test_not_differentiated_files_are_sampled(self, tmp_path, split):
-        path = write(tmp_path / "x.json", rows_without(120, split), DEMOS | {"num_train_trials": 3})
-        evalset = load(path)
-        assert by_split(evalset) == {"train": 6, "valid" if split == "dev" else "test": 114}
-        assert len({instance.id for instance in evalset.instances}) == 120
-        assert evalset.counts == {"rows": 120, "train": 6, "eval": 114, "recorded": 0}
-        assert codes(path) == ["not-differentiated"]
-
     def test_the_seed_decides(self, tmp_path):
         path = write(tmp_path / "x.json", rows_without(120), {"max_train_instances": 5})
         draws = {seed: tuple(ids(load(path, seed=seed), "train")) for seed in (None, 0, 1, 2)}
@@ -170,23 +107,6 @@ class TestSampling:
         ]
         assert [len(some) for some in kept] == [5, 10, 110]
         assert kept[0] < kept[1] < kept[2]
-
-    def test_caps_leave_train_rows_alone_and_are_counted(self, tmp_path):
-        evalset = load(write(tmp_path / "x.json", split_rows(10, train=4), DEMOS | {"max_eval_instances": 3}))
-        assert by_split(evalset) == {"train": 4, "test": 3}
-        assert evalset.counts == {"rows": 10, "train": 4, "eval": 3, "recorded": 0, "capped": 3}
-        assert evalset.adapter_spec.max_eval_instances is None
-
-    def test_few_rows_are_a_warning_with_both_numbers(self, tmp_path):
-        path = write(tmp_path / "x.json", rows_without(104), {"max_train_instances": 5})
-        assert [str(p).split(": ", 1)[1] for p in problems(path)] == [
-            (
-                "request_states: train and test are not differentiated (splits given: none): 5 demonstrations are drawn "
-                "with seed 0, the rest is evaluated"
-            ),
-            "request_states: 104 rows, fewer than the 5 demonstrations + 100 test examples that the format asks for",
-        ]
-        assert "few-rows" not in codes(write(tmp_path / "x.json", rows_without(105), {"max_train_instances": 5}))
 
 
 class TestRecordedAndLive:
@@ -212,48 +132,6 @@ class TestRecordedAndLive:
         live = load(write(tmp_path / "a.json", rows, DEMOS))
         recorded = load(write(tmp_path / "b.json", [answered(row, "4") for row in rows], DEMOS))
         assert [f"{name}-demo" for name in ids(live, "train")] == ids(recorded, "train")
-
-
-class TestIds:
-    def test_all_odd_ids_at_once(self, tmp_path):
-        given = ["a", "a", 7, "", None, "a-2", "a", "7", "id3"]
-        rows = [state(f"Question {number}?", id=name) for number, name in enumerate(given)] + [state("No id?")]
-        path = write(tmp_path / "x.json", rows)
-        evalset = load(path)
-        made = [instance.id for instance in evalset.instances]
-        assert made == ["a", "a-3", "7", "id3-2", "id4", "a-2", "a-4", "7-2", "id3", "id9"]
-        kept = [row_extra(instance).get("id", "-") for instance in evalset.instances]
-        assert kept == ["-", "a", 7, "", None, "-", "a", "7", "-", "-"]
-        (warning,) = [problem for problem in problems(path) if problem.code == "ids"]
-        assert str(warning).endswith("request_states[1].instance.id: 6 rows have no id of their own; made unique")
-        assert evalset.counts["renamed_ids"] == 6
-
-    def test_perturbations_of_a_row_share_its_id(self, tmp_path):
-        description = {"name": "typos", "robustness": True, "prob": 0.1}
-        rows = [state(id="a"), state("Wihch metal?", id="a", perturbation=description), state("Another?", id="a")]
-        first, second, third = load(write(tmp_path / "x.json", rows)).instances
-        assert (first.id, second.id, third.id) == ("a", "a", "a-2")
-        assert second.perturbation == TyposPerturbation.Description(name="typos", robustness=True, prob=0.1)
-        assert first.perturbation is None
-
-
-class TestWhatIsRecorded:
-    @pytest.mark.parametrize(
-        ("splits", "eval_splits", "expected"),
-        [  # rows: answered, not run, failed, answered
-            (["train", None, "valid", "test"], [], (1, 1, 1)),
-            (["train", "train"], [], (1, 1, 0)),  # train rows alone are test rows
-            (["test", None, "valid", None], ["test"], (2, 1, 0)),
-        ],
-    )
-    def test_rows_that_are_evaluated_are_counted(self, tmp_path, splits, eval_splits, expected):
-        made = [
-            answered(state("1?"), "x"), state("2?"), {**state("3?"), "request": {"result": {"success": False}}},
-            answered(state("4?"), "x"),
-        ]  # fmt: skip
-        rows = [{**row, "instance": {**row["instance"], "split": split}} for row, split in zip(made, splits)]
-        counts = check(write(tmp_path / "x.json", rows, {"max_train_instances": 0, "eval_splits": eval_splits}))[1]
-        assert tuple(counts[name] for name in ("recorded", "not_run", "failed")) == expected
 
 
 class TestRecorded:
