@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 import request_states_files as files
+from judge_commands import find_run, read_judgements, run
 from openai_server import answer_file, envelope, serve, write_lines
-from typer.testing import CliRunner
-
-from helm_ext.cli import app
 
 pytestmark = pytest.mark.long
 
@@ -19,12 +17,6 @@ ROWS = 12
 WRONG = {3, 7}
 REFUSED, UNCLEAR, CUT = 5, 6, 8
 """Rows whose judge refuses, says two things, and is cut off."""
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [*map(str, arguments)])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done.output if code == 0 else f"{done.output}{done.exception}"
 
 
 def write_answers(path: Path, wrong=WRONG) -> None:
@@ -74,19 +66,6 @@ def folder(tmp_path, monkeypatch, server):
     return tmp_path
 
 
-def find_run(suite="score", *, newest=False) -> Path:
-    found = sorted(
-        Path("benchmark_output/runs").joinpath(suite).glob("adapter_spec*"), key=lambda path: path.stat().st_mtime
-    )
-    assert newest or len(found) == 1
-    return found[-1]
-
-
-def read_rows(folder: Path) -> dict[str, list[dict]]:
-    states = json.loads((folder / "scenario_state.json").read_text())["request_states"]
-    return {one["instance"]["id"]: one["instance"]["extra_data"]["helm_ext"].get("judgements", []) for one in states}
-
-
 def check_correct(judgements: dict[str, list[dict]], by="org/judge") -> None:
     assert len(judgements) == ROWS
     for n in range(ROWS):
@@ -119,7 +98,7 @@ def test_out_and_in(folder, server):
     write_lines(Path("rest.jsonl"), answer_file(server, asked / "requests-2-0001.jsonl"))
     said = run("judge", "in", asked, "rest.jsonl", "--prices", "1,2")
     assert "correct by org/judge: 9 ok, 2 unparsed, 1 refused" in said
-    judgements = read_rows(find_run("judged"))
+    judgements = read_judgements(find_run("judged"))
     check_correct(judgements)
     cost = judgements["r1"][0]["tokens"]
     assert judgements["r1"][0]["cost"] == pytest.approx((cost["in"] + 2 * 7) / 1e6)
@@ -143,14 +122,14 @@ def test_a_jury_is_asked_live_and_not_twice(folder, server):
     assert "correct by org/judge: 9 ok, 2 unparsed, 1 refused" in said
     assert "correct by org/other: 9 ok, 2 unparsed, 1 refused" in said
     assert len(server.asked) == 2 * ROWS
-    judgements = read_rows(find_run("judged"))
+    judgements = read_judgements(find_run("judged"))
     check_correct(judgements)
     check_correct(judgements, "org/other")
     assert judgements["r1"][0]["cost"] > 0
     assert "cost" not in judgements["r1"][1]  # nobody said what it costs
     run(*arguments)
     assert len(server.asked) == 2 * ROWS
-    assert {len(one) for one in read_rows(find_run("judged", newest=True)).values()} == {2}
+    assert {len(one) for one in read_judgements(find_run("judged", -1)).values()} == {2}
 
 
 def test_a_judge_that_nobody_added_is_not_asked(folder):
@@ -170,7 +149,7 @@ def test_a_judge_that_always_takes_the_first_is_worth_a_half(folder):
     one, two = find_run(), find_run("other")
     assert "--against RUN" in run("judge", "ask", one, "--rubric", "better", "--judge", "org/judge", code=1)
     run("judge", "ask", one, "--rubric", "better", "--against", two, "--swap", "--judge", "org/judge")
-    rows = read_rows(find_run("judged"))
+    rows = read_judgements(find_run("judged"))
     assert all(
         [(one["order"], one["value"]) for one in row] == [("given", 1.0), ("swapped", 0.0)] for row in rows.values()
     )

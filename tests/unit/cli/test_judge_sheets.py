@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import pytest
 import request_states_files as files
 from browser import CHROMIUM, page_text
+from judge_commands import find_run, read_judgements, run
 from scipy.stats import chisquare
-from typer.testing import CliRunner
 
-from helm_ext.cli import app, judge_runs
+from helm_ext.cli import judge_runs
 from helm_ext.judging.sheets import allocate, draw
 
 pytestmark = pytest.mark.long
@@ -27,12 +27,6 @@ ROWS, FAILED = 61, 12
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 FORMULA = '=HYPERLINK("http://x","y")'
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [*map(str, arguments)])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done.output if code == 0 else f"{done.output}{done.exception}"
 
 
 def judged(n, **more):
@@ -59,7 +53,7 @@ def scored(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write(folder / "sums.json")
-        run("score", "sums.json", "--model", "secret-model", "--suite", "s")
+        run("score", "sums.json", "--model", "secret-model")
     return folder
 
 
@@ -68,12 +62,6 @@ def folder(scored, tmp_path, monkeypatch):
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def find_run(suite="s", number=0):
-    return sorted(Path("benchmark_output/runs").joinpath(suite).glob("adapter_spec*"), key=lambda p: p.stat().st_mtime)[
-        number
-    ]
 
 
 def read_sheet(name="sheet.csv"):
@@ -88,10 +76,17 @@ def write_back(rows, name="sheet.csv", delimiter=","):
         writer.writerows(rows)
 
 
+def draw_and_label(*arguments):
+    """Draw a sheet, and say that all answers are right."""
+    run("judge", "sheet", *arguments)
+    rows = [{**row, "label": "1"} for row in read_sheet()]
+    write_back(rows)
+    return rows
+
+
 def read_labels(folder):
-    states = json.loads((folder / "scenario_state.json").read_text())["request_states"]
-    rows = {one["instance"]["id"]: one["instance"]["extra_data"]["helm_ext"].get("judgements", []) for one in states}
-    return {key: [one for one in said if one["kind"] == "human"] for key, said in rows.items()}
+    found = read_judgements(folder)
+    return {key: [one for one in said if one["kind"] == "human"] for key, said in found.items()}
 
 
 def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
@@ -113,11 +108,9 @@ def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
     run("judge", "sheet", find_run(), "-n", 20, "--out", "again")
     assert Path("again.draw.json").read_text() == before  # one seed, one draw
     assert "no label, so no run is made" in run("judge", "labels", "sheet.csv", find_run(), code=1)
-    for number, row in enumerate(
-        rows[:-1]
-    ):  # as a spreadsheet in Germany saves it, in another order; one is not labelled
+    for number, row in enumerate(rows[:-1]):  # one is not labelled
         row["label"] = ["1", "0", "yes", "no"][number % 4]
-    write_back(rows[::-1], delimiter=";")
+    write_back(rows[::-1], delimiter=";")  # as a spreadsheet in Germany saves it, in another order
     said = run("judge", "labels", "sheet.csv", find_run())
     assert "sheet.csv: 19 labels, 1 without one" in said
     labels = read_labels(find_run("judged"))
@@ -172,9 +165,7 @@ def test_two_runs_are_drawn_where_they_differ(folder):
     assert "  0, 0: 10 of 12\n  0, 1: 10 of 12\n  1, 0: 10 of 48\n  1, 1: 10 of 48\n" in said
     rows = read_sheet()
     assert len({row["question"] for row in rows}) == 20
-    for row in rows:
-        row["label"] = "1"
-    write_back(rows)
+    write_back([{**row, "label": "1"} for row in rows])
     run("judge", "labels", "sheet.csv", *runs, "--by", "Ada", "--main-metric", "exact_match")
     said = run("judge", "labels", "sheet.csv", *runs, "--by", "Ada")  # what was judged is the main metric
     assert not re.search("stale|mean of", said), "of a run that goes"
@@ -222,10 +213,7 @@ def test_two_judges_are_drawn_where_they_differ(folder):
     ],
 )
 def test_what_is_wrong_with_a_sheet_is_said(folder, change, message):
-    run("judge", "sheet", find_run(), "-n", 10)
-    rows = read_sheet()
-    for row in rows:
-        row["label"] = "1"
+    rows = draw_and_label(find_run(), "-n", 10)
     change(rows)
     write_back(rows)
     assert re.search(message, run("judge", "labels", "sheet.csv", find_run(), code=1))
@@ -233,11 +221,7 @@ def test_what_is_wrong_with_a_sheet_is_said(folder, change, message):
 
 
 def test_labels_of_answers_that_have_changed_are_refused(folder):
-    run("judge", "sheet", find_run(), "-n", 10, "--design", "random")
-    rows = read_sheet()
-    for row in rows:
-        row["label"] = "1"
-    write_back(rows)
+    rows = draw_and_label(find_run(), "-n", 10, "--design", "random")
     n = next(n for row in rows if (n := int(row["question"].split()[2])) > 1)
     state = find_run() / "scenario_state.json"
     state.write_text(state.read_text().replace(f"It is {n + 1}.", "It is so."))
@@ -254,8 +238,7 @@ def test_labels_of_some_rows_are_none_of_a_run_that_has_more(folder):
     whole = json.loads(Path("sums.json").read_text())
     Path("part.json").write_text(json.dumps({**whole, "request_states": whole["request_states"][:40]}))
     run("score", "part.json", "--model", "secret-model", "--suite", "part")
-    run("judge", "sheet", find_run("part"), "-n", 20, "--design", "random")
-    write_back([{**row, "label": "1"} for row in read_sheet()])
+    draw_and_label(find_run("part"), "-n", 20, "--design", "random")
     said = run("judge", "labels", "sheet.csv", find_run(), code=1)
     assert "it was drawn from 40 answers, and" in said
     assert f"has {ROWS}" in said
@@ -263,8 +246,7 @@ def test_labels_of_some_rows_are_none_of_a_run_that_has_more(folder):
 
 
 def test_a_run_with_labels_does_not_go_for_one_without(folder):
-    run("judge", "sheet", find_run(), "-n", 10)
-    write_back([{**row, "label": "1"} for row in read_sheet()])
+    draw_and_label(find_run(), "-n", 10)
     run("judge", "labels", "sheet.csv", find_run())
     Path("mine.csv").write_text("id,label\nr5,1\n")
     mine = "judge", "labels", "mine.csv", "--by", "Bob", "--design", "random"
@@ -276,8 +258,7 @@ def test_a_run_with_labels_does_not_go_for_one_without(folder):
 
 
 def test_labels_go_on_where_a_run_that_goes_was_removed_by_half(folder, monkeypatch):
-    run("judge", "sheet", find_run(), "-n", 10)
-    write_back([{**row, "label": "1"} for row in read_sheet()])
+    draw_and_label(find_run(), "-n", 10)
     run("judge", "labels", "sheet.csv", find_run(), "--main-metric", "exact_match")
 
     def killed(path):
@@ -286,7 +267,7 @@ def test_labels_go_on_where_a_run_that_goes_was_removed_by_half(folder, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(judge_runs, "shutil", SimpleNamespace(rmtree=killed))
-        CliRunner().invoke(app, ["judge", "labels", "sheet.csv", str(find_run())])
+        run("judge", "labels", "sheet.csv", find_run(), code=1)
     assert len([*Path("benchmark_output/runs/judged").glob("*:*")]) == 2
     run("judge", "labels", "sheet.csv", find_run())
     assert sum(map(len, read_labels(find_run("judged")).values())) == 10

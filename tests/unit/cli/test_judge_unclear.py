@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import request_states_files as files
-from typer.testing import CliRunner
+from judge_commands import find_run, run
 
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.cli import app
 
 pytestmark = pytest.mark.long
 
@@ -51,12 +50,6 @@ REPLIES = [
 """Strict, at least: rows 0 and 2 of 9. Judged: rows 3 and 6 too; 4, 5 and 7 are wrong; 8 stays as it was."""
 
 
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [*map(str, arguments)])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done.output if code == 0 else f"{done.output}{done.exception}"
-
-
 @pytest.fixture(autouse=True)
 def _no_network(tmp_path, monkeypatch):
     def refuse(*_args, **_more):
@@ -64,11 +57,6 @@ def _no_network(tmp_path, monkeypatch):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.chdir(tmp_path)
-
-
-def find_run(suite: str) -> Path:
-    [found] = Path("benchmark_output/runs").joinpath(suite).glob("*:*")
-    return found
 
 
 def read_means(suite: str) -> dict[str, float]:
@@ -89,13 +77,8 @@ def score_replies():
     for number, (answer, refuses, _) in enumerate(REPLIES):
         row = files.state(f"Request {number}", REFUSES if refuses else HELP, id=f"r{number}", split="test")
         states.append(files.answered(row, answer))
-    path = files.write(
-        Path("requests.json"),
-        states,
-        name="requests",
-        scoring={"metrics": ["refusal_match"], "main_metric": "refusal_match_low"},
-    )
-    run("score", path, "--model", "one")
+    scoring = {"metrics": ["refusal_match"], "main_metric": "refusal_match_low"}
+    run("score", files.write(Path("requests.json"), states, name="requests", scoring=scoring), "--model", "one")
 
 
 def answer_requests(said) -> list[str]:
