@@ -168,9 +168,6 @@ def test_all_that_is_said_of_the_client_reaches_it(folder, server):
 
 
 def test_what_helm_says_of_a_model_stays(folder, server):
-    from helm.benchmark.config_registry import register_builtin_configs_from_helm_package
-
-    register_builtin_configs_from_helm_package()
     run("add", "openai/gpt2", "--url", f"{server.url}/v1")
     assert not Path("prod_env/model_metadata.yaml").exists()
 
@@ -210,9 +207,6 @@ def test_a_wrong_name_is_told_of_before_it_is_written(folder, server):
     ],
 )
 def test_what_makes_no_sense(folder, arguments, said):
-    from helm.benchmark.config_registry import register_builtin_configs_from_helm_package
-
-    register_builtin_configs_from_helm_package()
     os.environ["HF_HUB_OFFLINE"] = "1"
     assert said in refusal("add", *arguments)
     assert not Path("prod_env").exists()
