@@ -43,42 +43,43 @@ def test_a_table_says_nothing(tmp_path):
         assert {key: config["additional_details"][key] for key in BOTH} == BOTH
 
 
-@pytest.mark.long
+def file_that_says(said):
+    return lambda folder: score(
+        folder, write(folder / "x.json", [answered(state(), "mercury")], {"max_train_instances": 0, **said})
+    )
+
+
+def log_of_another_tool(folder):
+    head = header(plan={"name": "plan", "steps": [{"solver": "generate"}], "config": {"temperature": 0.7}})
+    return score(folder, write_json(folder, [sample()], head))
+
+
+def converted(folder):
+    done = CliRunner().invoke(app, ["convert", table(folder), str(folder / "x.jsonl")])
+    assert done.exit_code == 0, done.output
+    written = json.loads((folder / "x.jsonl").read_text().splitlines()[0])
+    assert not BOTH.keys() & written["adapter_spec"].keys()
+    return score(folder, folder / "x.jsonl")
+
+
+def scored_again(folder):
+    return score(folder, score(folder, table(folder)).folder / "scenario_state.json", model="again")
+
+
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("make", "expected"),
     [
-        ({}, BOTH),
-        ({"decoding_parameters": {"temperature": 0.7}}, {"temperature": "0.7", "max_tokens": "not recorded"}),
-        ({"temperature": 0, "max_tokens": 7}, {"temperature": "0.0", "max_tokens": "7"}),
+        (file_that_says({}), BOTH),
+        (file_that_says({"decoding_parameters": {"temperature": 0.7}}), {**BOTH, "temperature": "0.7"}),
+        (file_that_says({"temperature": 0, "max_tokens": 7}), {"temperature": "0.0", "max_tokens": "7"}),
+        (log_of_another_tool, {**BOTH, "temperature": "0.7"}),
+        (run_sums, {"temperature": "0.0", "max_tokens": "5"}),  # a live run: what it asked with
+        (converted, BOTH),
+        (scored_again, BOTH),
     ],
 )
-def test_an_adapter_spec_file_says_what_it_says(tmp_path, said, expected):
-    path = write(tmp_path / "x.json", [answered(state(), "mercury")], {"max_train_instances": 0, **said})
-    assert provenance(score(tmp_path, path)) == expected
-
-
-def test_a_log_of_another_tool_says_it_in_its_own_place(tmp_path):
-    head = header(plan={"name": "plan", "steps": [{"solver": "generate"}], "config": {"temperature": 0.7}})
-    path = write_json(tmp_path, [sample()], head)
-    assert provenance(score(tmp_path, path)) == {"temperature": "0.7", "max_tokens": "not recorded"}
-
-
-def test_a_live_run_has_what_it_asked_with(tmp_path):
-    assert provenance(run_sums(tmp_path)) == {"temperature": "0.0", "max_tokens": "5"}
-
-
-def test_a_converted_file_says_no_more(tmp_path):
-    done = CliRunner().invoke(app, ["convert", table(tmp_path), str(tmp_path / "x.jsonl")])
-    assert done.exit_code == 0, done.output
-    header = json.loads((tmp_path / "x.jsonl").read_text().splitlines()[0])
-    assert not BOTH.keys() & header["adapter_spec"].keys()
-    assert provenance(score(tmp_path, tmp_path / "x.jsonl")) == BOTH
-
-
-@pytest.mark.long
-def test_a_run_scored_again_says_no_more(tmp_path):
-    run = score(tmp_path, table(tmp_path))
-    assert provenance(score(tmp_path, run.folder / "scenario_state.json", model="again")) == BOTH
+def test_each_way_to_a_run_says_what_its_source_says(tmp_path, make, expected):
+    assert provenance(make(tmp_path)) == expected
 
 
 def test_the_leaderboard_says_it_of_the_group(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from finished_runs import run_sums
 
@@ -41,19 +43,24 @@ def test_a_run_that_is_not_finished_is_left_out_and_named(out, tmp_path):
         half.rmdir()
 
 
-def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(DatasetNotFoundError, match=r"nowhere: no such folder"):
-        helm_ext.read_run(tmp_path / "nowhere")
-    with pytest.raises(DatasetNotFoundError, match=r"no run: none of HELM's files is in it"):
-        helm_ext.read_run(tmp_path)
-    with pytest.raises(DatasetNotFoundError, match=r"no finished run is in this folder\n  hint: benchmark_output"):
-        find_runs([tmp_path])
-    (tmp_path / "killed").mkdir()
-    (tmp_path / "killed" / ".commit.lock").touch()
-    with pytest.raises(
-        DatasetNotFoundError, match=r"killed was begun and did not finish: start the same helm-run again"
+def test_what_is_no_run_is_refused(out, tmp_path):
+    (tmp_path / "begun" / "killed").mkdir(parents=True)
+    (tmp_path / "begun" / "killed" / ".commit.lock").touch()
+    (tmp_path / "empty").mkdir()
+    copy = shutil.copytree(out / "runs" / "s" / "one", tmp_path / "other")
+    (copy / "run_spec.json").write_text('{"name": "x"}')
+    half = shutil.copytree(copy, tmp_path / "half")
+    (half / "run_spec.json").write_text("{")
+    for read, path, said in (
+        (helm_ext.read_run, "nowhere", "nowhere: no such folder"),
+        (helm_ext.read_run, "empty", "no run: none of HELM's files is in it"),
+        (lambda path: find_runs([path]), "empty", "no finished run is in this folder\n  hint: benchmark_output"),
+        (lambda path: find_runs([path]), "begun", "killed was begun and did not finish: start the same helm-run again"),
+        (lambda path: helm_ext.read_run(path).name, "other", "run_spec.json: no run spec of HELM's: without scenario_"),
+        (lambda path: helm_ext.read_run(path).name, "half", "run_spec.json: not as HELM writes it"),
     ):
-        find_runs([tmp_path])
+        with pytest.raises((DatasetNotFoundError, DatasetSyntaxError), match=said):
+            read(tmp_path / path)
 
 
 def test_read_run_is_at_the_top_of_the_package(out):
@@ -61,15 +68,3 @@ def test_read_run_is_at_the_top_of_the_package(out):
     assert isinstance(run, FinishedRun)
     assert (run.name, run.scenario_name, run.is_ours) == ("one", "sums", False)
     assert "read_run" in helm_ext.__all__
-
-
-def test_a_run_spec_of_something_else_is_refused(out, tmp_path):
-    import shutil
-
-    copy = shutil.copytree(out / "runs" / "s" / "one", tmp_path / "copy")
-    (copy / "run_spec.json").write_text('{"name": "x"}')
-    with pytest.raises(DatasetSyntaxError, match=r"run_spec.json: no run spec of HELM's: without scenario_spec, "):
-        _ = helm_ext.read_run(copy).name
-    (copy / "run_spec.json").write_text("{")
-    with pytest.raises(DatasetSyntaxError, match=r"run_spec.json: not as HELM writes it"):
-        _ = helm_ext.read_run(copy).name

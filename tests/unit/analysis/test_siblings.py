@@ -17,15 +17,15 @@ from helm_ext.errors import HelmExtError
 from helm_ext.running import StreamingSummarizer
 
 
-def command(tmp_path, *arguments):
-    done = CliRunner().invoke(app, [*arguments], catch_exceptions=True)
+def command(*arguments):
+    done = CliRunner().invoke(app, [*map(str, arguments)])
     if done.exception is not None and not isinstance(done.exception, SystemExit | HelmExtError):
         raise done.exception
     return done
 
 
 def score(tmp_path, *arguments):
-    return command(tmp_path, "score", *arguments, "-o", str(tmp_path / "out"))
+    return command("score", *arguments, "-o", tmp_path / "out")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def table(tmp_path):
 def names_of_rows(tmp_path):
     """Return the first column of each dataset's table on a leaderboard."""
     summarizer = StreamingSummarizer(
-        release=None, suites=None, suite="score", schema_path=None, output_path=str(tmp_path / "out"), verbose=False,
+        release=None, suites=None, suite="score", schema_path=None, output_path=tmp_path / "out", verbose=False,
         num_threads=1, allow_unknown_models=True,
     )  # fmt: skip
     summarizer.run_pipeline(skip_completed=False)
@@ -45,14 +45,22 @@ def names_of_rows(tmp_path):
 
 
 @pytest.mark.long
-def test_outputs_of_several_models_get_no_single_name(tmp_path, table):
+def test_outputs_of_several_models_are_not_one_run(tmp_path, table):
+    """In columns, and in rows of one column."""
     done = score(tmp_path, table, "--arg", "output=alpha+beta", "--model", "foo")
     assert str(done.exception) == (
         f"--model foo: {table} holds outputs of 2 models, alpha, beta\n"
         "  hint: leave --model out, or name one: --arg output=alpha"
     )
     assert not (tmp_path / "out").exists()
-    assert score(tmp_path, table, "--arg", "output=alpha", "--model", "foo").exit_code == 0
+    rows = [{"question": f"{at}+1?", "gold": str(at + 1), "output": "2", "model": name}
+            for at in range(2) for name in ("alpha", "beta")]  # fmt: skip
+    file = write_lines(tmp_path, *rows)
+    done = score(tmp_path, file, "--model", "m")
+    assert "the column model names 2 models, alpha and beta: they would be scored as one" in str(done.exception)
+    same = write_lines(tmp_path, *({**row, "model": "alpha"} for row in rows), name="same.jsonl")
+    for arguments in ((table, "--arg", "output=alpha"), (file, "--arg", "by=model"), (same,)):
+        assert score(tmp_path, *arguments, "--model", "m").exit_code == 0
 
 
 @pytest.mark.long
@@ -62,23 +70,10 @@ def test_tasks_that_name_no_model_or_cannot_be_read_are_no_other_model(tmp_path)
         rows = lm_eval_logs.lines(lm_eval_logs.samples(task))
         lm_eval_logs.write(lm_eval_logs.samples(task, tmp_path), rows)
     lm_eval_logs.samples("broken", tmp_path).write_text("{}\n")
-    done = score(tmp_path, str(tmp_path), "--as", "lm_eval", "--model", "m")
+    done = score(tmp_path, tmp_path, "--as", "lm_eval", "--model", "m")
     assert done.exit_code == 1
     assert done.output.count("written to ") == 2
     assert "error: " in done.output
-
-
-@pytest.mark.long
-def test_rows_of_several_models_are_not_one_run(tmp_path):
-    rows = [{"question": f"{at}+1?", "gold": str(at + 1), "output": "2", "model": name}
-            for at in range(2) for name in ("alpha", "beta")]  # fmt: skip
-    file = write_lines(tmp_path, *rows)
-    done = score(tmp_path, file, "--model", "m")
-    assert "the column model names 2 models, alpha and beta: they would be scored as one" in str(done.exception)
-    assert "hint: " in str(done.exception)
-    assert score(tmp_path, file, "--model", "m", "--arg", "by=model").exit_code == 0
-    same = write_lines(tmp_path, *({**row, "model": "alpha"} for row in rows), name="same.jsonl")
-    assert score(tmp_path, same, "--model", "m").exit_code == 0
 
 
 @pytest.mark.long
@@ -110,7 +105,7 @@ def test_the_run_of_a_file_that_was_corrected_is_stale(tmp_path, table, correcte
     assert ("1 of them stale" in done.output) == (corrected == "output")
     assert "a model's name of its own" not in done.output  # deleting the stale run is enough, as the other hint says
     assert ("without what is stale, they show " in done.output) == (corrected == "output")
-    compared = command(tmp_path, "compare", str(tmp_path / "out"))
+    compared = command("compare", tmp_path / "out")
     assert f"note: {said}" in compared.output
     assert "one number" not in compared.output  # it makes no such table
     datasets, notes = gather(runs)
@@ -133,14 +128,14 @@ def test_comparisons_of_stale_runs_come_last_and_are_no_more_datasets_and_models
             write_csv(
                 tmp_path, ("question", "gold", "alpha", "beta"), (question, "2", "2", "3"), ("2+2?", "4", "4", "5")
             )
-            assert command(tmp_path, "score", table, "--arg", "output=alpha+beta", "-o", str(out)).exit_code == 0
-        output = command(tmp_path, "compare", str(out)).stdout
+            assert command("score", table, "--arg", "output=alpha+beta", "-o", out).exit_code == 0
+        output = command("compare", out).stdout
         headings = [line for line in output.splitlines() if line.startswith("metals-")]
         assert [line.endswith(" (stale: the file has changed since)") for line in headings] == [False, True]
-        lines = command(tmp_path, "compare", str(out), "--json").stdout.splitlines()
+        lines = command("compare", out, "--json").stdout.splitlines()
         assert [json.loads(line)["stale"] for line in lines] == [False, True]
         page = out / "report.html"
-        command(tmp_path, "report", str(out), "--out", str(page))
+        command("report", out, "--out", page)
         assert "<p>1 dataset, 2 models, stale runs not counted. " in page.read_text()
 
 
@@ -150,15 +145,15 @@ def test_the_model_that_every_row_of_a_run_names_is_the_model(tmp_path, table):
     score(tmp_path, table, "--arg", "output=alpha", "--model", "org/alpha")
     (run,) = find_runs([tmp_path / "out"])[0]
     state, lines = run.folder / "scenario_state.json", tmp_path / "alpha.jsonl"
-    assert command(tmp_path, "convert", str(state), str(lines)).exit_code == 0
+    assert command("convert", state, lines).exit_code == 0
     for file in (state, lines):
-        done = command(tmp_path, "score", str(file), "-o", str(tmp_path / f"out-{file.suffix}"))
+        done = command("score", file, "-o", tmp_path / f"out-{file.suffix}")
         assert "org/alpha on " in done.output
         assert done.exit_code == 0
     header, row, last = map(json.loads, lines.read_text().splitlines())
     for request in ({**last["request"], "model_deployment": "recorded/org/beta"}, {"prompt": ""}):
         write_lines(tmp_path, header, row, {**last, "request": request}, name="mixed.jsonl")
-        done = command(tmp_path, "score", str(tmp_path / "mixed.jsonl"), "-o", str(tmp_path / "mixed"))
+        done = command("score", tmp_path / "mixed.jsonl", "-o", tmp_path / "mixed")
         assert "the file does not say whose completions it holds" in str(done.exception)
 
 
