@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -65,7 +65,7 @@ _FILLER_WORDS = 4
 """Words that a slot holds at most."""
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, eq=False)
 class Swap:
     """A sentence of one row and that of another, equal but for words in the same places."""
 
@@ -73,15 +73,25 @@ class Swap:
     """The words of each, with _SLOT where the other has other words, and _NUMBER for numbers."""
     fillers: tuple[Words, Words]
     """What the two have in the slots."""
+    others: set[Words] = field(default_factory=set)
+    """What further questions have in the slots."""
+    is_template: bool = False
 
 
-@dataclass(slots=True, frozen=True)
-class Likeness:
+class Likeness(NamedTuple):
     """In how little two rows differ."""
 
     changed: int
     """Words."""
-    swaps: tuple[Swap, ...] = ()
+    swaps: Sequence[Swap] = ()
+
+
+class Pair(NamedTuple):
+    """A row that asks nearly what an earlier one asks."""
+
+    row: Row
+    other: Row
+    likeness: Likeness
 
 
 def compare(row: Row, other: Row, context: Collection[str], *, gold_is_rare: bool) -> Likeness | None:
@@ -233,81 +243,63 @@ def _as_number(word: str) -> str:
     return _NUMBER if any(character.isdigit() for character in word) else word
 
 
-@dataclass(slots=True, eq=False)
-class Pair:
-    """A row that asks nearly what an earlier one asks, and the words that make one of the other."""
-
-    row: Row
-    other: Row
-    likeness: Likeness
-
-
-@dataclass(slots=True, eq=False)
-class _Use:
-    """One swap of a pair."""
-
-    row: Row
-    swap: Swap
-    is_template: bool = False
-    others: set[Words] = field(default_factory=set)
-    """What further questions have in the slots."""
-
-
 def drop_templates(pairs: Sequence[Pair], rows: Collection[Row]) -> list[Pair]:
     """Return the pairs that differ in more than slots. `rows`: all questions."""
-    uses = {id(pair): [_Use(pair.row, swap) for swap in pair.likeness.swaps] for pair in pairs}
-    swapped = [use for some in uses.values() for use in some]
+    swapped = [(pair.row, swap) for pair in pairs for swap in pair.likeness.swaps]
     if not swapped:
         return list(pairs)
-    slots, fillers = _Slots(swapped), {context: set[str]() for use in swapped for context in _contexts(use.swap)}
+    by_edge = _index_patterns(swapped)
+    contexts = {id(swap): _contexts(swap) for _, swap in swapped}
+    fillers = {context: set[str]() for some in contexts.values() for context in some}
     for row in rows:
         for sentence in row.sentences():
             words = tuple(map(_as_number, sentence))
-            slots.see(row, words)
+            _see(row, words, by_edge)
             padded = _pad(words)
             for at in range(2, len(padded) - 2):
                 if (found := fillers.get((*padded[at - 2 : at], *padded[at + 1 : at + 3]))) is not None:
                     found.add(padded[at])
-    for use in swapped:
-        contexts = _contexts(use.swap)
-        if contexts and all(len(fillers[context]) >= _ENOUGH_FILLERS for context in contexts):
-            use.is_template = True
-    return [pair for pair in pairs if not uses[id(pair)] or not all(use.is_template for use in uses[id(pair)])]
+    for _, swap in swapped:
+        of_swap = contexts[id(swap)]
+        if of_swap and all(len(fillers[context]) >= _ENOUGH_FILLERS for context in of_swap):
+            swap.is_template = True
+    return [
+        pair for pair in pairs if not pair.likeness.swaps or not all(one.is_template for one in pair.likeness.swaps)
+    ]
 
 
-class _Slots:
-    """Looks for third questions that have other words where two differ from one another."""
+_Uses = list[tuple[Row, Swap]]
+"""Swaps of one pattern, each with the row that it is of."""
 
-    def __init__(self, uses: Iterable[_Use]) -> None:
-        by_pattern: dict[Words, list[_Use]] = defaultdict(list)
-        for use in uses:
-            for pattern in set(use.swap.patterns):
-                by_pattern[pattern].append(use)
-        often = sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:_MOST_PATTERNS]
-        self._by_edge: dict[str, list[tuple[re.Pattern[str], list[_Use]]]] = defaultdict(list)
-        """The first word of a pattern, or its last after a space: a sentence without it need not be compared."""
-        for pattern in often:
-            edge = pattern[0] if pattern[0] != _SLOT else f" {pattern[-1]}"
-            self._by_edge[edge].append((_to_regex(pattern), by_pattern[pattern]))
 
-    def see(self, row: Row, words: Words) -> None:
-        if not words:
-            return
-        edges = words[0], f" {words[-1]}", f" {_SLOT}"
-        if self._by_edge.keys().isdisjoint(edges):
-            return
-        sentence = " ".join(words)
-        for edge in edges:
-            for regex, uses in self._by_edge.get(edge, ()):
-                match = regex.fullmatch(sentence) if uses else None
-                if match is None:
-                    continue
-                for use in uses:
-                    if match.groups() in use.swap.fillers or frozenset(row.options) != frozenset(use.row.options):
-                        continue
-                    use.others.add(match.groups())
-                    use.is_template = row.contradicts(use.row) or len(use.others) >= _ENOUGH_OTHERS
-                uses[:] = [use for use in uses if not use.is_template]  # few rows settle all uses of a pattern
+def _index_patterns(swapped: _Uses) -> Mapping[str, list[tuple[re.Pattern[str], _Uses]]]:
+    """Return the patterns by their first word, or by their last after a space: a sentence without it has no match."""
+    by_pattern: dict[Words, _Uses] = defaultdict(list)
+    for row, swap in swapped:
+        for pattern in set(swap.patterns):
+            by_pattern[pattern].append((row, swap))
+    by_edge: dict[str, list[tuple[re.Pattern[str], _Uses]]] = defaultdict(list)
+    for pattern in sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:_MOST_PATTERNS]:
+        edge = pattern[0] if pattern[0] != _SLOT else f" {pattern[-1]}"
+        by_edge[edge].append((_to_regex(pattern), by_pattern[pattern]))
+    return by_edge
+
+
+def _see(row: Row, words: Words, by_edge: Mapping[str, list[tuple[re.Pattern[str], _Uses]]]) -> None:
+    """Note where a third question has other words where two differ from one another."""
+    edges = (words[0], f" {words[-1]}", f" {_SLOT}") if words else ()
+    if by_edge.keys().isdisjoint(edges):
+        return
+    sentence = " ".join(words)
+    for regex, uses in (found for edge in edges for found in by_edge.get(edge, ())):
+        match = regex.fullmatch(sentence) if uses else None
+        if match is None:
+            continue
+        for other, swap in uses:
+            if match.groups() not in swap.fillers and frozenset(row.options) == frozenset(other.options):
+                swap.others.add(match.groups())
+                swap.is_template = row.contradicts(other) or len(swap.others) >= _ENOUGH_OTHERS
+        uses[:] = [use for use in uses if not use[1].is_template]  # few rows settle all uses of a pattern
 
 
 def _to_regex(pattern: Words) -> re.Pattern[str]:
