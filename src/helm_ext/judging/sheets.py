@@ -24,13 +24,7 @@ from typing import TypeVar
 
 import msgspec
 
-from helm_ext.errors import (
-    DatasetNotFoundError,
-    DatasetSchemaError,
-    DatasetSyntaxError,
-    Location,
-    Problem,
-)
+from helm_ext.errors import DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, Location, Problem
 from helm_ext.files import MAX_LINE_BYTES, read_source
 from helm_ext.files.writing import no_formula
 

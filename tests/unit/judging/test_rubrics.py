@@ -55,10 +55,7 @@ def test_what_is_unclear_is_no_verdict(rubric, reply):
 
 @pytest.mark.parametrize(
     ("rubric", "reply", "value"),
-    [
-        ("correct", "GRADE: C\nI think that a date would have helped.", 1.0),
-        ("helpful", "SCORE: 2 (out of 5)", 2.0),
-    ],
+    [("correct", "GRADE: C\nI think that a date would have helped.", 1.0), ("helpful", "SCORE: 2 (out of 5)", 2.0)],
 )
 def test_words_behind_a_verdict_are_no_other_one(rubric, reply, value):
     assert load_rubric(rubric).reading.read(reply) == value

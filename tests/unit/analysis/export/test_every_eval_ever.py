@@ -27,9 +27,7 @@ from helm_ext.analysis.export.every_eval_ever import Publisher, write_every_eval
 from helm_ext.analysis.export.every_eval_ever_samples import to_hash
 from helm_ext.analysis.export.tables import to_line
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.formats.every_eval_ever.record import (
-    ENUMS,
-)
+from helm_ext.formats.every_eval_ever.record import ENUMS
 
 pytestmark = pytest.mark.long
 
