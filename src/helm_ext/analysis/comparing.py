@@ -211,7 +211,7 @@ class PairResult:
 
 def _show(interval: Interval) -> list[str]:
     ends = f"{interval.low:+.3g} to {interval.high:+.3g}" if np.isfinite(interval.low) else "not known"
-    return [f"{interval.mean:+.4g}", ends]
+    return [f"{round(interval.mean, 12) + 0.0:+.4g}", ends]  # what is left of rounding is no difference
 
 
 def compare_runs(

@@ -42,46 +42,41 @@ class Gate:
 
     def describe(self) -> str:
         """Return in words what was decided, and why."""
+        return "; ".join(filter(None, [*self._explain(), self.result.describe_unpaired()]))
+
+    def _explain(self) -> list[str]:
         one, test = self.result, self.test
         margin = f" by more than {test.margin:g}" if test.margin else ""
         on = f"{one.a.model} on {one.a.title}{margin}"
         if self.by_mean and one.refusal is None:
             said = "worse" if self.outcome == "fail" else "not worse"
-            return (
-                f"{self.outcome}: the mean of {one.b.model} is {said} than that of {on}: {test.gain:+.4g}; "
-                f"whether that is more than chance was not tested{self._describe_unpaired()}"
-            )
+            means = f"{self.outcome}: the mean of {one.b.model} is {said} than that of {on}: {test.gain:+.4g}"
+            return [means, "whether that is more than chance was not tested"]
         said = {
-            "fail": f"fail: {one.b.model} is worse than {on}, for certain",
-            "pass": f"pass: {one.b.model} is not worse than {on}",
-            "cannot tell": f"cannot tell whether {one.b.model} is worse than {on}",
+            "fail": f"fail: {one.b.model} is worse than {on}, for certain: ",
+            "pass": f"pass: {one.b.model} is not worse than {on}: ",
+            "cannot tell": f"cannot tell whether {one.b.model} is worse than {on}: ",
         }[self.outcome]
-        sign = " (more is better)" if one.a.lower_is_better else ""
+        gain = f"{test.gain:+.4g}" + (" (more is better)" if one.a.lower_is_better else "")
         if one.refusal is not None:
-            return f"{said}: by the judge's own verdicts {test.gain:+.4g}{sign}, which are not corrected: {one.refusal}"
+            return [f"{said}by the judge's own verdicts {gain}, which are not corrected: {one.refusal}"]
         if test.p_worse is None:
-            return f"{said}: {test.gain:+.4g}{sign}; the rows do not say how sure that is{self._describe_unpaired()}"
+            return [f"{said}{gain}", "the rows do not say how sure that is"]
         p = f"one-sided p {show_p(test.p_worse)}"
         if self.p_holm != test.p_worse and self.p_holm is not None:
             p += f", {show_p(self.p_holm)} corrected"
         limits = f"one-sided 95 % limits {test.low:+.3g} and {test.high:+.3g}"
-        rows = f"; {self._describe_rows()}" if self.outcome == "cannot tell" else ""
-        return f"{said}: {test.gain:+.4g}{sign}, {limits}, {p}{rows}{self._describe_unpaired()}"
-
-    def _describe_unpaired(self) -> str:
-        said = self.result.describe_unpaired()
-        return f"; {said}" if said else ""
+        return [f"{said}{gain}, {limits}, {p}", self._describe_rows() if self.outcome == "cannot tell" else ""]
 
     def _describe_rows(self) -> str:
         test = self.test
-        if test.rows_needed is None and test.assumed + test.margin:
+        if test.rows_needed is not None:
+            how = f"{abs(test.assumed):.3g} {'better' if test.assumed > 0 else 'worse'}, as observed"
+            how = how if test.assumed else "equally good"
+            return f"if it is {how}, {test.rows_needed:,} rows settle it in 8 of 10 cases"
+        if test.assumed + test.margin:
             return "how many rows would settle it cannot be estimated"
-        if test.rows_needed is None:
-            return "if both are equally good, no number of rows settles it"
-        how = f"{abs(test.assumed):.3g} {'better' if test.assumed > 0 else 'worse'}, as observed"
-        if not test.assumed:
-            how = "equally good"
-        return f"if it is {how}, {test.rows_needed:,} rows settle it in 8 of 10 cases"
+        return "if both are equally good, no number of rows settles it"
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers, for programs. `gain`, `low` and `high` are positive where model b is better.

@@ -226,11 +226,13 @@ def describe(one: JudgeCheck) -> list[str]:
         base = f"; the judge passes {score.raw.mean:.0%} of all answers" if one.whole.sensitivity else ""
         said.append(f"Agreement with people: on {score.agreement.observed:.1%} of the answers; {shown}{base}.")
     if score.raters is not None:
-        said.append(f"People among themselves: alpha {_number(score.raters)}.")
+        said.append(f"Agreement of people with one another: alpha {_number(score.raters)}.")
     if one.length is not None:
         how = "kinder" if one.length.mean > 0 else "harsher"
         sure = "" if _holds_zero(one.length) else f": it is {how} to long ones"
-        said.append(f"Overrates the longer half of the answers by {_points(one.length)} more than the shorter{sure}.")
+        said.append(
+            f"Overrating of the longer half of the answers, minus that of the rest: {_points(one.length)}{sure}."
+        )
     if one.swapped is not None:
         said.append(
             f"With the answers in the other order it keeps its verdict in {_percent(one.swapped.consistency)} of the "
@@ -259,7 +261,7 @@ def _describe_worth(one: JudgeCheck) -> str:
     if isinstance(bias, Refused):
         return f"{word}."
     if _holds_zero(bias.interval):
-        return f"{word}. No sign that it is kinder or harsher than they are: by {_points(bias.interval)}."
+        return f"{word}. No sign that it is kinder or harsher than they are: {_points(bias.interval)}."
     how = "too kind" if bias.interval.mean > 0 else "too harsh"
     return f"{word}. It is {how}: by {_points(bias.interval)}."
 
