@@ -3,6 +3,8 @@
 What a layout needs beyond the names of columns (`roles`) is said here: golds that stand inside a longer text, options
 that depend on the row, what readers of a score must know. Each is recognised by its columns and its first row; a row
 that then breaks it is an error with its line.
+
+Columns are known in any case: what is said here of a row's cells goes by names in lower case.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from helm_ext.errors import show
@@ -24,12 +28,18 @@ class Layout:
     """How a known table is laid out."""
 
     name: str
+    columns: Sequence[str]
+    """Those that a table must have, in lower case."""
     why: str
-    """By what it was recognised, in words."""
-    roles: Mapping[str, str]
+    """By what it was recognised, in words; `{column}` is how the table spells it."""
+    fits: Callable[[Cells], bool] | None = None
+    """Whether the first row, with all columns, is laid out so."""
+    of_first: Callable[[Cells], Mapping[str, Any]] | None = None
+    """What else of the layout the first row says."""
+    roles: Mapping[str, str] = field(default_factory=dict)
     """Role to column."""
     made: Mapping[str, str] = field(default_factory=dict)
-    """Role that is no column to what of the cells it is, in words."""
+    """Role that is no column to what of the cells it is, in words, as `why`."""
     adapt: Callable[[Cells], Mapping[str, Any]] | None = None
     """From the cells of a row to the values of these. Raises CellError."""
     gold_kind: Kind | None = None
@@ -55,68 +65,69 @@ class Layout:
     """The score of the tool that its own reports are headed by."""
 
 
-_Named = Mapping[str, str]
-"""Column in lower case to column."""
-
-
-def _has(named: _Named, *columns: str) -> bool:
-    """Whether a table has all of these columns, which are given in lower case."""
-    return all(column in named for column in columns)
+def _fold(column: str) -> str:
+    return column.strip().casefold().replace(" ", "_")
 
 
 def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
     """Return the layout of a table with these columns and this first row; None for one that is not known."""
-    named = {column.strip().casefold().replace(" ", "_"): column for column in columns}
-    for wanted, make in _LAYOUTS:
-        if _has(named, *wanted) and (found := make(named, sample)) is not None:
-            return found
+    named = {_fold(column): column for column in columns}
+    first = {name: sample.get(column) for name, column in named.items()}
+    for layout in _LAYOUTS:
+        if named.keys() >= {*layout.columns} and (layout.fits is None or layout.fits(first)):
+            found = replace(layout, **layout.of_first(first)) if layout.of_first is not None else layout
+            roles = {
+                role: named.get(_fold(column), column)
+                for role, column in found.roles.items()
+                if role == "gold" or "." in column or _fold(column) in named
+            }
+            made = {role: words.format_map(named) for role, words in found.made.items()}
+            adapt = None if found.adapt is None else partial(_adapt, found.adapt)
+            return replace(found, why=found.why.format_map(named), roles=roles, made=made, adapt=adapt)
     return None
 
 
-def _hellaswag(named: _Named, _: Cells) -> Layout:
-    roles = {"question": named["ctx"], "options": named["endings"], "gold": named["label"]}
-    shown = (
-        "the question is the column `ctx`; lm-eval shows models `activity_label: ctx_a` and `ctx_b`, with what stands "
-        "in [brackets] removed: recordings made with it answered another text"
-    )
-    return Layout(
-        name="HellaSwag", why="the columns ctx, endings and label", roles=roles, notes=(shown,), index_base=0,
-        hidden_hint="HellaSwag's test split has no labels: use the validation split",
-    )  # fmt: skip
+def _adapt(adapt: Callable[[Cells], Mapping[str, Any]], cells: Cells) -> Mapping[str, Any]:
+    return adapt({_fold(column): value for column, value in cells.items()})
+
+
+_HELLASWAG = Layout(
+    name="HellaSwag", columns=("ctx", "endings", "label"), why="the columns ctx, endings and label",
+    roles={"question": "ctx", "options": "endings", "gold": "label"}, index_base=0,
+    notes=(
+        (
+            "the question is the column `ctx`; lm-eval shows models `activity_label: ctx_a` and `ctx_b`, with what "
+            "stands in [brackets] removed: recordings made with it answered another text"
+        ),
+    ),
+    hidden_hint="HellaSwag's test split has no labels: use the validation split",
+)  # fmt: skip
 
 
 _AFTER_HASHES = re.compile(r"####\s*(\S[^\n]*?)\s*\Z")
 
 
-def _gsm8k(named: _Named, sample: Cells) -> Layout | None:
-    column = named["answer"]
-    value = sample.get(column)
-    if not isinstance(value, str) or not _AFTER_HASHES.search(value):
-        return None
-
-    def adapt(cells: Cells) -> dict[str, Any]:
-        text = cells.get(column)
-        match = _AFTER_HASHES.search(text) if isinstance(text, str) else None
-        if match is None or not isinstance(text, str):
-            raise CellError(f'expected an answer that ends in "#### RESULT", got {show(text)}')
-        thought = re.sub(r"<<[^<>]*>>", "", text[: text.rindex("####")]).strip()
-        return {"gold": match[1].replace(",", ""), "thought": thought}
-
-    return Layout(
-        name="GSM8K", why="answers that end in `#### RESULT`",
-        roles={"question": named["question"]}, adapt=adapt,
-        made={"gold": f"what follows #### in {column}, without commas", "thought": "what stands before"},
-        notes=("what counts is the last number of each answer, as in lm-eval's flexible-extract",),
-        scoring={"extract": r"(-?\d[\d,]*(?:\.\d+)?)"},
-        live={"max_tokens": 400, "stop_sequences": ["\n\n"]},
-    )  # fmt: skip
+def _adapt_gsm8k(cells: Cells) -> dict[str, Any]:
+    text = cells.get("answer")
+    match = _AFTER_HASHES.search(text) if isinstance(text, str) else None
+    if match is None or not isinstance(text, str):
+        raise CellError(f'expected an answer that ends in "#### RESULT", got {show(text)}')
+    thought = re.sub(r"<<[^<>]*>>", "", text[: text.rindex("####")]).strip()
+    return {"gold": match[1].replace(",", ""), "thought": thought}
 
 
-def _truthfulqa_choice(named: _Named, _: Cells) -> Layout | None:
-    if not _has(named, "question") or not ("mc1_targets" in named or "mc2_targets" in named):
-        return None
-    column = named.get("mc1_targets", named.get("mc2_targets", ""))
+_GSM8K = Layout(
+    name="GSM8K", columns=("question", "answer"), why="answers that end in `#### RESULT`",
+    fits=lambda row: isinstance(row["answer"], str) and _AFTER_HASHES.search(row["answer"]) is not None,
+    roles={"question": "question"}, adapt=_adapt_gsm8k,
+    made={"gold": "what follows #### in {answer}, without commas", "thought": "what stands before"},
+    notes=("what counts is the last number of each answer, as in lm-eval's flexible-extract",),
+    scoring={"extract": r"(-?\d[\d,]*(?:\.\d+)?)"},
+    live={"max_tokens": 400, "stop_sequences": ["\n\n"]},
+)  # fmt: skip
 
+
+def _truthfulqa_choice(column: str) -> Layout:
     def adapt(cells: Cells) -> dict[str, Any]:
         targets = cells.get(column)
         targets = parse_list(targets) if isinstance(targets, str) else targets
@@ -126,48 +137,42 @@ def _truthfulqa_choice(named: _Named, _: Cells) -> Layout | None:
         return {"gold": labels, "options": read_options(targets)}
 
     return Layout(
-        name="TruthfulQA (multiple choice)", why=f"the column {column}", adapt=adapt, gold_kind="flags",
-        roles={"question": named["question"]},
-        made={"options": f"{column}.choices", "gold": f"the 1s of {column}.labels"},
+        name="TruthfulQA (multiple choice)", columns=("question", column), why=f"the column {{{column}}}",
+        roles={"question": "question"}, adapt=adapt, gold_kind="flags",
+        made={"options": f"{{{column}}}.choices", "gold": f"the 1s of {{{column}}}.labels"},
         live_notes=("the right option is the first of every row of the file: a live run shows them in another order",),
         shuffles=True,
     )  # fmt: skip
 
 
-def _truthfulqa_text(named: _Named, _: Cells) -> Layout:
-    best, correct = named["best_answer"], named["correct_answers"]
-
-    def adapt(cells: Cells) -> dict[str, Any]:
-        accepted = cells.get(correct)
-        if isinstance(accepted, str):
-            accepted = parse_list(accepted) if accepted.lstrip().startswith("[") else accepted.split(";")
-        if not isinstance(accepted, list):
-            raise CellError(f"expected a list of answers, got {show(accepted)}")
-        texts = [to_text(text).strip() for text in [cells.get(best) or "", *accepted]]
-        return {"gold": list(dict.fromkeys(filter(None, texts)))}
-
-    return Layout(
-        name="TruthfulQA (text)", why="the columns best_answer and correct_answers", adapt=adapt,
-        roles={"question": named["question"]},
-        made={"gold": f"{best} and {correct}"},
-        notes=("answers are compared with the correct ones as texts; the paper has a model judge them",),
-    )  # fmt: skip
+def _adapt_truthfulqa_text(cells: Cells) -> dict[str, Any]:
+    accepted = cells.get("correct_answers")
+    if isinstance(accepted, str):
+        accepted = parse_list(accepted) if accepted.lstrip().startswith("[") else accepted.split(";")
+    if not isinstance(accepted, list):
+        raise CellError(f"expected a list of answers, got {show(accepted)}")
+    texts = [to_text(text).strip() for text in [cells.get("best_answer") or "", *accepted]]
+    return {"gold": list(dict.fromkeys(filter(None, texts)))}
 
 
-def _squad(named: _Named, sample: Cells) -> Layout | None:
-    column = named["answers"]
-    answers = sample.get(column)
-    if not (isinstance(answers, str) and answers.startswith("{")) and not isinstance(answers, Mapping):
-        return None
-    return Layout(
-        name="SQuAD", why="the columns context, question and answers with text and answer_start",
-        roles={"question": named["question"], "context": named["context"]},
-        adapt=lambda cells: {"gold": _read_spans(cells.get(column))}, made={"gold": f"{column}.text"},
-        notes=(
-            'a question without an answer (version 2) has the gold "": an empty prediction is right',
-            "normalized_exact_match and normalized_f1 count it so; HELM's exact_match and f1_score say 0",
-        ),
-    )  # fmt: skip
+_TRUTHFULQA_TEXT = Layout(
+    name="TruthfulQA (text)", columns=("question", "best_answer", "correct_answers"),
+    why="the columns best_answer and correct_answers",
+    roles={"question": "question"}, adapt=_adapt_truthfulqa_text, made={"gold": "{best_answer} and {correct_answers}"},
+    notes=("answers are compared with the correct ones as texts; the paper has a model judge them",),
+)  # fmt: skip
+
+_SQUAD = Layout(
+    name="SQuAD", columns=("context", "question", "answers"),
+    why="the columns context, question and answers with text and answer_start",
+    fits=lambda row: isinstance(row["answers"], Mapping) or str(row["answers"]).startswith("{"),
+    roles={"question": "question", "context": "context"},
+    adapt=lambda cells: {"gold": _read_spans(cells.get("answers"))}, made={"gold": "{answers}.text"},
+    notes=(
+        'a question without an answer (version 2) has the gold "": an empty prediction is right',
+        "normalized_exact_match and normalized_f1 count it so; HELM's exact_match and f1_score say 0",
+    ),
+)  # fmt: skip
 
 
 def _read_spans(value: Any) -> list[str]:
@@ -184,40 +189,31 @@ _TRUTHS: Mapping[Any, bool] = {
 }  # fmt: skip
 
 
-def _boolq(named: _Named, sample: Cells) -> Layout | None:
-    golds = [column for column in ("answer", "label") if column in named]
-    if not _has(named, "question", "passage") or len(golds) != 1:
+def _read_truth(value: Any) -> bool | None:
+    """Return the gold of a row of BoolQ; None where it is hidden. Raises CellError."""
+    if value is None or value in (-1, "-1", ""):
         return None
-    column = named[golds[0]]
+    key = value.strip().casefold() if isinstance(value, str) else value
+    if not isinstance(key, str | int) or key not in _TRUTHS:
+        raise CellError(f"expected true or false, got {show(value)}")
+    return _TRUTHS[key]
 
-    def read(value: Any) -> bool | None:
-        if value is None or value in (-1, "-1", ""):
-            return None
-        key = value.strip().casefold() if isinstance(value, str) else value
-        if not isinstance(key, str | int) or key not in _TRUTHS:
-            raise CellError(f"expected true or false, got {show(value)}")
-        return _TRUTHS[key]
 
-    try:
-        read(sample.get(column))
-    except CellError:
-        return None
+def _boolq(column: str, other: str) -> Layout:
+    """`other`: where both are there, neither is taken for it."""
+
+    def fits(row: Cells) -> bool:
+        with suppress(CellError):
+            _read_truth(row[column])
+            return other not in row
+        return False
+
     return Layout(
-        name="BoolQ", why=f"the columns question, passage and {column} with true or false",
-        roles={"question": named["question"], "context": named["passage"]},
-        adapt=lambda cells: {"gold": read(cells.get(column))}, made={"gold": column},
+        name="BoolQ", columns=("question", "passage", column), fits=fits,
+        why=f"the columns question, passage and {{{column}}} with true or false",
+        roles={"question": "question", "context": "passage"},
+        adapt=lambda cells: {"gold": _read_truth(cells.get(column))}, made={"gold": f"{{{column}}}"},
         hidden_hint="BoolQ's test split has no answers: use the validation split",
-    )  # fmt: skip
-
-
-def _lighteval(_: _Named, sample: Cells) -> Layout | None:
-    if not isinstance(sample.get("doc"), Mapping) or not isinstance(sample.get("model_response"), Mapping):
-        return None
-    return Layout(
-        name="lighteval details", why="the columns doc and model_response", adapt=_adapt_lighteval, tool="lighteval",
-        roles={"question": "doc.query", "output": "model_response.text", "id": "doc.id", "source_scores": "metric"},
-        made={"options": "doc.choices, where not all of them are right", "gold": "doc.gold_index",
-              "likelihoods": "model_response.logprobs"},
     )  # fmt: skip
 
 
@@ -250,46 +246,38 @@ def _adapt_lighteval(cells: Cells) -> dict[str, Any]:
     return found
 
 
-def _opencompass(named: _Named, _: Cells) -> Layout:
-    roles = {"question": "origin_prompt", "output": "prediction", "gold": named.get("gold", "gold")}
-    return Layout(
-        name="OpenCompass predictions", why="the keys origin_prompt and prediction",
-        roles={**roles, **({"id": "idx"} if "idx" in named else {})}, tool="opencompass",
-        hidden_hint="OpenCompass does not write golds that are 0 or empty: without them nothing can be scored",
-    )  # fmt: skip
+_LIGHTEVAL = Layout(
+    name="lighteval details", columns=("doc", "model_response"), why="the columns doc and model_response",
+    fits=lambda row: isinstance(row["doc"], Mapping) and isinstance(row["model_response"], Mapping),
+    adapt=_adapt_lighteval, tool="lighteval",
+    roles={"question": "doc.query", "output": "model_response.text", "id": "doc.id", "source_scores": "metric"},
+    made={"options": "doc.choices, where not all of them are right", "gold": "doc.gold_index",
+          "likelihoods": "model_response.logprobs"},
+)  # fmt: skip
 
 
-def _deepeval(named: _Named, _: Cells) -> Layout:
-    return Layout(
-        name="deepeval test run", why="the keys input and actualOutput",
-        roles={"question": named["input"], "output": named["actualoutput"],
-               "gold": named.get("expectedoutput", "expectedOutput")},
-        made={"source_scores": "metricsData"}, adapt=_adapt_deepeval, tool="deepeval", allows_hidden=True,
-        notes=("deepeval's own scores are mostly given by a model that judges",),
-    )  # fmt: skip
+_OPENCOMPASS = Layout(
+    name="OpenCompass predictions", columns=("origin_prompt", "prediction"), tool="opencompass",
+    why="the keys origin_prompt and prediction",
+    roles={"question": "origin_prompt", "output": "prediction", "gold": "gold", "id": "idx"},
+    hidden_hint="OpenCompass does not write golds that are 0 or empty: without them nothing can be scored",
+)  # fmt: skip
 
 
 def _adapt_deepeval(cells: Cells) -> dict[str, Any]:
     scores = {}
-    for metric in cells.get("metricsData") or ():
+    for metric in cells.get("metricsdata") or ():
         if isinstance(metric, Mapping) and isinstance(metric.get("name"), str):
             scores[metric["name"]] = metric.get("score")
     return {"source_scores": scores}
 
 
-def _promptfoo(_: _Named, __: Cells) -> Layout:
-    return Layout(
-        name="promptfoo results", why="the keys promptIdx, testCase and prompt", adapt=_adapt_promptfoo,
-        tool="promptfoo", allows_hidden=True,
-        roles={},
-        made={
-            "question": "prompt.raw", "output": "response.output", "source_scores": "score, success, namedScores",
-            "gold": "testCase.assert: what the answer must be equal to, or contain",
-        },
-        hidden_hint="no assertion says what the answer must be equal to, or contain: name the variable, gold=vars.NAME",
-        notes=("golds are what promptfoo's assertions compare with; whether a row passed stands beside as `pass`",),
-        model=_name_promptfoo_run, main="pass",
-    )  # fmt: skip
+_DEEPEVAL = Layout(
+    name="deepeval test run", columns=("input", "actualoutput"), why="the keys input and actualOutput",
+    roles={"question": "input", "output": "actualOutput", "gold": "expectedOutput"},
+    made={"source_scores": "metricsData"}, adapt=_adapt_deepeval, tool="deepeval",
+    allows_hidden=True, notes=("deepeval's own scores are mostly given by a model that judges",),
+)  # fmt: skip
 
 
 def _name_promptfoo_run(cells: Cells) -> str:
@@ -307,7 +295,7 @@ _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def _adapt_promptfoo(cells: Cells) -> dict[str, Any]:
-    prompt, response, test = cells.get("prompt"), cells.get("response"), cells.get("testCase")
+    prompt, response, test = cells.get("prompt"), cells.get("response"), cells.get("testcase")
     raw = prompt.get("raw") if isinstance(prompt, Mapping) else prompt
     output = response.get("output") if isinstance(response, Mapping) else None
     if output is not None and not isinstance(output, str):
@@ -317,7 +305,7 @@ def _adapt_promptfoo(cells: Cells) -> dict[str, Any]:
     golds = [
         each.get("value") for each in assertions or () if isinstance(each, Mapping) and each.get("type") in _COMPARED
     ]
-    scores = dict(cells.get("namedScores") or {})
+    scores = dict(cells.get("namedscores") or {})
     if not cells.get("error"):
         scores = {"score": cells.get("score"), "pass": cells.get("success"), **scores}
     return {
@@ -344,16 +332,17 @@ def _fill_in(value: Any, variables: Mapping[str, Any]) -> Any:
     return value if match is None else variables.get(match[1])
 
 
-def _evalscope(_: _Named, sample: Cells) -> Layout:
-    score = _read_review(sample)
-    return Layout(
-        main=str(score.get("main_score_name") or next(iter(score.get("value") or ()), "")),
-        name="evalscope reviews", why="the keys index, target and sample_score", adapt=_adapt_evalscope,
-        tool="evalscope", allows_hidden=True,
-        roles={"gold": "target", "id": "index"},
-        made={"question": "messages up to the answer", "output": "the answer that evalscope extracted, else all",
-              "source_scores": "sample_score.score.value"},
-    )  # fmt: skip
+_PROMPTFOO = Layout(
+    name="promptfoo results", columns=("promptidx", "testcase", "prompt"),
+    why="the keys promptIdx, testCase and prompt", adapt=_adapt_promptfoo, tool="promptfoo", allows_hidden=True,
+    made={
+        "question": "prompt.raw", "output": "response.output", "source_scores": "score, success, namedScores",
+        "gold": "testCase.assert: what the answer must be equal to, or contain",
+    },
+    hidden_hint="no assertion says what the answer must be equal to, or contain: name the variable, gold=vars.NAME",
+    notes=("golds are what promptfoo's assertions compare with; whether a row passed stands beside as `pass`",),
+    model=_name_promptfoo_run, main="pass",
+)  # fmt: skip
 
 
 def _read_review(cells: Cells) -> Mapping[str, Any]:
@@ -389,38 +378,42 @@ def _join_parts(content: Any) -> Any:
     return "\n".join(parts)
 
 
-def _ragas(named: _Named, _: Cells) -> Layout:
-    """Its samples since 0.2 (dataset_schema.py)."""
-    roles = {"question": named["user_input"], "output": named["response"], "gold": named["reference"]}
-    return Layout(
-        name="ragas samples", why=f"the columns {', '.join(roles.values())}", roles=roles, tool="ragas",
-        notes=("answers are compared with the reference as texts; scores=COLUMN+COLUMN takes ragas' own along",),
-    )  # fmt: skip
+def _name_main_score(row: Cells) -> dict[str, Any]:
+    score = _read_review(row)
+    return {"main": str(score.get("main_score_name") or next(iter(score.get("value") or ()), ""))}
 
 
-def _own_export(_: _Named, sample: Cells) -> Layout:
-    """`helm-ext export` of predictions (`analysis.export.tables`), in each of its kinds of file."""
-    run = sample.get("run")
+_EVALSCOPE = Layout(
+    name="evalscope reviews", columns=("index", "target", "sample_score"), tool="evalscope", allows_hidden=True,
+    why="the keys index, target and sample_score", adapt=_adapt_evalscope,
+    of_first=_name_main_score,
+    roles={"gold": "target", "id": "index"},
+    made={"question": "messages up to the answer", "output": "the answer that evalscope extracted, else all",
+          "source_scores": "sample_score.score.value"},
+)  # fmt: skip
 
-    def adapt(cells: Cells) -> dict[str, Any]:
-        if cells.get("run") != run:
-            hint = "export each run to a file of its own: helm-ext export FOLDER"
-            raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
-        options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
-        answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
-        return {
-            "question": cells.get("input") or _parsed(cells, "messages"),
-            "options": read_options(options) if options else None,
-            "gold": _parsed(cells, "gold"),
-            "output": None if cells.get("left_out") else answers or None,
-        }
 
-    return Layout(
-        name="helm-ext export", why="the columns run, instance_id, completions and left_out", adapt=adapt,
-        roles={"id": "instance_id"},
-        made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
-        gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
-    )  # fmt: skip
+_RAGAS = Layout(
+    name="ragas samples", columns=("user_input", "response", "reference"), tool="ragas",
+    why="the columns {user_input}, {response}, {reference}",
+    roles={"question": "user_input", "output": "response", "gold": "reference"},
+    notes=("answers are compared with the reference as texts; scores=COLUMN+COLUMN takes ragas' own along",),
+)  # fmt: skip
+"""Its samples since 0.2 (dataset_schema.py)."""
+
+
+def _adapt_export(run: Any, cells: Cells) -> dict[str, Any]:
+    if cells.get("run") != run:
+        hint = "export each run to a file of its own: helm-ext export FOLDER"
+        raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+    options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
+    answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
+    return {
+        "question": cells.get("input") or _parsed(cells, "messages"),
+        "options": read_options(options) if options else None,
+        "gold": _parsed(cells, "gold"),
+        "output": None if cells.get("left_out") else answers or None,
+    }
 
 
 def _parsed(cells: Cells, column: str) -> Any:
@@ -429,19 +422,19 @@ def _parsed(cells: Cells, column: str) -> Any:
     return parse_list(value) if isinstance(value, str) and value else value or None
 
 
-_LAYOUTS: Sequence[tuple[Sequence[str], Callable[[_Named, Cells], Layout | None]]] = (
-    ((), _lighteval),
-    (("origin_prompt", "prediction"), _opencompass),
-    (("input", "actualoutput"), _deepeval),
-    (("promptidx", "testcase", "prompt"), _promptfoo),
-    (("index", "target", "sample_score"), _evalscope),
-    (("user_input", "response", "reference"), _ragas),
-    (("run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"), _own_export),
-    (("ctx", "endings", "label"), _hellaswag),
-    ((), _truthfulqa_choice),
-    (("question", "best_answer", "correct_answers"), _truthfulqa_text),
-    (("context", "question", "answers"), _squad),
-    ((), _boolq),
-    (("question", "answer"), _gsm8k),
+_OWN_EXPORT = Layout(
+    name="helm-ext export", why="the columns run, instance_id, completions and left_out",
+    columns=("run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"),
+    of_first=lambda row: {"adapt": partial(_adapt_export, row["run"])},
+    roles={"id": "instance_id"},
+    made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
+    gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
 )  # fmt: skip
-"""The columns that a layout must have, in lower case, and what makes it of a table that has them."""
+"""`helm-ext export` of predictions (`analysis.export.tables`), in each of its kinds of file."""
+
+_LAYOUTS = (
+    _LIGHTEVAL, _OPENCOMPASS, _DEEPEVAL, _PROMPTFOO, _EVALSCOPE, _RAGAS, _OWN_EXPORT, _HELLASWAG,
+    _truthfulqa_choice("mc1_targets"), _truthfulqa_choice("mc2_targets"), _TRUTHFULQA_TEXT, _SQUAD,
+    _boolq("answer", "label"), _boolq("label", "answer"), _GSM8K,
+)  # fmt: skip
+"""The first that a table has the columns of, and whose first row fits, is its own."""
