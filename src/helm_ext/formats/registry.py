@@ -144,7 +144,7 @@ def detect(path: str | Path) -> Format:
     best = max(claims.values(), default=Claim.NO)
     found = [format_ for format_, claim in claims.items() if claim == best]
     if best is not Claim.SURE and (known := find_way_out(seen)) is not None:
-        raise DatasetError.at(path, known.message, known.hint, code="foreign-file")
+        raise DatasetError.at(path, *known, code="foreign-file")
     if best is Claim.NO:
         if not seen.exists:
             from helm_ext.files.content import near_files
@@ -182,19 +182,11 @@ def files_in(path: str | Path) -> list[Path]:
     return [file for file in files if file in claimed and file not in parts] or [path]
 
 
-@dataclass(frozen=True)
-class WayOut:
-    """What a file is, and what to do with it."""
-
-    message: str
-    hint: str
-
-
-def find_way_out(seen: Seen) -> WayOut | None:
-    """Return what a file is that no format reads; None for one that is not known. Raises nothing."""
+def find_way_out(seen: Seen) -> tuple[str, str] | None:
+    """Return what a file is that no format reads, and what to do with it; None for others. Raises nothing."""
     if seen.is_folder or not seen.exists:
         return None
-    return next((known for is_one, known in _KNOWN if is_one(seen)), None)
+    return next(((message, hint) for is_one, message, hint in _KNOWN if is_one(seen)), None)
 
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -231,37 +223,26 @@ def _is_results_of_opencompass(seen: Seen) -> bool:
     return "details" in seen.keys and any(all(f'"{key}"'.encode() in seen.start for key in pair) for pair in pairs)
 
 
-_KNOWN: Sequence[tuple[Callable[[Seen], bool], WayOut]] = (
+_KNOWN: Sequence[tuple[Callable[[Seen], bool], str, str]] = (
     (
-        _is_workbook,
-        WayOut(
-            "an Excel workbook (or one of LibreOffice), which is not read",
-            "save the sheet as CSV UTF-8 there; or in Python, with pandas and openpyxl: "
-            'pandas.read_excel("FILE", dtype=str, keep_default_na=False).to_csv("FILE.csv", index=False)',
-        ),
+        _is_workbook, "an Excel workbook (or one of LibreOffice), which is not read",
+        ("save the sheet as CSV UTF-8 there; or in Python, with pandas and openpyxl: "
+        'pandas.read_excel("FILE", dtype=str, keep_default_na=False).to_csv("FILE.csv", index=False)'),
     ),
     (
-        _is_events,
-        WayOut(
-            "a log of OpenAI evals: events, of which several make a row",
-            "make rows of it: jq -cs 'map(select(.sample_id)) | group_by(.sample_id)[] | "
-            'map(select(.type == "sampling" or .type == "match").data) | add | '
-            "select(.expected != null and .sampled != null) | {prompt, sampled, expected, correct}' FILE > ROWS.jsonl; "
-            "then --arg output=sampled --arg gold=expected --arg scores=correct",
-        ),
+        _is_events, "a log of OpenAI evals: events, of which several make a row",
+        ("make rows of it: jq -cs 'map(select(.sample_id)) | group_by(.sample_id)[] | "
+        'map(select(.type == "sampling" or .type == "match").data) | add | '
+        "select(.expected != null and .sampled != null) | {prompt, sampled, expected, correct}' FILE > ROWS.jsonl; "
+        "then --arg output=sampled --arg gold=expected --arg scores=correct"),
     ),
     (
-        _is_predictions_of_evalscope,
-        WayOut(
-            "predictions of evalscope, which hold no right answers",
-            "score its file of the same name in reviews/ in place of that in predictions/",
-        ),
+        _is_predictions_of_evalscope, "predictions of evalscope, which hold no right answers",
+        "score its file of the same name in reviews/ in place of that in predictions/",
     ),
     (
-        _is_results_of_opencompass,
-        WayOut(
-            "results of OpenCompass, of which most do not say what was asked",
-            "score its file of the same name in predictions/ in place of that in results/",
-        ),
+        _is_results_of_opencompass, "results of OpenCompass, of which most do not say what was asked",
+        "score its file of the same name in predictions/ in place of that in results/",
     ),
 )  # fmt: skip
+"""What knows a file that is not read, what it is, and the one step that makes of it a file that is read."""

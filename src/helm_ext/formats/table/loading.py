@@ -47,7 +47,7 @@ def _open_table(options: Options) -> Table:
     with open_raw(path) as file:
         start = file.read(len(MAGIC))
     if (known := find_way_out(look(path))) is not None:
-        raise DatasetSyntaxError.at(path, known.message, known.hint, code="foreign-file")
+        raise DatasetSyntaxError.at(path, *known, code="foreign-file")
     if start == MAGIC or suffix == ".parquet":
         return ParquetTable(path)
     if options.sep is None and suffix in _DELIMITED and start.removeprefix(BOM)[:1] in (b"[", b"{"):
