@@ -15,6 +15,7 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from helm.common.request import GeneratedOutput, Thinking, Token
@@ -76,14 +77,12 @@ def parse_output(line: Any) -> Outcome:
 
 def _explain(error: Any, response: Any) -> str:
     """Return what an error says: OpenAI's object, vLLM's text or object, or the body of an HTTP error."""
-    if isinstance(error, dict):
-        inner = error.get("error", error)
-        if isinstance(inner, dict):
-            code, message = inner.get("code"), inner.get("message")
-            return f"not run: {code}" if code in _NOT_RUN else show(inner if message is None else message)
+    inner = error.get("error", error) if isinstance(error, dict) else error
+    if isinstance(inner, dict):
+        code, message = inner.get("code"), inner.get("message")
+        return f"not run: {code}" if code in _NOT_RUN else show(inner if message is None else message)
+    if isinstance(error, (dict, str)):
         return show(inner)
-    if isinstance(error, str):
-        return show(error)
     if isinstance(response, dict) and "status_code" in response:
         return f"status {show(response['status_code'])}"
     return "no response and no error"
@@ -124,8 +123,6 @@ class Reply:
     """Tokens as the server counted them: `prompt_tokens`, `completion_tokens`, ...; empty where it says nothing."""
     model: str
     """The model's name as the server says it, which may be that of a dated version."""
-    created: int | None
-    """Seconds since 1970."""
 
 
 def parse_reply(body: Any, endpoint: Endpoint, *, number: int = 1, echo: bool = False) -> Reply:
@@ -146,13 +143,8 @@ def parse_reply(body: Any, endpoint: Endpoint, *, number: int = 1, echo: bool = 
     parsed = tuple(parse(choice) for choice in ordered)
     if echo and not all(choice.tokens or choice.prompt_tokens for choice in parsed):
         raise ReplyError("no log-probabilities of the prompt, which were asked for")
-    usage, created = body.get("usage"), body.get("created")
-    return Reply(
-        choices=parsed,
-        usage=usage if isinstance(usage, dict) else {},
-        model=str(body.get("model") or ""),
-        created=int(created) if isinstance(created, (int, float)) and not isinstance(created, bool) else None,
-    )
+    usage = body.get("usage")
+    return Reply(parsed, usage if isinstance(usage, dict) else {}, str(body.get("model") or ""))
 
 
 def _get(value: Any, key: str, kind: type, where: str) -> Any:
@@ -329,13 +321,9 @@ def _to_generated(choice: Choice, request: Request) -> GeneratedOutput:
     end = min((found for found in ends if found >= 0), default=None)
     if end is None:
         return _make_output(choice.text, choice.tokens, choice.finish_reason, choice.thinking)
-    tokens, length = [], 0
-    for token in choice.tokens:
-        if length >= end:
-            break
-        tokens.append(token)
-        length += len(token.text)
-    return _make_output(choice.text[:end], tuple(tokens), "stop", choice.thinking)
+    begins = accumulate((len(token.text) for token in choice.tokens), initial=0)
+    tokens = tuple(token for token, begin in zip(choice.tokens, begins, strict=False) if begin < end)
+    return _make_output(choice.text[:end], tokens, "stop", choice.thinking)
 
 
 def _to_scored(choice: Choice, reply: Reply, request: Request, extra_token: bool) -> GeneratedOutput:
