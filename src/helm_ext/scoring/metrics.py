@@ -365,13 +365,9 @@ def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> 
 
 def best_stats(score: Score, values: Sequence[Value]) -> Mapping[str, float]:
     """Return the stats of the best of some values: by the main stat, the first of equals."""
-    if len(values) == 1:
-        return score.to_stats(values[0])
-    main = score.stats[0]
+    main, every = score.stats[0], [score.to_stats(value) for value in values]
     best = min if main.lower_is_better else max
-    if not score.several:
-        return {score.name: best(values)}  # type: ignore[dict-item, type-var] # numbers, as there is one stat
-    return best([score.to_stats(value) for value in values], key=lambda stats: stats[main.name])
+    return every[0] if len(every) == 1 else best(every, key=lambda stats: stats[main.name])
 
 
 def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-# normal_form is imported where it is called: its patterns take 10 ms to compile, too long for the names alone.
+
+def _words(text: str, *, ignore_case: bool = True, ignore_punctuation: bool = True) -> tuple[str, ...]:
+    from helm_ext.scoring.normal_form import words  # its patterns take 10 ms to compile, too long for the names alone
+
+    return words(text, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
 
 
 def normalized_exact_match(gold: str, prediction: str) -> float:
@@ -177,15 +181,14 @@ def _match(
 
     A gold without words is matched by a reply without words only, wherever it is looked for.
     """
-    # The patterns take 10 ms to compile: not for names alone.
-    from helm_ext.scoring.normal_form import read_value, words
-
     if place == "exact" and ignore_case and ignore_punctuation:
+        from helm_ext.scoring.normal_form import read_value
+
         value = read_value(gold)
         if value is not None:
             return float(value == read_value(prediction))
-    wanted = words(gold, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
-    said = words(prediction, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
+    wanted = _words(gold, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
+    said = _words(prediction, ignore_case=ignore_case, ignore_punctuation=ignore_punctuation)
     if not wanted or place == "exact":
         return float(wanted == said)
     return float(find(wanted, said, at_start=place == "prefix"))
@@ -209,15 +212,13 @@ def holds(gold: str, text: str) -> bool:
         end = place + len(wanted)
         if said[place - 1 : place] in {"", " "} and _ENDED.match(said, end) and wanted.replace(" ", "").isalpha():
             return True
-        from helm_ext.scoring.normal_form import words
-
         first, last = max(0, place - _AROUND), end + _AROUND
         around = text[first:last]
         # Words at the ends of what is looked at may have been cut.
         around = around.partition(" ")[2] if first and " " in text[first:place] else around
         around = around.rpartition(" ")[0] if last < len(text) and " " in text[end:last] else around
-        needed = words(gold)
-        if needed and find(needed, words(around), at_start=False):
+        needed = _words(gold)
+        if needed and find(needed, _words(around), at_start=False):
             return True
         place = said.find(wanted, place + 1)
     return False
@@ -225,18 +226,14 @@ def holds(gold: str, text: str) -> bool:
 
 def _word_f1(gold: str, prediction: str) -> float:
     """F1 over the multisets of words (SQuAD's rule, without its English article list)."""
-    from helm_ext.scoring.normal_form import words
-
-    return f1(words(gold), words(prediction))
+    return f1(_words(gold), _words(prediction))
 
 
 def _rouge_l(gold: str, prediction: str) -> float:
     """ROUGE-L F1 (Lin 2004), no stemming."""
     from rapidfuzz.distance import LCSseq
 
-    from helm_ext.scoring.normal_form import words
-
-    wanted, said = words(gold), words(prediction)
+    wanted, said = _words(gold), _words(prediction)
     if not wanted or not said:
         return float(wanted == said)
     return 2 * LCSseq.similarity(wanted, said) / (len(wanted) + len(said))
