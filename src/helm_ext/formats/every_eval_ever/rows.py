@@ -189,11 +189,12 @@ class RowMaker:
             answers = [_answer(sample, messages[-1].content or "", messages[-1].reasoning_trace)]
         else:
             self.counts["agentic"] += 1
-            last = next((one for one in reversed(messages) if one.role == "assistant" and _says(one)), None)
-            answers = None if last is None else [_answer(sample, _last_words(last), last.reasoning_trace)]
+            turns = [turn for turn in messages if turn.role == "assistant"]
+            said = [turn for turn in turns if turn.content is not None or _last_words(turn)]
+            answers = [_answer(sample, _last_words(said[-1]), said[-1].reasoning_trace)] if said else None
         if self.takes_extracted and answers is not None:
-            said = [one for one in sample.answer_attribution if one.is_terminal is UNSET or one.is_terminal]
-            answers = [replace(answers[0], text=str(said[-1].extracted_value))] if said else answers
+            read = [one for one in sample.answer_attribution if one.is_terminal is UNSET or one.is_terminal]
+            answers = [replace(answers[0], text=str(read[-1].extracted_value))] if read else answers
         return answers
 
 
@@ -211,7 +212,11 @@ def _read_question(sample: Sample) -> str | list[Message]:
 
 def _is_talk(messages: Sequence[Turn]) -> bool:
     """Whether a transcript is questions and answers in words alone, an answer last."""
-    return bool(messages) and messages[-1].role == "assistant" and all(map(_is_plain, messages))
+    are_plain = all(
+        turn.role in _ROLES and turn.content is not None and not turn.tool_calls and not turn.tool_call_id
+        for turn in messages
+    )
+    return bool(messages) and messages[-1].role == "assistant" and are_plain
 
 
 def _keep_question(sample: Sample) -> JSONObject:
@@ -222,11 +227,6 @@ def _keep_question(sample: Sample) -> JSONObject:
     return {"raw": given.raw} | (
         {"formatted": given.formatted} if is_transcript and given.formatted is not None else {}
     )
-
-
-def _says(message: Turn) -> bool:
-    """Whether a message says anything, be it by a call that submits an answer."""
-    return message.content is not None or bool(_last_words(message))
 
 
 def _last_words(message: Turn) -> str:
@@ -245,10 +245,6 @@ def _from_json(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return text
-
-
-def _is_plain(turn: Turn) -> bool:
-    return turn.role in _ROLES and turn.content is not None and not turn.tool_calls and not turn.tool_call_id
 
 
 def _answers(sample: Sample) -> list[Answer] | None:

@@ -224,8 +224,11 @@ class ImportReader(Reader):
         if row.data or row.media:
             instance["extra_data"] = {**row.data, MEDIA_KEY: list(row.media)} if row.media else dict(row.data)
         value: dict[str, Any] = {"instance": instance}
-        if labels is not None and not unscored and not _are_made(labels, row.gold):
-            value["answer_mapping"] = labels
+        if labels is not None and not unscored:
+            # A, B, ... are made for the row in any case: rows that share them are read faster.
+            are_made = "".join(labels) == _LETTERS[: len(labels)] and len(row.gold) < len(labels)
+            if not are_made:
+                value["answer_mapping"] = labels
         if row.failed:
             value["request"] = {"result": {"success": False, "error": row.failed}}
         elif row.likelihoods:
@@ -262,11 +265,6 @@ def _to_references(row: Row, *, is_whole: bool) -> tuple[list[dict[str, Any]], d
         {"output": {"text": text}, "tags": ["correct"] if label in right else []} for label, text in options.items()
     ]
     return references, {label: position for position, label in enumerate(options)}
-
-
-def _are_made(labels: Mapping[str, int], gold: Sequence[str]) -> bool:
-    """Whether these labels are made for the row in any case (A, B, ...): rows that share them are read faster."""
-    return "".join(labels) == _LETTERS[: len(labels)] and len(gold) < len(labels)
 
 
 def _find_same_options(row: Row) -> str:
@@ -383,9 +381,10 @@ def find_answer(calls: Sequence[Call], said: str, completion: str) -> str:
     that submits an answer it is the completion, else what was said.
     """
     for call in reversed(calls):
-        submitted = _only_text(call.arguments)
-        if submitted is None:
+        values = list(call.arguments.values())
+        if len(values) != 1 or not isinstance(values[0], str | int | float):
             continue
+        submitted = str(values[0])
         if call.name == _SUBMIT and completion in ("", said):
             return submitted
         answer = submitted.strip()
@@ -394,9 +393,3 @@ def find_answer(calls: Sequence[Call], said: str, completion: str) -> str:
             return submitted
     text = completion or said
     return "" if text in [f"tool call for tool {call.name}" for call in calls] else text
-
-
-def _only_text(arguments: Mapping[str, Any]) -> str | None:
-    """Return the value of a call's only argument, as text."""
-    values = list(arguments.values())
-    return str(values[0]) if len(values) == 1 and isinstance(values[0], str | int | float) else None
