@@ -95,20 +95,6 @@ def test_a_completion_is_read_up_to_where_the_files_next_question_begins():
     assert AnswerReader(Scoring(next_question=["\n\nAufgabe: "])).read(text, None).text == text
 
 
-def test_the_first_recorded_completion_is_scored_whatever_its_log_probability():
-    # HELM would score the second one: it sorts by falling log-probability.
-    row = state("Rome", "Paris", logprobs=[-9.0, -0.1])
-    _, stats = evaluate(row, num_outputs=2)
-    assert stats["exact_match"] == 0
-    assert stats["exact_match@2"] == 1
-
-
-def test_extract_strip_lower():
-    row = state("Let us see. So the answer is: PARIS \n", golds=("paris",))
-    _, stats = evaluate(row, extract=r"So the answer is:(.*)", lower=True, strip=True)
-    assert stats["exact_match"] == 1
-
-
 def test_what_extract_matches_nothing_in_is_wrong_also_against_an_empty_reference_and_counted():
     rows = [
         state("I do not know", golds=("",), id="unmapped"),
@@ -127,14 +113,6 @@ def test_what_extract_matches_nothing_in_is_wrong_also_against_an_empty_referenc
     assert stats["unmapped"] == 2 / 4
 
 
-def test_lower_applies_to_references_too():
-    _, stats = evaluate(state("PARIS", golds=("Paris",)), lower=True)
-    assert stats["exact_match"] == 1
-    # Options are compared as such.
-    _, stats = evaluate(state("the answer is (a)", labels=LABELS, wrong=("Rome", "Oslo")), lower=True)
-    assert stats["exact_match"] == 1
-
-
 def test_predictions_and_references_are_cut_alike():
     rows = [
         state("Paris <stop> Rome", golds=("Paris <stop> \n",), id="both"),
@@ -145,28 +123,66 @@ def test_predictions_and_references_are_cut_alike():
     assert stats["exact_match"] == 1
 
 
-def test_options_are_read_behind_blank_lines():
-    # "\n" cuts no choice: the label stands on the second line.
-    row = state("\nLet us see.\nThe answer is A.", labels=LABELS, wrong=("Rome", "Oslo"))
-    _, stats = evaluate(row, cut_at=["\n", "Q:"])
-    assert stats["exact_match"] == 1
-
-
-def test_extraction_from_references():
-    row = state("So it is: Paris", golds=("Well. So it is: Paris",))
-    _, stats = evaluate(row, extract="So it is: (.*)", extract_references=True)
-    assert stats["exact_match"] == 1
-    _, stats = evaluate(state("So it is: Paris"), extract="So it is: (.*)", extract_references=True)
-    assert stats["exact_match"] == 1  # a reference that holds no match stays as it is
-
-
 LIST_NAMES = ["exact_match", "set_exact_match", "list_exact_f1"]
+LIST = {"metrics": LIST_NAMES, "output_format": "list"}
+OF_BOTH = {"extract": "So it is: (.*)", "extract_references": True}
+EMPTY = {"extract": "Answer:(.*)", "metrics": ["expected_exact"]}
 
 
-def test_every_match_is_a_segment():
-    row = state("Both <a> and <B.>; also <c>", golds=("a; b",))
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", extract_all="<(.*?)>", lower=True)
-    assert (stats["set_exact_match"], stats["list_exact_f1"]) == (0, 4 / 5)
+ONE_ROW = [
+    # HELM would score the second one: it sorts by falling log-probability.
+    (state("Rome", "Paris", logprobs=[-9.0, -0.1]), {"num_outputs": 2}, {"exact_match": 0, "exact_match@2": 1}),
+    (state("Rome", "paris."), {"metrics": ["normalized_exact_match"], "num_outputs": 2},
+     {"normalized_exact_match": 0, "normalized_exact_match@2": 1}),
+    (state("Let us see. So the answer is: PARIS \n", golds=("paris",)),
+     {"extract": r"So the answer is:(.*)", "lower": True, "strip": True}, {"exact_match": 1}),
+    (state("PARIS", golds=("Paris",)), {"lower": True}, {"exact_match": 1}),  # of references too
+    # Options are compared as such.
+    (state("the answer is (a)", labels=LABELS, wrong=("Rome", "Oslo")), {"lower": True}, {"exact_match": 1}),
+    # A line feed cuts no choice: the label stands on the second line.
+    (state("\nLet us see.\nThe answer is A.", labels=LABELS, wrong=("Rome", "Oslo")), {"cut_at": ["\n", "Q:"]},
+     {"exact_match": 1}),
+    (state("So it is: Paris", golds=("Well. So it is: Paris",)), OF_BOTH, {"exact_match": 1}),
+    (state("So it is: Paris"), OF_BOTH, {"exact_match": 1}),  # a reference that holds no match stays as it is
+    (state("Answer:\nParis", golds=("Paris",)), EMPTY, {"expected_exact": 0, "unmapped": 1}),
+    (state("Answer:\nParis", golds=("",)), EMPTY, {"expected_exact": 1, "unmapped": 0}),  # the right answer is empty
+    # All correct references are asked for, in any order. To HELM's normal form, C and C++ are one.
+    (state("C, C++", golds=("C++", "C")), {"metrics": ["exact_match", "normalized_exact_match"], "multi_label": True},
+     {"exact_match": 1, "normalized_exact_match": 1}),
+    # Lists: every match is a segment; no match of `extract_all` is an empty list, none of `extract` is unmapped.
+    (state("Both <a> and <B.>; also <c>", golds=("a; b",)), {**LIST, "extract_all": "<(.*?)>", "lower": True},
+     {"set_exact_match": 0, "list_exact_f1": 4 / 5}),
+    (state("nothing here", golds=("",)), {**LIST, "extract_all": "<(.*?)>"}, {"list_exact_f1": 1}),
+    (state("nothing here", golds=("",)), {**LIST, "extract_all": "<(.*?)>", "extract": "Answer: (.*)"},
+     {"list_exact_f1": 0, "unmapped": 1}),
+    # Repeated segments count once where the file says so.
+    (state("a; b; a", golds=("a; b",)), LIST, {"set_exact_match": 0, "list_exact_f1": 4 / 5}),
+    (state("a; b; a", golds=("a; b",)), {**LIST, "drop_duplicates": True}, {"exact_match": 1, "list_exact_f1": 1}),
+    (state("a; b; c", golds=("a; b", "b; c")), {**LIST, "multi_label": True}, {"exact_match": 0}),
+    (state("a; b; c", golds=("a; b", "b; c")), {**LIST, "multi_label": True, "drop_duplicates": True},
+     {"exact_match": 1}),
+    (state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",)), {**LIST, "separator": ","},
+     {"exact_match": 1}),
+    (state("<A> <C>", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",)), {**LIST, "extract_all": "<(.*?)>"},
+     {"exact_match": 1}),
+    # Several completions are one list, in the order in which they were recorded.
+    (state("red", " green", golds=("red; green",), logprobs=[-5.0, -0.1]), {**LIST, "num_outputs": 2},
+     {"exact_match": 1, "set_exact_match": 1}),
+    # The list of all correct references is in their order.
+    *(
+        (state(said, golds=("Paris", "Lyon")), {**LIST, "multi_label": True},
+         {"exact_match": exact, "set_exact_match": as_set})
+        for said, exact, as_set in (
+            ("Paris; Lyon", 1, 1), ("Lyon; Paris", 0, 1), ("Paris", 0, 0), ("Paris; Oslo", 0, 0),
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "scoring", "expected"), ONE_ROW)
+def test_one_row(row, scoring, expected):
+    _, stats = evaluate(row, **scoring)
+    assert {name: stats[name] for name in expected} == pytest.approx(expected)
 
 
 def test_several_groups_make_a_tuple():
@@ -186,37 +202,6 @@ def test_several_groups_make_a_tuple():
     ]
 
 
-def test_no_match_of_extract_all_is_an_empty_list_and_no_match_of_extract_is_unmapped():
-    options = {"metrics": ["list_exact_f1"], "output_format": "list", "extract_all": "<(.*?)>"}
-    _, stats = evaluate(state("nothing here", golds=("",)), **options)
-    assert stats["list_exact_f1"] == 1
-    _, stats = evaluate(state("nothing here", golds=("",)), extract="Answer: (.*)", **options)
-    assert (stats["list_exact_f1"], stats["unmapped"]) == (0, 1)
-
-
-@pytest.mark.parametrize(("gold", "expected"), [("Paris", (0, 1)), ("", (1, 0))])
-def test_an_empty_extraction_is_unmapped_unless_the_right_answer_is_empty(gold, expected):
-    _, stats = evaluate(state("Answer:\nParis", golds=(gold,)), extract="Answer:(.*)", metrics=["expected_exact"])
-    assert (stats["expected_exact"], stats["unmapped"]) == expected
-
-
-def test_repeated_segments_count_once_where_the_file_says_so():
-    row = state("a; b; a", golds=("a; b",))
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list")
-    assert (stats["set_exact_match"], stats["list_exact_f1"]) == (0, 4 / 5)
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", drop_duplicates=True)
-    assert (stats["exact_match"], stats["list_exact_f1"]) == (1, 1)
-
-
-def test_options_in_lists_with_another_separator():
-    row = state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", separator=",")
-    assert stats["exact_match"] == 1
-    row = state("<A> <C>", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",))
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", extract_all="<(.*?)>")
-    assert stats["exact_match"] == 1
-
-
 def test_f1_over_all_rows_together():
     rows = [
         state("a; b", golds=("a; b; c; d",), id="long"),  # 2 found, 2 predicted, 4 expected
@@ -230,18 +215,6 @@ def test_f1_over_all_rows_together():
     assert (stats["list_found"], stats["list_predicted"], stats["list_expected"]) == (1, pytest.approx(5 / 3), 2)
 
 
-def test_the_best_of_several_outputs_by_our_scores():
-    _, stats = evaluate(state("Rome", "paris."), metrics=["normalized_exact_match"], num_outputs=2)
-    assert (stats["normalized_exact_match"], stats["normalized_exact_match@2"]) == (0, 1)
-
-
-def test_all_correct_references_in_any_order_are_told_by_our_normal_form():
-    # To HELM's normal form, C and C++ are one.
-    row = state("C, C++", golds=("C++", "C"))
-    _, stats = evaluate(row, metrics=["exact_match", "normalized_exact_match"], multi_label=True)
-    assert (stats["exact_match"], stats["normalized_exact_match"]) == (1, 1)
-
-
 def test_list_output_from_one_completion():
     rows = [
         state("red; green; blue", golds=("red; green; blue",), id="equal"),
@@ -253,12 +226,6 @@ def test_list_output_from_one_completion():
     assert stats["set_exact_match"] == pytest.approx(2 / 3)
     # "half": precision 1/1, recall 1/2, F1 = 2/3.
     assert stats["list_f1"] == pytest.approx((1 + 1 + 2 / 3) / 3)
-
-
-def test_list_output_from_several_completions_in_recorded_order():
-    row = state("red", " green", golds=("red; green",), logprobs=[-5.0, -0.1])
-    _, stats = evaluate(row, metrics=["exact_match", "set_exact_match"], output_format="list", num_outputs=2)
-    assert (stats["exact_match"], stats["set_exact_match"]) == (1, 1)
 
 
 def test_rows_that_were_left_out_are_not_scored_but_counted():
@@ -389,22 +356,6 @@ def test_separate_calibrated_does_not_divide_by_the_length():
     )
     _, stats = evaluate(*states, method="multiple_choice_separate_calibrated")
     assert (stats["predicted_index"], stats["exact_match"]) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("said", "exact", "as_set"), [("Paris; Lyon", 1, 1), ("Lyon; Paris", 0, 1), ("Paris", 0, 0), ("Paris; Oslo", 0, 0)]
-)
-def test_the_list_of_all_correct_references_is_in_their_order(said, exact, as_set):
-    row = state(said, golds=("Paris", "Lyon"))
-    _, stats = evaluate(row, metrics=LIST_NAMES, output_format="list", multi_label=True)
-    assert (stats["exact_match"], stats["set_exact_match"]) == (exact, as_set)
-
-
-def test_lists_of_several_correct_references_count_repetitions_once_where_asked():
-    row = state("a; b; c", golds=("a; b", "b; c"))
-    options = {"metrics": LIST_NAMES, "output_format": "list", "multi_label": True}
-    assert evaluate(row, **options)[1]["exact_match"] == 0
-    assert evaluate(row, **options, drop_duplicates=True)[1]["exact_match"] == 1
 
 
 class TestBestStats:
