@@ -44,19 +44,6 @@ def test_prose_that_may_not(words):
     assert read_label(f"The answer is B {words} there", LABELS) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("Not A, B.", "B"), ("Not zormun, not kolpus, wemtin.", "C"), ("If I had to guess, kolpus.", "B"),
-        # Two options in doubt, or denied, are no answer.
-        ("Maybe A, B", None), ("It could be A, B", None), ("It can't be A, B", None), ("I would not say A, B", None),
-        ("It states A, B", None), ("Possibly A, B.", None),
-    ],
-)  # fmt: skip
-def test_what_follows_a_comma_in_a_sentence_of_doubt(text, label):
-    assert read_label(text, LABELS) == label
-
-
 @pytest.mark.parametrize("before", ["not", "never", "definitely not", "clearly not", "also not"])
 def test_a_denied_answer(before):
     assert read_label(f"The answer is {before} B.", LABELS) is None
@@ -222,6 +209,16 @@ def test_a_rejection(verdict):
         ("kolpus is the result.", "B"), ("kolpus is not the result.", None),
         ("kolpus is a result.", "B"),  # the only one that is named
         ("A story of kolpus", None), ("It ended in a kolpus.", "B"), ("Why not? kolpus.", "B"),
+        # What follows a comma in a sentence of doubt
+        ("Not A, B.", "B"), ("Not zormun, not kolpus, wemtin.", "C"), ("If I had to guess, kolpus.", "B"),
+        # Two options in doubt, or denied, are no answer.
+        ("Maybe A, B", None), ("It could be A, B", None), ("It can't be A, B", None), ("I would not say A, B", None),
+        ("It states A, B", None), ("Possibly A, B.", None),
+        # A sentence counts where others are denied
+        ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
+        ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
+        ("B would be correct, wemtin as well.", "B"),
+        ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said
     ],
 )  # fmt: skip
 def test_where_an_answer_stands(text, label):
@@ -386,19 +383,6 @@ def test_the_mark_at_the_end_of_a_long_line_of_a_list():
 )  # fmt: skip
 def test_lines_and_beginnings(text, labels):
     assert read_labels(text, LABELS) == tuple(labels)
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
-        ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
-        ("B would be correct, wemtin as well.", "B"),
-        ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said
-    ],
-)  # fmt: skip
-def test_a_sentence_counts_where_others_are_denied(text, label):
-    assert read_label(text, LABELS) == label
 
 
 @pytest.mark.parametrize("text", ["A E", "B x", "B x B", "B or C", "A I"])

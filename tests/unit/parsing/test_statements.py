@@ -82,6 +82,21 @@ def test_statements(text, expected):
         ("I doubt that (the answer is B).", None), ("I don't believe that **the answer is B**.", None),
         ('It is true that "the answer is B".', "B"), ("I do not doubt that (the answer is B).", "B"),
         ("I don't doubt that the answer is B.", "B"),
+        # What follows an apology
+        ("A. I apologize. B.", "B"), ("Sorry for that; B it is", "B"), ("Sorry! My answer is B", "B"),
+        ("Oops: kolpus", "B"),
+        ("I apologize, B is meant.", None),  # a sentence about B
+        ("I apologize, A is wrong.", None), ("Sorry, I confused A and B", None), ("Sorry, is it B?", None),
+        ("Sorry, B?", None), ("抱歉,B", "B"), ("Sorry. It was late. There was much to do. B", "B"),
+        # Ratings
+        ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"), ("A: 10%, B: 75%", "B"), ("A (20%), B (60%)", "B"),
+        ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"), ("| A | 0.1 |\n| B | 0.7 |", "B"),
+        ("P(A) = .2, P(B) = .8", "B"), ("A: 2/10, B: 9/10", "B"), ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
+        ("A: 10%, B: 75%. So the answer is A.", "A"), ("A. Incorrect B. Correct", "B"), ("A ✗ B ✓", "B"),
+        ("A: 45%, B: 45%", None),  # two are largest
+        ("A. Incorrect B. Incorrect", None), ("B ❌", None), ("A) B) C) D)", None),
+        ('{"A": 3, "B": 4}', None),  # may count anything
+        ("A: true, B: false", None),  # statements that hold, not all of the options
     ],
 )  # fmt: skip
 def test_which_statement_wins(text, label):
@@ -118,20 +133,6 @@ def test_where_several_may_be_right_they_add_up():
     assert read_labels("The answer is A. C is correct.", LABELS) == ()
     assert read_label("So\nB", LABELS) == "B"
     assert read_label("Option\nOption B", LABELS) == "B"
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("A. I apologize. B.", "B"), ("Sorry for that; B it is", "B"), ("Sorry! My answer is B", "B"),
-        ("Oops: kolpus", "B"),
-        ("I apologize, B is meant.", None),  # a sentence about B
-        ("I apologize, A is wrong.", None), ("Sorry, I confused A and B", None), ("Sorry, is it B?", None),
-        ("Sorry, B?", None), ("抱歉,B", "B"), ("Sorry. It was late. There was much to do. B", "B"),
-    ],
-)  # fmt: skip
-def test_what_follows_an_apology(text, label):
-    assert read_label(text, LABELS) == label
 
 
 def test_what_is_concluded_weighs_more_where_the_clause_begins_with_it():
@@ -313,23 +314,6 @@ def test_a_list_of_two_options_is_all_of_them():
     assert shown(read_checklist(mentions("A ✅\nB ❌", two))) == (0, 7, "A")
     assert shown(read_checklist(mentions("A\nB ❌", two))) == (0, 5, "A")
     assert shown(read_checklist(mentions("B ❌", two))) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"), ("A: 10%, B: 75%", "B"), ("A (20%), B (60%)", "B"),
-        ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"), ("| A | 0.1 |\n| B | 0.7 |", "B"),
-        ("P(A) = .2, P(B) = .8", "B"), ("A: 2/10, B: 9/10", "B"), ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
-        ("A: 10%, B: 75%. So the answer is A.", "A"), ("A. Incorrect B. Correct", "B"), ("A ✗ B ✓", "B"),
-        ("A: 45%, B: 45%", None),  # two are largest
-        ("A. Incorrect B. Incorrect", None), ("B ❌", None), ("A) B) C) D)", None),
-        ('{"A": 3, "B": 4}', None),  # may count anything
-        ("A: true, B: false", None),  # statements that hold, not all of the options
-    ],
-)  # fmt: skip
-def test_ratings(text, label):
-    assert read_label(text, LABELS) == label
 
 
 def test_numbers_that_are_options_are_no_chances():

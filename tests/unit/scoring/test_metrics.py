@@ -182,7 +182,7 @@ ONE_ROW = [
 @pytest.mark.parametrize(("row", "scoring", "expected"), ONE_ROW)
 def test_one_row(row, scoring, expected):
     _, stats = evaluate(row, **scoring)
-    assert {name: stats[name] for name in expected} == pytest.approx(expected)
+    assert {name: stats[name] for name in expected} == pytest.approx(expected, rel=1e-12)
 
 
 def test_several_groups_make_a_tuple():
