@@ -49,7 +49,7 @@ TESTS = {
     "adaptation/rows": ["unit/adaptation/test_row_order.py"],
     "errors": ["unit/errors/test_errors.py"],
     "formats/request_states/instances": STATES,
-    "formats/request_states/labels": ["unit/formats/request_states/test_labels.py"],
+    "formats/request_states/labels": STATES,
     "formats/request_states/plan": STATES,
     "formats/request_states/profile": STATES,
     "formats/ultraeval/config": ["unit/formats/ultraeval/test_sampling.py", "unit/formats/ultraeval/test_ultraeval.py"],

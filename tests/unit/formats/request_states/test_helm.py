@@ -144,15 +144,11 @@ class TestOneRequestPerOption:
         needed = len(states) // 2 + (len(states) % 2)
         assert f"; here {needed - 1} of {needed} are recorded" in found[1].message
 
-    def test_a_failed_state_makes_the_row_failed(self, tmp_path, method, modes):
+    @pytest.mark.parametrize(("found", "status"), [(result("", success=False), "failed"), (None, "not_run")])
+    def test_a_failed_state_or_one_without_a_result(self, tmp_path, method, modes, found, status):
         states = self.states(modes)
-        states[1] = replace(states[1], result=result("", success=False))
-        assert [found["status"] for found in recorded(load(write(tmp_path, states, method)))] == ["failed", "ok"]
-
-    def test_a_state_without_a_result(self, tmp_path, method, modes):
-        states = self.states(modes)
-        states[0] = replace(states[0], result=None)
-        assert [found["status"] for found in recorded(load(write(tmp_path, states, method)))] == ["not_run", "ok"]
+        states[1] = replace(states[1], result=found)
+        assert [found["status"] for found in recorded(load(write(tmp_path, states, method)))] == [status, "ok"]
 
     def test_all_trials_are_needed(self, tmp_path, method, modes):
         path = write(tmp_path, self.states(modes), method, num_train_trials=2)

@@ -34,13 +34,6 @@ def test_the_likeliest_option_is_the_completion(tmp_path):
     assert evalset.counts["recorded"] == 2
 
 
-def test_options_may_be_named_by_their_labels_and_read_the_same(tmp_path):
-    rows = [compared("Which?", {"A": -2.0, "B": -2.0}, correct=1, options=["tin", "tin"])]
-    evalset = request_states.load(write(tmp_path / "f.jsonl", rows))
-    result = row_extra(evalset.instances[0])["recorded"]["states"][0]["result"]
-    assert result["completions"] == [{"text": "A"}]
-
-
 def test_mutual_information_is_measured_where_all_rows_have_it(tmp_path):
     rows = json.loads(json.dumps(ROWS))
     for one in rows[0]["likelihoods"]:
@@ -56,20 +49,6 @@ def test_mutual_information_is_measured_where_all_rows_have_it(tmp_path):
     assert "acc_mutual_info" in request_states.load(path).scoring.metrics
     del rows[1]["likelihoods"][0]["alone"]
     assert any("`alone` is given for some options" in one for one in errors(write(path, rows)))
-
-
-def test_several_right_options_have_no_brier_score(tmp_path):
-    rows = json.loads(json.dumps(ROWS))
-    rows[0]["instance"]["references"][0]["tags"] = ["correct"]
-    evalset = request_states.load(write(tmp_path / "f.jsonl", rows))
-    assert evalset.scoring.metrics == ("acc", "acc_norm", "acc_bytes")
-
-
-def test_a_row_may_be_not_run_or_failed(tmp_path):
-    failed = {**ROWS[0], "request": {"result": {"success": False}}}
-    evalset = request_states.load(write(tmp_path / "f.jsonl", [failed, ROWS[1], choice("Which?", ["tin", "zinc"])]))
-    assert [row_extra(i)["recorded"]["status"] for i in evalset.instances] == ["failed", "ok", "not_run"]
-    assert [("likelihoods" in row_extra(i)) for i in evalset.instances] == [False, True, False]
 
 
 def test_likelihoods_are_written_again(tmp_path):

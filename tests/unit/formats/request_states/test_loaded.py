@@ -49,7 +49,7 @@ def facts(path, **options):
     evalset = load(path, **options)
     extras = list(map(row_extra, evalset.instances))
     found = {f"said {one.code}": str(one).replace(f"{path}:", "", 1) for one in problems(path, **options)}
-    for name in ("labels", "decoding", "id", "data"):
+    for name in ("labels", "decoding", "id", "data", "recorded", "likelihoods"):
         found[name] = [extra.get(name) for extra in extras]
     return found | vars(evalset.adapter_spec) | vars(evalset.scoring) | {
         "spec": evalset.adapter_spec, "scoring": evalset.scoring, "counts": evalset.counts,
@@ -57,6 +57,7 @@ def facts(path, **options):
         "golds": [[gold.output.text for gold in one.references] for one in evalset.instances],
         "thoughts": [(one.extra_data or {}).get("chain_of_thought") for one in evalset.instances],
         "perturbations": [one.perturbation for one in evalset.instances],
+        "messages": [one.input.messages for one in evalset.instances],
         "shown": {one.id for one in evalset.instances if one.split == "train"},
     }  # fmt: skip
 
@@ -114,9 +115,34 @@ TRIED = [
 ]
 
 
+REFUSED = "a recorded run refuses the file\n  hint: missing=skip scores the rest and reports how many were left out"
+TOKEN = {"text": " B", "logprob": -0.5}
+RESULT = {
+    "success": True,
+    "completions": [{**TOKEN, "tokens": [TOKEN]}, {"text": ""}],
+    "cached": False,
+    "request_time": 0.25,
+    "request_datetime": 1700000000,
+}
+GOLDS = [reference("mercury", correct=True), reference("Hg", correct=True, answer=2)]
+OWN = {"instance": {"input": {"text": "?", "lang": "en"}, "references": GOLDS, "page_rank": 3}, "program": ["a"]}
+TALK = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+
+
 def tried(*splits):
     """Rows that were answered, not run, failed, answered."""
     return [{**row, "instance": {**row["instance"], "split": split}} for row, split in zip(TRIED, splits)]
+
+
+TIN = {"tin": -1.0, "zinc": -2.0}
+CHOSE = {"status": "ok", "states": [{"result": {"success": True, "completions": [{"text": "A"}]}}]}
+
+
+def likely(logprobs, correct=0, options=(), tags=()):
+    """A row whose options have these log-probabilities; `tags` of the last option."""
+    row = choice("Which?", list(options) or list(logprobs), correct)
+    row["instance"]["references"][-1]["tags"] = list(tags) or row["instance"]["references"][-1]["tags"]
+    return {**row, "likelihoods": [{"text": text, "logprob": logprob} for text, logprob in logprobs.items()]}
 
 
 def counted(rows, train, evaluated, recorded, not_run=None, failed=None, **more):
@@ -157,6 +183,9 @@ BECOMES = {
        for name in ("multiple_choice_separate_original", "multiple_choice_separate_calibrated")},
     "labels that differ": (OTHERS, NONE, {}, {"method": "generation", "said options-not-shown": (
         '2: instance.input.text: method generation is used: the rows\' labels differ: ["A", "B", "C"] and ["1", "2", "3"]\n'
+        "  hint: a model that is asked live is not shown the options: write them into input.text")}),
+    "an option without a label": ([choice("a?", RIVERS, answer_mapping={"A": 0, "B": 1})], NONE, {}, {"method": "generation", "said options-not-shown": (
+        "2: instance: method generation is used: not every option has a label\n"
         "  hint: a model that is asked live is not shown the options: write them into input.text")}),
     "no prefix, and a mapping": (rivers(answer_mapping=MAPPING), {**NONE, "reference_prefix": None}, {}, {"method": "generation", "labels": [NAMED] * 3}),
     "text before the label": (rivers(), {**NONE, "reference_prefix": "Answer A. "}, {}, {"method": "generation", "labels": [NAMED] * 3}),
@@ -240,6 +269,27 @@ BECOMES = {
     "recorded": (tried("train", None, "valid", "test"), NONE, {}, counted(4, 1, 3, 1, 1, 1, renamed_ids=4)),
     "recorded of train alone": (tried("train", "train"), NONE, {}, counted(2, 0, 2, 1, 1, 0, renamed_ids=2)),
     "recorded of some splits": (tried("test", None, "valid", None), {**NONE, "eval_splits": ["test"]}, {}, counted(4, 0, 3, 2, 1, 0, renamed_ids=4)),
+    "some were not run": ([answered(state("1"), "x"), state("2"), {**state("3"), "request": {}}, answered(state("4"), "x", success=False)], NONE, {}, {
+        **counted(4, 0, 4, 1, 2, 1, renamed_ids=4), "said not-run": f"3: request: 2 rows were not run of 4; {REFUSED}", "said failed": f"5: request: 1 row failed of 4; {REFUSED}"}),
+    "all that is recorded": ([{**state(), "request": {"prompt": "Q", "result": RESULT, "model": "a/b"}}], NONE, {}, {
+        "recorded": [{"status": "ok", "states": [{"result": RESULT, "request": {"prompt": "Q", "model": "a/b"}}]}]}),
+    "numbers that are none": ([answered(state(), "a", request_time=float("nan"), batch_request_time=float("inf"))], NONE, {}, {
+        "said not-finite": "2: 2 numbers in 1 row are NaN or infinite; treated as not recorded\n  hint: write null"}),
+    "one request, and one an option is needed": ([answered(choice("a?", ["Nile", "Volga", "Po"]), "A"), choice("b?", ["Nile", "Ob"])], {**NONE, "method": "multiple_choice_separate_original"}, {}, {
+        "recorded": [{"status": "not_run", "states": [], "requests": (0, 3)}, {"status": "not_run", "states": []}], "said incomplete-recording": (
+            "2: request: 1 row has completions that the method cannot be scored with: it needs one request per option, with log-probabilities of tokens that end "
+            "with it; here 0 of 3 are recorded\n  hint: completions that name an option are scored with method generation or multiple_choice_joint")}),
+    "one option": ([{**choice("a?", ["Nile"]), "likelihoods": [{"text": "Nile", "logprob": -1.5, "greedy": True}]}], NONE, {}, {"metrics": ("acc",)}),
+    "options that read the same, named by their labels": ([likely({"A": -2.0, "B": -2.0}, 1, ["tin", "tin"])], NONE, {}, {"recorded": [CHOSE]}),
+    "several right options": ([likely({"tin": -1, "zinc": -2}, tags=["correct"])], NONE, {}, {"metrics": ("acc", "acc_norm", "acc_bytes")}),
+    "likelihoods of some": ([{**likely(TIN), "request": {"result": {"success": False}}}, likely(TIN), choice("?", ["tin", "zinc"])], NONE, {}, {
+        "recorded": [{"status": "failed", "states": []}, CHOSE, {"status": "not_run", "states": []}],
+        "likelihoods": [None, likely(TIN)["likelihoods"], None]}),
+    # Keys of their own, conversations
+    "keys of their own": ([OWN], NONE, {}, {"data": [{"state": {"program": ["a"]}, "instance": {"page_rank": 3}, "input": {"lang": "en"}, "references": {"1": {"answer": 2}}}]}),
+    "chat": ([{"instance": {"input": {"messages": TALK}, "references": [reference("Hello", correct=True)]}}], {"method": "chat"}, {}, {"messages": [TALK], "spec": AdapterSpec(
+        method="chat", instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="", output_prefix="", output_suffix="", instance_prefix="",
+        chain_of_thought_suffix="", max_train_instances=0, num_outputs=1, temperature=0.0)}),
     # What is odd about answers
     "segments": ([state("?", references=[reference(x, correct=True) for x in ("red", "blue")])], {**NONE, "output_format": "list"}, {}, {"said separate-segments": (
         '2: instance.references: 1 row has several correct references, none with ";": each alone is a right list\n'

@@ -97,6 +97,9 @@ SAID = {
         '5: instance.references: method multiple_choice_joint needs two or more options, and 2 rows have fewer\n  hint: use "method": "generation"']),
     "joint, one without options": ([*rivers(), state()], JOINT, [
         '5: instance.references: method multiple_choice_joint needs two or more options, and one row has fewer\n  hint: use "method": "generation"']),
+    "joint, an option without a label": (mapped({"A": 0, "B": 1}), JOINT, [(
+        "2: instance.answer_mapping: method multiple_choice_joint shows every option with a label, and one has none\n"
+        "  hint: map one label to each option")]),
     "joint, other labels": (mapped({"A": 0, "B": 1, "C": 2}, {"1": 0, "2": 1}, options=(RIVERS, RIVERS[:2])), JOINT, [
         ('3: instance: the rows\' labels differ: ["A", "B", "C"] and ["1", "2"]\n  hint: multiple_choice_joint needs one label '
         'sequence for all rows; use "method": "generation" and write the options into input.text')]),

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.scenarios.scenario import Instance
 from request_states_files import answered, choice, codes, errors, problems, raised, reference, split_rows, state, write
 
@@ -50,19 +49,6 @@ class TestOneRequestPerOption:
     """Methods that ask about each option, and a file that holds one completion for the question."""
 
     SPEC = {"method": "multiple_choice_separate_original", "max_train_instances": 0}
-
-    def test_a_completion_that_names_an_option(self, tmp_path):
-        rows = [answered(choice("a?", ["Nile", "Volga", "Po"]), "A"), choice("b?", ["Nile", "Ob"])]
-        path = write(tmp_path / "x.jsonl", rows, self.SPEC)
-        (warning,) = [problem for problem in problems(path) if problem.code == "incomplete-recording"]
-        assert warning.location.line == 2
-        assert warning.message == (
-            "1 row has completions that the method cannot be scored with: it needs one request per option, with "
-            "log-probabilities of tokens that end with it; here 0 of 3 are recorded"
-        )
-        first, second = (row_extra(one)["recorded"] for one in load(path).instances)
-        assert first == {"status": "not_run", "states": [], "requests": (0, 3)}
-        assert second == {"status": "not_run", "states": []}
 
     @pytest.mark.parametrize(
         ("tokens", "status"),
@@ -170,13 +156,6 @@ class TestRecorded:
         assert found["status"] == status
         assert len(found["states"]) == (status == "ok")
 
-    def test_what_is_kept(self, tmp_path):
-        token = {"text": " B", "logprob": -0.5}
-        result = {"success": True, "completions": [{**token, "tokens": [token]}, {"text": ""}], "cached": False,
-                  "request_time": 0.25, "request_datetime": 1700000000}  # fmt: skip
-        (found,) = self.recorded(tmp_path, {**state(), "request": {"prompt": "Q", "result": result, "model": "a/b"}})
-        assert found["states"] == [{"result": result, "request": {"prompt": "Q", "model": "a/b"}}]
-
     @pytest.mark.parametrize(
         ("completion", "what", "keys"),
         [
@@ -202,21 +181,6 @@ class TestRecorded:
         counts = check(write(tmp_path / name, [answered(state("Always there?"), "yes"), placeholder]))[1]
         assert counts["not_run"] == 1
 
-    def test_rows_that_are_not_run_are_counted_and_named(self, tmp_path):
-        rows = [
-            answered(state("1"), "x"), state("2"), {**state("3"), "request": {}}, answered(state("4"), "x", success=False),
-        ]  # fmt: skip
-        path = write(tmp_path / "x.json", rows)
-        found, counts = check(path)
-        assert (counts["recorded"], counts["not_run"], counts["failed"]) == (1, 2, 1)
-        refused = (
-            "a recorded run refuses the file\n  hint: missing=skip scores the rest and reports how many were left out"
-        )
-        assert [str(p).split(": ", 1)[1] for p in found if p.code in ("not-run", "failed")] == [
-            f"request_states[1].request: 2 rows were not run of 4; {refused}",
-            f"request_states[3].request: 1 row failed of 4; {refused}",
-        ]
-
     @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
     @pytest.mark.parametrize(
         ("result", "completion", "said"),
@@ -235,29 +199,8 @@ class TestRecorded:
         (error,) = errors(write(tmp_path / name, [row]))
         assert error.endswith(f"request.result.{said}")
 
-    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-    def test_a_number_that_is_none_was_not_recorded_however_it_is_bounded(self, tmp_path, name):
-        rows = [answered(state(), "a", request_time=float("nan"), batch_request_time=float("inf"))]
-        path = write(tmp_path / name, rows)
-        assert errors(path) == []
-        assert "not-finite" in codes(path, "warning")
-
 
 class TestExtras:
-    def test_unknown_keys_are_kept_where_they_were(self, tmp_path):
-        row = state(page_rank=3, extra_data={"hint": "x"})
-        row["program"] = ["a"]
-        row["instance"]["input"]["lang"] = "en"
-        row["instance"]["references"].append({"output": {"text": "Hg"}, "tags": ["correct"], "answer": 2})
-        (instance,) = load(write(tmp_path / "x.json", [row])).instances
-        assert row_extra(instance)["data"] == {
-            "state": {"program": ["a"]},
-            "instance": {"page_rank": 3},
-            "input": {"lang": "en"},
-            "references": {"1": {"answer": 2}},
-        }
-        assert instance.extra_data["hint"] == "x"
-
     def test_helms_other_fields(self, tmp_path):
         row = state(
             sub_split="hard",
@@ -268,20 +211,3 @@ class TestExtras:
         assert isinstance(instance, Instance)
         assert (instance.sub_split, instance.contrast_inputs[0].text) == ("hard", "And which gas?")
         assert [[r.is_correct for r in some] for some in instance.contrast_references] == [[True, False]]
-
-
-class TestChat:
-    MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
-
-    def row(self, **input_):
-        return {"instance": {"input": input_, "references": [reference("Hello", correct=True)]}}
-
-    def test_messages_are_sent_as_they_are(self, tmp_path):
-        evalset = load(write(tmp_path / "x.json", [self.row(messages=self.MESSAGES)], {"method": "chat"}))
-        assert evalset.instances[0].input.messages == self.MESSAGES
-        assert evalset.instances[0].input.text == ""
-        assert evalset.adapter_spec == AdapterSpec(
-            method="chat", instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="",
-            output_prefix="", output_suffix="", instance_prefix="", chain_of_thought_suffix="", max_train_instances=0,
-            num_outputs=1, temperature=0.0,
-        )  # fmt: skip

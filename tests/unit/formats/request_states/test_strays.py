@@ -39,25 +39,13 @@ def find(path, code):
         (("request",), "completions", [], "request.completions", "completions is read in request.result"),
         (("request", "result"), "completion", "x", "request.result.completion", "did you mean 'completions'?"),
         (("request",), "completion", "x", "", ""),
-        (
-            ("instance", "references", 0, "output"),
-            "Text",
-            "x",
-            "instance.references.output.Text",
-            "did you mean 'text'?",
-        ),
-        (
-            ("request", "result", "completions", 0),
-            "Text",
-            "x",
-            "request.result.completions.Text",
-            "did you mean 'text'?",
-        ),
+        (("instance", "references", 0, "output"), "Text", "x", "instance.references.output.Text", "did you mean 'text'?"),
+        (("request", "result", "completions", 0), "Text", "x", "request.result.completions.Text", "did you mean 'text'?"),
         (("request", "result", "completions", 0), "output", "x", "", ""),
         (("request", "result"), "text", "x", "", ""),
         ((), "output", "x", "", ""),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("name", ["f.json", "f.jsonl"])
 def test_stray_keys(tmp_path, name, place, key, value, field, hint):
     rows = [changed(RECORDED, place, key, value), RECORDED, changed(RECORDED, place, key, value)]
@@ -72,63 +60,44 @@ def test_helms_own_states_are_not_looked_at(tmp_path):
     assert find(write(tmp_path / "f.json", [row]), "stray-key") == []
 
 
+def asked(*references, **more):
+    return {"instance": {"input": {"text": "?"}, "references": list(references), **more}}
+
+
 @pytest.mark.parametrize(
     ("row", "field", "hint"),
     [
         (ROW["instance"], "instance", 'put input, references, split, id into "instance": {...}'),
-        (
-            {"instance": {"input": {"text": "?"}, "references": [{"text": "Paris", "tags": ["correct"]}]}},
-            "instance.references[0].output",
-            'put text into "output": {...}',
-        ),
-        (
-            {"instance": {"input": {"text": "?"}, "references": ["Paris"]}},
-            "instance.references[0]",
-            'write {"output": {"text": "Paris"}}',
-        ),
-        (
-            {**ROW, "request": {"result": {"completions": ["Paris"]}}},
-            "request.result.completions[0]",
-            'write {"text": "Paris"}',
-        ),
-        (
-            {"instance": {"input": {"text": "?"}, "references": "Paris"}},
-            "instance.references",
-            'write [{"output": {"text": "Paris"}}]',
-        ),
+        (asked({"text": "Paris", "tags": ["correct"]}), "instance.references[0].output", 'put text into "output": {...}'),
+        (asked("Paris"), "instance.references[0]", 'write {"output": {"text": "Paris"}}'),
+        ({**ROW, "request": {"result": {"completions": ["Paris"]}}}, "request.result.completions[0]", 'write {"text": "Paris"}'),
+        (changed(ROW, ("instance",), "references", "Paris"), "instance.references", 'write [{"output": {"text": "Paris"}}]'),
         (changed(ROW, ("instance",), "split", 1), "instance.split", 'write "1" in quotes'),
         (changed(ROW, ("instance",), "split", "eval"), "instance.split", "did you mean 'valid'?"),
-        (
-            changed(ROW, ("instance",), "input", {"question": "?"}),
-            "instance.input.text",
-            "'question' is there: write 'text'",
-        ),
+        (changed(ROW, ("instance",), "input", {"question": "?"}), "instance.input.text", "'question' is there: write 'text'"),
         (changed(ROW, ("instance",), "input", {"a": "?", "b": "?"}), "instance.input.text", ""),
     ],
-)
+)  # fmt: skip
 def test_hints_for_the_shape_of_a_row(tmp_path, row, field, hint):
     [problem] = [p for p in problems(write(tmp_path / "f.json", [row])) if p.severity == "error"]
     assert (problem.location.field, problem.hint) == (PATH + field, hint)
 
 
 CORRECTLY = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
+WRONG = [reference("a", tags=["b", "d"]), reference("b", tags=["wrong", "c"])]
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("row", "message"),
     [
-        ({"references": [reference("Paris", tags=["Correct"])]}, 'no reference is tagged correct, but "Correct"'),
-        (
-            {"references": [reference("a", tags=["b", "d"]), reference("b", tags=["wrong", "c"])]},
-            'no reference is tagged correct, but "b", "d", "wrong", ...',
-        ),
-        ({"references": [reference("a"), reference("b")]}, "no reference is tagged correct"),
-        ({"references": []}, "empty, so there is nothing to compare an answer with"),
-        ({"reference": []}, "missing, so there is nothing to compare an answer with"),
+        (asked(reference("Paris", tags=["Correct"])), 'no reference is tagged correct, but "Correct"'),
+        (asked(*WRONG), 'no reference is tagged correct, but "b", "d", "wrong", ...'),
+        (asked(reference("a"), reference("b")), "no reference is tagged correct"),
+        (asked(), "empty, so there is nothing to compare an answer with"),
+        ({"instance": {"input": {"text": "?"}, "reference": []}}, "missing, so there is nothing to compare an answer with"),
     ],
-)
-def test_rows_without_a_correct_reference(tmp_path, more, message):
-    row = {"instance": {"input": {"text": "?"}, "split": "test", **more}}
+)  # fmt: skip
+def test_rows_without_a_correct_reference(tmp_path, row, message):
     path = write(tmp_path / "f.json", [row, ROW])
     assert find(path, "no-correct-reference") == [(PATH + "instance.references", message, CORRECTLY)]
 
