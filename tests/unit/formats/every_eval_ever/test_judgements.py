@@ -9,7 +9,6 @@ import every_eval_ever_records as records
 import finished_runs
 import pytest
 
-from helm_ext.analysis.judged import read_judged
 from helm_ext.errors import DatasetSchemaError
 from helm_ext.formats import get_format
 
@@ -35,16 +34,15 @@ def test_each_score_of_a_judge_is_a_judgement(tmp_path: Path, given: dict[str, A
         records.sample("c", score=0.0, error="timeout"),
     ]
     path = records.write(tmp_path, samples, [records.result(metric="right", metric_config=given)])
-    rows = list(read_judged(finished_runs.score(tmp_path, path)))
-    found = [(one.by, one.value, one.bounds) for row in rows for one in row.judgements.get("right", ())]
-    assert found == [(judge, 1.0, scale), (judge, 0.0, scale)]
-    assert not any(row.other for row in rows)
+    said = [one for row in finished_runs.score(tmp_path, path).predictions() for one in row.said]
+    assert [(one.by, one.value, one.bounds) for one in said] == [(judge, 1.0, scale), (judge, 0.0, scale)]
+    assert {(one.criterion, one.status) for one in said} == {("right", "ok")}
 
 
 def test_a_score_without_a_scale_or_a_judge_is_none(tmp_path: Path) -> None:
     plain = config("a", score_type="continuous", min_score=0, max_score="Infinity")
     path = records.write(tmp_path, [records.sample()], [records.result(metric="right", metric_config=plain)])
-    assert not any(row.judgements for row in read_judged(finished_runs.score(tmp_path, path)))
+    assert not any(row.said for row in finished_runs.score(tmp_path, path).predictions())
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from typing import Any
 import finished_runs
 import inspect_files as files
 
-from helm_ext.analysis.judged import read_judged
-
 NAN = float("nan")
 OPTIONS = {"model": {"model": "mockllm/judge", "config": {}}, "instructions": "Grade it."}
 
@@ -42,11 +40,11 @@ def test_replies_graders_and_what_is_unparsed(tmp_path: Path) -> None:
     stats = {stat["name"]["name"]: stat.get("mean") for stat in run.stats if stat["name"].get("split") == "test"}
     assert (stats["judge_model_graded_qa"], stats["inspect_model_graded_qa"]) == (1 / 2, 2 / 4)
     assert (stats["judge_model_graded_qa_unparsed"], stats["judge_model_graded_qa_unscored"]) == (2, 3)
-    rows = list(read_judged(run))
-    (first,) = rows[0].judgements["model_graded_qa"]
+    rows = list(run.predictions())
+    (first,) = rows[0].list_said("model_graded_qa")
     assert (first.by, first.kind, first.value, first.reply) == ("mockllm/judge", "model", 1.0, "Yes. GRADE: C")
     assert first.judged_sha256 is not None
-    (unread,) = rows[3].other["model_graded_qa"]
+    (unread,) = rows[3].list_said("model_graded_qa")
     assert (unread.status, unread.reply) == ("unparsed", "Hard to say.")
 
 
@@ -57,7 +55,7 @@ def test_partial_credit_panels_and_rubrics(tmp_path: Path) -> None:
         tmp_path / "b", [graded(1, "C", "", explanation=None, metadata=panel)],
         model=[{"model": "a"}, {"model": "b"}], instructions="Grade it. ",
     )  # fmt: skip
-    (half,), (whole,) = (next(read_judged(run)).judgements["model_graded_qa"] for run in (one, two))
+    (half,), (whole,) = (next(run.predictions()).list_said("model_graded_qa") for run in (one, two))
     assert (half.value, half.scale) == (0.5, (0.0, 0.5, 1.0))
     assert (whole.by, whole.reply, whole.params) == ("a + b", None, panel)
     assert half.rubric_sha256 != whole.rubric_sha256
@@ -66,6 +64,6 @@ def test_partial_credit_panels_and_rubrics(tmp_path: Path) -> None:
 def test_each_epoch_has_its_own(tmp_path: Path) -> None:
     samples = [graded(1, "C", "GRADE: C"), {**graded(1, "I", "GRADE: I"), "epoch": 2}]
     run = read(tmp_path, samples)
-    assert [one.completion for one in next(read_judged(run)).judgements["model_graded_qa"]] == [0, 1]
+    assert [one.completion for one in next(run.predictions()).said] == [0, 1]
     (stat,) = [stat for stat in run.stats if stat["name"] == {"name": "judge_model_graded_qa", "split": "test"}]
     assert stat["mean"] == 0.5
