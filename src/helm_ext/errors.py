@@ -312,6 +312,7 @@ class Problems:
         self._found.keep(_Entry(Problem(message, location, hint, severity, code, kind), unknown, also))
 
     warn = partialmethod(add, severity="warning")
+    """Add a warning, as `add` an error."""
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Add problems that were found elsewhere, with their places."""
