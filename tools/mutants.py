@@ -97,7 +97,6 @@ TESTS = {
     "scoring/breakdown": [
         "unit/scoring/test_breakdown.py",
         "unit/scoring/test_metrics.py",
-        "unit/scoring/test_uncertainty.py",
         "unit/formats/imported/test_pipeline.py",
     ],
     "scoring/completeness": [
@@ -113,21 +112,20 @@ TESTS = {
         "unit/scoring/test_breakdown.py",
     ],
     "scoring/normal_form": [
-        "unit/scoring/test_short_answers.py",
-        "unit/scoring/test_words.py",
+        "unit/scoring/test_normal_form.py",
         "unit/scoring/test_chat_scores.py",
         "property/test_normal_form_properties.py",
     ],
     "scoring/reducers": ["unit/formats/imported/test_pipeline.py"],
     "scoring/registry": [
         "unit/scoring/test_score_registry.py",
-        "unit/scoring/test_uncertainty.py",
+        "unit/scoring/test_breakdown.py",
         "unit/scoring/test_kola.py",
     ],
     "scoring/score": ["unit/scoring/test_score_registry.py", "unit/judging/test_judged_runs.py"],
     "scoring/scores/kola": ["unit/scoring/test_kola.py"],
     "scoring/scores/likelihoods": [
-        "unit/scoring/test_likelihood_scores.py",
+        "unit/scoring/test_likelihood.py",
         "unit/scoring/test_likelihood.py",
         "unit/scoring/test_completeness.py",
         "unit/scoring/test_metrics.py",
@@ -135,8 +133,7 @@ TESTS = {
     "scoring/scores/lists": ["unit/scoring/test_lists.py", "unit/scoring/test_score_registry.py"],
     "scoring/scores/refusal": ["unit/scoring/test_refusals.py"],
     "scoring/scores/texts": [
-        "unit/scoring/test_short_answers.py",
-        "unit/scoring/test_words.py",
+        "unit/scoring/test_normal_form.py",
         "unit/scoring/test_chat_scores.py",
     ],
     "scoring/scores/ultraeval": ["unit/scoring/test_ultraeval_scores.py"],
