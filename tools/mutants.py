@@ -123,9 +123,9 @@ TESTS = {
         "unit/scoring/test_kola.py",
     ],
     "scoring/score": ["unit/scoring/test_score_registry.py", "unit/judging/test_judged_runs.py"],
+    "scoring/scores/helm": ["unit/scoring/test_score_registry.py", "unit/scoring/test_basic_metrics.py"],
     "scoring/scores/kola": ["unit/scoring/test_kola.py"],
     "scoring/scores/likelihoods": [
-        "unit/scoring/test_likelihood.py",
         "unit/scoring/test_likelihood.py",
         "unit/scoring/test_completeness.py",
         "unit/scoring/test_metrics.py",
