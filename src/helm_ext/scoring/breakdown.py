@@ -196,7 +196,6 @@ class IntervalTotal:
         self._names: dict[str, str] = {}
 
     def add(self, summary: Mapping[Group, GroupRows]) -> None:
-        """Add a batch."""
         for group, rows in summary.items():
             self._groups.setdefault(group, GroupRows()).add(rows, self._names)
 

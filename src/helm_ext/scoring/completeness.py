@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.adapter_spec import ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED, AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
@@ -30,7 +30,6 @@ from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricMetadata
-    from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
 LOGPROB_STATS = frozenset(
@@ -157,12 +156,10 @@ class LeftOutTotal:
         return self._reasons.keys()
 
     def add(self, summary: dict[Place, Counter[str]]) -> None:
-        """Add a batch."""
         for place, counts in summary.items():
             self._reasons.setdefault(place, Counter()).update(counts)
 
     def to_stats(self) -> list[Stat]:
-        """Return the counts."""
         return [
             Stat(MetricName(f"num_{reason}", *place)).add(count)
             for place, counts in self._reasons.items()
@@ -224,12 +221,7 @@ class CappedRowsMetric(FoldingMetric):
         self.rows = rows
         self.live_rows = rows if live_rows is None else live_rows
 
-    def begin(
-        self,
-        adapter_spec: AdapterSpec,  # noqa: ARG002 - one interface
-        service: MetricService,  # noqa: ARG002
-        facts: RunFacts,  # noqa: ARG002
-    ) -> Callable[[ScenarioState], Measured]:
+    def begin(self, *_: Any, **__: Any) -> Callable[[ScenarioState], Measured]:
         """Return what counts the rows of each split in a batch, by their first trial."""
 
         def measure(scenario_state: ScenarioState) -> Measured:
@@ -243,12 +235,10 @@ class CappedRowsMetric(FoldingMetric):
         return measure
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _CappedTotal:  # noqa: ARG002
-        """Return what adds up the batches."""
         rows = self.rows if is_recorded(adapter_spec.model_deployment) else self.live_rows
         return _CappedTotal(rows, adapter_spec.max_eval_instances)
 
     def get_metadata(self) -> list[MetricMetadata]:
-        """Describe the stat."""
         what = "Rows that are no part of the run, because --max-eval-instances is smaller than the file."
         return [describe_count(NUM_CAPPED, "# capped", what).to_metadata()]
 

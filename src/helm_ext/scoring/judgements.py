@@ -279,7 +279,6 @@ class JudgesTotal:
         """By criterion, split and group."""
 
     def add(self, summary: JudgesSummary) -> None:
-        """Add a batch."""
         self._scores.add(summary.scores)
         self._numbers.update(summary.numbers)
         for row in summary.rows:

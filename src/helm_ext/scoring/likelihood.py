@@ -137,7 +137,6 @@ class SentenceLikelihoodMetric(FoldingMetric):
         return measure
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> JoinedTotal:
-        """Return what adds up the batches."""
         metrics = InstanceCountMetric(), _RowMetric(self.rule, facts.unmeasured)
         return JoinedTotal([*[metric.make_total(adapter_spec, facts) for metric in metrics], LeftOutTotal()])
 

@@ -156,7 +156,6 @@ class EvalSetMetric(FoldingMetric):
         return measure
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _Total:
-        """Return what adds up the batches."""
         metrics = (InstanceCountMetric(), self._find_helms(adapter_spec, facts))
         return _Total(self, [metric.make_total(adapter_spec, facts) for metric in metrics])
 
@@ -406,7 +405,6 @@ class _Total:
                 total.add(summary)
 
     def to_stats(self) -> list[Stat]:
-        """Return the stats of the run."""
         metric = self.metric
         source, judges = metric.source_measure, metric.judges
         apart = {*(source.partners if source else ()), *(judges.stats if judges else ())}

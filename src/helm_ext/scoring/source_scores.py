@@ -109,7 +109,6 @@ class SourceTotal:
         self._unscored = Counter[MetricName]()
 
     def add(self, summary: SourceSummary) -> None:
-        """Add a batch."""
         self._totals.add(summary.columns)
         self._unscored.update(summary.unscored)
 

@@ -327,12 +327,7 @@ class _CountTotal:
 class InstanceCountMetric(FoldingMetric):
     """HELM's InstancesPerSplitMetric: the number of instances in each MetricContext, as the mean over the trials."""
 
-    def begin(
-        self,
-        adapter_spec: AdapterSpec,
-        service: MetricService,  # noqa: ARG002 - one interface
-        facts: RunFacts,  # noqa: ARG002
-    ) -> Callable[[ScenarioState], Measured]:
+    def begin(self, adapter_spec: AdapterSpec, *_: Any, **__: Any) -> Callable[[ScenarioState], Measured]:
         """Return what counts; there are no stats of single instances."""
         trials = range(adapter_spec.num_train_trials)
 
@@ -346,7 +341,6 @@ class InstanceCountMetric(FoldingMetric):
         return measure
 
     def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> _CountTotal:  # noqa: ARG002
-        """Return what adds up the batches."""
         return _CountTotal(adapter_spec.num_train_trials)
 
     def get_metadata(self) -> list[MetricMetadata]:

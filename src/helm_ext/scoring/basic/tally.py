@@ -119,7 +119,6 @@ class Totals:
         """The same of the lowest value of each row, once a row brought several; until then it is the sum itself."""
 
     def add(self, columns: Iterable[Column]) -> None:
-        """Add a batch."""
         for column in columns:
             total = self._sums.setdefault(column.name, Stat(column.name))
             if column.lows is not None and column.name not in self._lowest:
