@@ -58,45 +58,49 @@ def test_a_choice_is_right_or_wrong_in_every_metric(right, other):
     assert all_of(score(row("B", **options))) == {0}
 
 
-def test_what_names_no_option_is_wrong_in_every_metric():
-    stats = score(row("I do not know", correct=["5"], wrong=["6"], options=["5", "6"]))
-    assert all_of(stats) == {0}
-    assert stats["unmapped"] == 1
-
-
-def test_any_of_several_correct_options_is_right():
-    rows = [row(text, correct=["x", "y"], wrong=["z"], options=["x", "y", "z"], id=text) for text in "ABC"]
+@pytest.mark.parametrize(
+    ("correct", "wrong", "options"),
+    [
+        (["x", "y"], ["z"], ["x", "y", "z"]),  # any of several correct ones is right
+        (["x"], ["y"], ["x", "x ", "y"]),  # the same text twice is one option
+        (["Paris"], ["Paris ", "Rome"], ["Paris", "Paris ", "Rome"]),  # white space tells none apart
+    ],
+)
+def test_two_of_three_options_are_right(correct, wrong, options):
+    rows = [row(text, correct=correct, wrong=wrong, options=options, id=text) for text in "ABC"]
     assert all_of(score(*rows)) == {round(2 / 3, 9)}
 
 
-def test_the_same_text_twice_is_one_option():
-    rows = [row(text, correct=["x"], wrong=["y"], options=["x", "x ", "y"], id=text) for text in "ABC"]
-    assert all_of(score(*rows)) == {round(2 / 3, 9)}
+YORK = {"correct": ["New York"], "wrong": ["New York City"], "options": ["New York", "New York City"]}
+XYZ = {"correct": ["x", "y"], "wrong": ["z"], "options": ["x", "y", "z"]}
+BOTH, PLACES = {"correct": ["Paris", "Lyon"]}, {"correct": ["Paris, France", "Rome"]}
+NEVER = dict.fromkeys(MATCHES, 0)
+ONE_ROW = [
+    (row("I do not know", correct=["5"], wrong=["6"], options=["5", "6"]), {}, {**NEVER, "unmapped": 1}),
+    (row("B", "A", correct=["x"], wrong=["y"], options=["x", "y"], logprobs=[-9.0, -1.0]), {"num_outputs": 2},
+     {**NEVER, "quasi_prefix_exact_match@2": 1}),
+    # Our own scores compare options as such, too; what is not about texts stays.
+    (row("A", **YORK), {"metrics": ["expected_contains"]}, {"expected_contains": 1}),
+    (row("B", **YORK), {"metrics": ["expected_contains"]}, {"expected_contains": 0}),
+    (row("A", **XYZ), {"multi_label": True}, {"num_references": 3, "logprob": -1}),
+    # The first completion is scored but in HELM's own runs.
+    (row("Rome", "Oslo", correct=["Oslo"], logprobs=[-3.0, -1.0]), {}, {"exact_match": 0}),
+    (row("Rome", "Oslo", correct=["Oslo"], logprobs=[-3.0, -1.0]), {"label_reading": "exact"}, {"exact_match": 1}),
+    # Any of several references is right, with `multi_label` all of them.
+    (row("Paris", **BOTH), {}, {"exact_match": 1}),
+    (row("Paris, Lyon", **BOTH), {}, {"exact_match": 0}),
+    (row("Paris", **BOTH), {"multi_label": True, "metrics": ["expected_exact"]}, {"expected_exact": 0}),
+    (row("Lyon, Paris", **BOTH), {"multi_label": True, "metrics": ["expected_exact"]}, {"expected_exact": 1}),
+    # Where a reference holds a comma, the order is that of the references.
+    (row("Paris, France, Rome", **PLACES), {"multi_label": True}, {"exact_match": 1}),
+    (row("Rome, Paris, France", **PLACES), {"multi_label": True}, {"exact_match": 0}),
+]  # fmt: skip
 
 
-def test_white_space_around_a_text_tells_no_options_apart():
-    rows = [row(text, correct=["Paris"], wrong=["Paris ", "Rome"], options=["Paris", "Paris ", "Rome"], id=text)
-            for text in "ABC"]  # fmt: skip
-    assert all_of(score(*rows)) == {round(2 / 3, 9)}
-
-
-def test_the_best_of_several_completions():
-    one = row("B", "A", correct=["x"], wrong=["y"], options=["x", "y"], logprobs=[-9.0, -1.0])
-    stats = score(one, num_outputs=2)
-    assert all_of(stats) == {0}
-    assert stats["quasi_prefix_exact_match@2"] == 1
-
-
-def test_our_own_scores_compare_options_as_such():
-    options = {"correct": ["New York"], "wrong": ["New York City"], "options": ["New York", "New York City"]}
-    assert score(row("A", **options), metrics=["expected_contains"])["expected_contains"] == 1
-    assert score(row("B", **options), metrics=["expected_contains"])["expected_contains"] == 0
-
-
-def test_what_is_not_about_texts_stays():
-    stats = score(row("A", correct=["x", "y"], wrong=["z"], options=["x", "y", "z"]), multi_label=True)
-    assert stats["num_references"] == 3
-    assert stats["logprob"] == -1
+@pytest.mark.parametrize(("one", "scoring", "expected"), ONE_ROW)
+def test_one_row(one, scoring, expected):
+    stats = score(one, **scoring)
+    assert {name: stats[name] for name in expected} == expected
 
 
 def test_trials_of_one_row_stay_one_row():
@@ -136,12 +140,6 @@ def test_helms_own_runs_are_scored_by_the_texts_as_helm_does():
     assert stats["unmapped"] == 0
 
 
-def test_elsewhere_the_first_completion_is_scored():
-    one = row("Rome", "Oslo", correct=["Oslo"], logprobs=[-3.0, -1.0])
-    assert score(one)["exact_match"] == 0
-    assert score(one, label_reading="exact")["exact_match"] == 1
-
-
 # All correct references are asked for.
 
 
@@ -158,17 +156,6 @@ def test_free_text_must_name_all_of_them(completion, exact, quasi, f1):
     assert stats["f1_score"] == pytest.approx(f1)
 
 
-def test_without_multi_label_any_of_them_is_right():
-    assert score(row("Paris", correct=["Paris", "Lyon"]))["exact_match"] == 1
-    assert score(row("Paris, Lyon", correct=["Paris", "Lyon"]))["exact_match"] == 0
-
-
-def test_where_a_reference_holds_a_comma_the_order_is_that_of_the_references():
-    places = {"correct": ["Paris, France", "Rome"]}
-    assert score(row("Paris, France, Rome", **places), multi_label=True)["exact_match"] == 1
-    assert score(row("Rome, Paris, France", **places), multi_label=True)["exact_match"] == 0
-
-
 @pytest.mark.parametrize(
     ("completion", "value"),
     [
@@ -181,12 +168,6 @@ def test_the_set_of_labels_must_be_the_correct_ones(completion, value):
     stats = score(one, multi_label=True)
     assert all_of(stats) == {value}
     assert stats["unmapped"] == (completion == "no idea")
-
-
-def test_our_own_scores_want_all_of_them_too():
-    both = {"correct": ["Paris", "Lyon"]}
-    assert score(row("Paris", **both), multi_label=True, metrics=["expected_exact"])["expected_exact"] == 0
-    assert score(row("Lyon, Paris", **both), multi_label=True, metrics=["expected_exact"])["expected_exact"] == 1
 
 
 # Lists.
@@ -217,33 +198,32 @@ def test_each_segment_is_read_as_an_option(completion, exact, as_set, f1):
     assert stats["unmapped"] == (completion in {"", "nonsense"})
 
 
-def test_each_of_several_completions_is_read_as_an_option():
-    stats = lists("A", "The answer is C.", num_outputs=2, **OPTIONS)
-    assert (stats["exact_match"], stats["unmapped"]) == (1, 0)
+COLOURS = {"correct": ["red; blue"], "wrong": ["red; green"], "options": ["red; blue", "red; green"]}
 
 
-def test_helms_metrics_of_a_list_of_options_compare_the_sets():
-    assert lists("C; A", metrics=["quasi_exact_match"], **OPTIONS)["quasi_exact_match"] == 1
-    assert lists("A; B", metrics=["prefix_exact_match"], **OPTIONS)["prefix_exact_match"] == 0
-    assert lists("x", metrics=["prefix_exact_match"], **OPTIONS)["prefix_exact_match"] == 0
-
-
-def test_an_options_text_may_hold_semicolons():
-    fields = {"correct": ["red; blue"], "wrong": ["red; green"], "options": ["red; blue", "red; green"]}
-    assert [lists(text, **fields)["exact_match"] for text in ("red; blue", "A", "red; green", "B")] == [1, 1, 0, 0]
-
-
-def test_with_multi_label_a_list_may_be_written_with_commas():
-    assert lists("A, C", multi_label=True, **OPTIONS)["exact_match"] == 1
-    assert lists("A, C", **OPTIONS)["unmapped"] == 1
-
-
-def test_with_multi_label_the_list_is_that_of_all_references():
-    assert lists("Paris; Lyon", multi_label=True, correct=["Paris", "Lyon"])["exact_match"] == 1
-    assert lists("Paris", multi_label=True, correct=["Paris", "Lyon"])["list_f1"] == pytest.approx(2 / 3)
-    assert lists("Paris", correct=["Paris", "Lyon"])["exact_match"] == 1
-    quasi = lists("paris;Lyon", multi_label=True, correct=["Paris", "Lyon"], metrics=["quasi_exact_match"])
-    assert quasi["quasi_exact_match"] == 1
+@pytest.mark.parametrize(
+    ("texts", "fields", "expected"),
+    [
+        (["A", "The answer is C."], {**OPTIONS, "num_outputs": 2}, {"exact_match": 1, "unmapped": 0}),
+        # HELM's metrics of a list of options compare the sets.
+        (["C; A"], {**OPTIONS, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
+        (["A; B"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),
+        (["x"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),
+        # An option's text may hold semicolons.
+        *(([text], COLOURS, {"exact_match": right})
+          for text, right in (("red; blue", 1), ("A", 1), ("red; green", 0), ("B", 0))),
+        # With `multi_label` a list may be written with commas, and is that of all references.
+        (["A, C"], {**OPTIONS, "multi_label": True}, {"exact_match": 1}),
+        (["A, C"], OPTIONS, {"unmapped": 1}),
+        (["Paris; Lyon"], {**BOTH, "multi_label": True}, {"exact_match": 1}),
+        (["Paris"], {**BOTH, "multi_label": True}, {"list_f1": pytest.approx(2 / 3)}),
+        (["Paris"], BOTH, {"exact_match": 1}),
+        (["paris;Lyon"], {**BOTH, "multi_label": True, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
+    ],
+)  # fmt: skip
+def test_one_list(texts, fields, expected):
+    stats = lists(*texts, **fields)
+    assert {name: stats[name] for name in expected} == expected
 
 
 # Log-probabilities that are no numbers.
