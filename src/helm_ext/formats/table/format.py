@@ -88,13 +88,6 @@ _OF_TOOLS = (
 """Keys of rows that other tools write: those of `layouts`."""
 
 
-def _names_columns(keys: set[str]) -> bool:
-    """Whether one object has a question and a gold: columns (pandas' `to_json`) or a single row, refused as such."""
-    from helm_ext.formats.table.roles import CANDIDATES
-
-    return all(not keys.isdisjoint(CANDIDATES[role]) for role in ("question", "gold"))
-
-
 class _Table(ImportedFormat):
     name = "table"
     title = "Table of questions and answers"
@@ -124,6 +117,8 @@ class _Table(ImportedFormat):
         return self._claims_json(seen) if seen.is_like_json() else Claim.NO
 
     def _claims_json(self, seen: Seen) -> Claim:
+        from helm_ext.formats.table.roles import CANDIDATES
+
         keys = {key.casefold() for key in seen.keys}
         if seen.path.name.casefold().endswith(".table.json") and "path" in keys:
             return Claim.SURE
@@ -140,7 +135,9 @@ class _Table(ImportedFormat):
             return Claim.NO
         text = seen.start.removeprefix(b"\xef\xbb\xbf").lstrip()
         is_list = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
-        is_table = is_list or seen.is_lines() or (is_held and holder == "data") or _names_columns(keys)
+        # One object with a question and a gold: columns (pandas' `to_json`) or a single row, refused as such.
+        is_object = not (keys.isdisjoint(CANDIDATES["question"]) or keys.isdisjoint(CANDIDATES["gold"]))
+        is_table = is_list or seen.is_lines() or (is_held and holder == "data") or is_object
         return Claim.LIKELY if keys and is_table and not keys >= _RECORD_KEYS else Claim.NO
 
     def resolve(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,7 +139,11 @@ class RecordReader:
         given = look_up(cells, roles.id) if roles.id else None
         record.id = given if isinstance(given, str | int) and not isinstance(given, bool) else None
         if self._shuffles and record.options is not None:
-            record.order = _shuffle(record.options, str(self._part(cells, "question")))
+            # In an order that the texts of question and options alone decide.
+            options, question = record.options, self._part(cells, "question")
+            record.order = sorted(
+                options, key=lambda label: hashlib.sha256(f"{question}\0{options[label]}".encode()).digest()
+            )
         record.thought = self._part(cells, "thought") if roles.thought else ""
         record.data = self._read_data(cells)
 
@@ -290,11 +294,6 @@ def _label_by_text(texts: Sequence[str]) -> dict[str, str]:
             label += " "
         found[label] = text
     return found
-
-
-def _shuffle(options: Mapping[str, str], question: str) -> list[str]:
-    """Return the labels in an order that the texts of question and options alone decide."""
-    return sorted(options, key=lambda label: hashlib.sha256(f"{question}\0{options[label]}".encode()).digest())
 
 
 def _to_message(turn: Any) -> Message:

@@ -323,10 +323,16 @@ class _Chooser:
         options either. A column beyond a gap is none of them: `output=m` says nothing about A to D.
         """
         named: dict[tuple[str, bool], dict[int, str]] = {}
+        """What columns of one series have in common, the word in front and whether they are numbered, to each by its
+        position."""
         for column in self._columns:
             match = _GROUP.fullmatch(column.strip())
-            if match is not None and (series := _series(match)) != ("", True):
-                named.setdefault(series, {})[_position(match[2])] = column
+            if match is None:
+                continue
+            word, mark = (match[1] or "").casefold(), match[2].casefold()
+            if word or not mark.isdecimal():
+                position = int(mark) if mark.isdecimal() else ord(mark) - ord("a")
+                named.setdefault((word, mark.isdecimal()), {})[position] = column
         taken = {*self._taken, *self._given.by, gold}
         groups = []
         for (_, is_number), group in named.items():
@@ -396,15 +402,6 @@ class _Chooser:
 
     def _error(self, message: str, hint: str, code: str) -> DatasetError:
         return DatasetSchemaError.at(self._table.path, message, hint, code=code)
-
-
-def _series(match: re.Match[str]) -> tuple[str, bool]:
-    """Return what the columns of one series have in common: the word in front, and whether they are numbered."""
-    return (match[1] or "").casefold(), match[2].isdecimal()
-
-
-def _position(mark: str) -> int:
-    return int(mark) if mark.isdecimal() else ord(mark.casefold()) - ord("a")
 
 
 def option_labels(columns: Sequence[str]) -> list[str]:

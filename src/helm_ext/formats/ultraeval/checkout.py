@@ -86,11 +86,13 @@ class Checkout:
             message = f"{failed}{shown}: {describe(error)}"
             raise TransformError.at(self.root / file, message, hint, code=code) from error
 
-    def load_postprocess(self) -> Any:
-        """Return the module `tasks/postprocess.py`. Raises TransformError if it cannot be loaded."""
+    def load_postprocesses(self) -> dict[str, Any]:
+        """Return what `tasks/postprocess.py` registers. Raises TransformError if it cannot be loaded."""
         failed = "the checkout's postprocess module could not be loaded"
         with self.running(POSTPROCESS_FILE, failed, code="postprocess-raised"):
-            return importlib.import_module(f"{ALIASES[0]}.tasks.postprocess")
+            module = importlib.import_module(f"{ALIASES[0]}.tasks.postprocess")
+        registry = getattr(module, "POSTPROCESS_REGISTRY", {})
+        return registry if isinstance(registry, dict) else {}
 
     def digest(self) -> str:
         """Return the SHA-256 of the postprocess module's bytes."""
@@ -163,7 +165,7 @@ def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
     checkout = open_checkout(Path(root), None) if root else None
     if name in NONE:
         return lambda text: text
-    registry = _registry(checkout) if checkout is not None else {}
+    registry = checkout.load_postprocesses() if checkout is not None else {}
     if checkout is not None and name in registry:
         return _from_checkout(name, checkout, registry[name])
     if name in OURS:
@@ -178,12 +180,7 @@ def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
 
 def comes_from_checkout(name: str, checkout: Checkout | None) -> bool:
     """Whether the checkout's own code would be used."""
-    return checkout is not None and name not in NONE and name in _registry(checkout)
-
-
-def _registry(checkout: Checkout) -> dict[str, Any]:
-    registry = getattr(checkout.load_postprocess(), "POSTPROCESS_REGISTRY", {})
-    return registry if isinstance(registry, dict) else {}
+    return checkout is not None and name not in NONE and name in checkout.load_postprocesses()
 
 
 def _from_checkout(

@@ -415,7 +415,7 @@ def test_a_checkout_whose_postprocess_raises(checkout_folder, tmp_path):
     path = checkout_folder("one")
     (tmp_path / "one" / "tasks" / "postprocess.py").write_text("raise RuntimeError('broken')\n")
     with pytest.raises(TransformError, match="could not be loaded: RuntimeError: broken"):
-        open_checkout(None, path).load_postprocess()
+        open_checkout(None, path).load_postprocesses()
     assert isinstance(open_checkout(None, path), Checkout)
 
 

@@ -76,10 +76,6 @@ class Version:
     claim: str = ""
     """A random word of the upload, by which it knows its own entry when an answer was lost on the way."""
 
-    def has_content_of(self, other: Version) -> bool:
-        """Whether both splits hold the same bytes as those of another version."""
-        return (self.test_digest, self.train_digest) == (other.test_digest, other.train_digest)
-
 
 def entry_path(name: str, number: int) -> str:
     """Return where the entry of a version lies."""
@@ -273,7 +269,8 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
         uploaded=now, attributes=meta.attributes, claim=secrets.token_hex(16),
     )  # fmt: skip
     version, before = claim(storage, known, version)
-    twin = next((old for old in reversed(before) if version.has_content_of(old)), None)
+    content = (version.test_digest, version.train_digest)
+    twin = next((old for old in reversed(before) if (old.test_digest, old.train_digest) == content), None)
     if twin is None:
         return Uploaded(version)
     message = f"the records are those of version {twin.number}; only the ZIP or the attributes differ"
