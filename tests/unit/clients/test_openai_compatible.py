@@ -50,23 +50,16 @@ def test_the_models_name_and_what_is_sent_are_the_deployments(server):
     assert body.keys().isdisjoint({"top_p", "max_tokens"})
 
 
-def test_the_key_goes_into_the_header_and_nowhere_else(server, tmp_path):
-    for key in ("secret", None):
-        config = SqliteCacheConfig(str(tmp_path / f"{key}.sqlite"))
-        client = OpenAICompatibleClient(config, base_url=f"{server.url}/v1", api_key=key)
-        assert "secret" not in repr(client.make_request(REQUEST))
-    assert server.keys == ["Bearer secret", None]
+def test_the_key_goes_into_the_header_and_nowhere_else(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("OUR_KEY", "secret too")
+    for number, args in enumerate(({"api_key": "secret"}, {}, {"api_key_env": "OUR_KEY"})):
+        config = SqliteCacheConfig(str(tmp_path / f"{number}.sqlite"))
+        result = OpenAICompatibleClient(config, base_url=f"{server.url}/v1", **args).make_request(REQUEST)
+        assert result.success
+        assert "secret" not in repr(result)
+        assert b"secret" not in (tmp_path / f"{number}.sqlite").read_bytes()
+    assert server.keys == ["Bearer secret", None, "Bearer secret too"]
     assert "secret" not in str(server.asked)
-    assert b"secret" not in (tmp_path / "secret.sqlite").read_bytes()
-
-
-def test_the_key_may_stand_in_an_environment_variable(server, monkeypatch):
-    monkeypatch.setenv("OUR_KEY", "hush")
-    client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", api_key_env="OUR_KEY")
-    assert client.make_request(REQUEST).success
-    assert server.keys == ["Bearer hush"]
-    with pytest.raises(RunEntryError, match="api_key_env=NO_KEY: no such environment variable"):
-        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://x/v1", api_key_env="NO_KEY")
 
 
 def test_what_a_server_answers_is_not_taken_for_what_another_one_does(server, tmp_path):
@@ -201,6 +194,7 @@ def test_an_equal_request_is_sent_when_the_first_one_failed(server, tmp_path):
         ({"base_url": "http://me:hush@x/v1"}, "password"),
         ({"endpoint": "responses"}, "endpoint=responses: expected chat or completions"),
         ({"timeout": 0}, "too small"),
+        ({"api_key_env": "NO_KEY"}, "api_key_env=NO_KEY: no such environment variable"),
         *(
             ({"extra_body": {name: 1}}, f"extra_body: {name}")
             for name in ("temperature", "model", "stop", "seed", "top_k", "stream")
@@ -215,11 +209,11 @@ def test_arguments_that_make_no_sense(args, said):
 
 @pytest.mark.parametrize("key", ["sk-hush\n", " sk-hush", "sk-\0hush", "sk\r\nX-Other: 1"])
 def test_keys_that_no_header_can_hold(monkeypatch, key):
-    with pytest.raises(RunEntryError, match="HELM's credentials: a line break") as caught:
-        OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", api_key=key)
-    assert "hush" not in str(caught.value)
+    given = [({"api_key": key}, "HELM's credentials")]
     if "\0" not in key:
         monkeypatch.setenv("MY_KEY", key)
-        with pytest.raises(RunEntryError, match="api_key_env=MY_KEY: a line break") as caught:
-            OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", api_key_env="MY_KEY")
+        given.append(({"api_key_env": "MY_KEY"}, "api_key_env=MY_KEY"))
+    for args, where in given:
+        with pytest.raises(RunEntryError, match=f"{where}: a line break") as caught:
+            OpenAICompatibleClient(BlackHoleCacheConfig(), base_url="http://localhost/v1", **args)
         assert "hush" not in str(caught.value)

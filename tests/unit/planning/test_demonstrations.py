@@ -86,19 +86,13 @@ def test_long_arguments_are_kept_in_full(tmp_path):
     assert splits(run_spec) == {"train": 2, "test": 18}
 
 
-def test_texts_that_hold_the_frame_are_sent_as_they_are_without_demonstrations():
-    rows = [state(f"Input: {n}?\nOutput: ", str(n), id=n) for n in range(8)]
-    (run_spec,) = expand(0, rows=rows)
+def test_rows_of_other_kinds():
+    framed = [state(f"Input: {n}?\nOutput: ", str(n), id=n) for n in range(8)]  # sent as they are
+    (run_spec,) = expand(0, rows=framed)
     assert (run_spec.adapter_spec.input_prefix, run_spec.adapter_spec.output_prefix) == ("", "")
-
-
-def test_demonstrations_that_the_file_names_are_not_drawn():
-    (run_spec,) = expand(1, rows=split_rows(9, train=4))
+    (run_spec,) = expand(1, rows=split_rows(9, train=4))  # demonstrations that the file names are not drawn
     assert splits(run_spec) == {"train": 4, "test": 5}
-
-
-def test_a_recorded_run_evaluates_all_rows():
-    (run_spec,) = expand(2, rows=[answered(row, "x") for row in ROWS])
+    (run_spec,) = expand(2, rows=[answered(row, "x") for row in ROWS])  # a recorded run evaluates all rows
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
     assert sum(i.extra_data["helm_ext"].get("only") != "live" for i in instances) == 20
     assert splits(run_spec) == {"train": 2, "test": 18}
