@@ -39,7 +39,7 @@ def compare(
         Option(metavar="MARGIN", min=0, help="Exit 1 if a model is worse than --baseline by more, for certain (95 %)."),
     ] = None,
     fail_if_unsure: Annotated[
-        bool, Option("--fail-if-unsure", help="With --fail-if-worse: exit 3 unless no model is worse for certain.")
+        bool, Option("--fail-if-unsure", help="With --fail-if-worse: exit 3 where rows do not tell.")
     ] = False,
     point_estimate: Annotated[
         bool, Option("--point-estimate", help="With --fail-if-worse: judge the mean difference alone, noise included.")

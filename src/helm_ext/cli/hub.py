@@ -109,7 +109,7 @@ def list_(hub: Hub = None, as_json: AsJson = False) -> None:
             echo(f"error: {name}: {error}", err=True)
             damaged = True
     if as_json:
-        echo(json.dumps([_to_json(version) for version in newest], ensure_ascii=False, indent=2))
+        _print_json(newest)
     elif not newest and not damaged:
         echo(f"no datasets in the hub at {hubs.get_root(hub)}")
     elif newest:
@@ -126,7 +126,7 @@ def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
     """Show all versions of a dataset, oldest first."""
     versions = hubs.versions(name, hub)
     if as_json:
-        echo(json.dumps([_to_json(version) for version in versions], ensure_ascii=False, indent=2))
+        _print_json(versions)
         return
     _print_table(
         ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes"),
@@ -167,18 +167,15 @@ def download(
     echo(f"{path}: version {resolved.version}, SHA-256 {resolved.digest}")
 
 
-def _to_json(version: hubs.Version) -> dict[str, Any]:
-    return {key: value for key, value in dataclasses.asdict(version).items() if key != "claim"}
+def _print_json(versions: Iterable[hubs.Version]) -> None:
+    made = [{key: value for key, value in dataclasses.asdict(one).items() if key != "claim"} for one in versions]
+    echo(json.dumps(made, ensure_ascii=False, indent=2))
 
 
 def _pairs(attributes: dict[str, Any]) -> str:
+    """Return attributes on one line: no id of a stranger's looks like a line of ours."""
     pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items()]
-    return _one_line(", ".join(pairs))
-
-
-def _one_line(text: str) -> str:
-    """Return the text without line feeds: no id of a stranger's looks like a line of ours."""
-    return text.replace("\n", "\\n")
+    return ", ".join(pairs).replace("\n", "\\n")
 
 
 def _print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

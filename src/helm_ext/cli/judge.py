@@ -21,7 +21,7 @@ from helm_ext.cli.session import Settings, require_suite, started
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import Judging, Plan
 from helm_ext.errors import HelmExtError, RunEntryError, count
-from helm_ext.judging.rubrics import Rubric, load_rubric
+from helm_ext.judging.rubrics import load_rubric
 from helm_ext.judging.sheets import DESIGNS
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def out(
         return
     folders = {model: folder / re.sub(r"[^\w.-]", "_", model) for model in judge or ()}
     if len(set(folders.values())) < len(folders):
-        raise RunEntryError(
-            "--judge: two names that make one folder's name\n  hint: one at a time, each with its own --out"
-        )
+        hint = "one at a time, each with its own --out"
+        raise RunEntryError(f"--judge: two names that make one folder's name\n  hint: {hint}")
     for target in folders.values():
         require_new(target)
     for model, target in folders.items():
@@ -264,7 +263,7 @@ def sheet(
     if (record := target.with_name(f"{target.name}{DRAW_ENDING}")).exists():
         raise RunEntryError(f"--out {target}: a sheet is there already, {record}\n  hint: name another one")
     rows = {name: list(found.values()) for name, found in _read_runs(runs).items()}
-    asked = find_asked([*rows.values()], criterion, _load(rubric))
+    asked = find_asked([*rows.values()], criterion, load_rubric(rubric) if rubric else None)
     made, cells = draw_sheet(rows, asked, design, number, seed)
     with writing(target):
         written = write_sheets(made, cells, target, raters)
@@ -300,16 +299,15 @@ def labels(
     require_suite(suite)
     folders, files = [path for path in sheets if path.is_dir()], [path for path in sheets if not path.is_dir()]
     if not folders or not files:
-        raise RunEntryError(
-            f"{'no sheet' if folders else 'no run'} is named\n  hint: helm-ext judge labels SHEET.csv RUN"
-        )
-    found = _read_runs(folders)
+        absent = "no sheet" if folders else "no run"
+        raise RunEntryError(f"{absent} is named\n  hint: helm-ext judge labels SHEET.csv RUN")
+    found, loaded = _read_runs(folders), load_rubric(rubric) if rubric else None
     together: dict[str, list[Judged]] = {}
     for path in files:
         at = to_time(path.stat().st_mtime) if path.exists() else ""  # no other time: the same labels, the same digest
         taken = take_labels(path, by, found, at)
         if taken is None:
-            asked = find_asked([list(rows.values()) for rows in found.values()], criterion, _load(rubric))
+            asked = find_asked([[*rows.values()] for rows in found.values()], criterion, loaded)
             taken = take_elsewhere(path, by or "people", found, asked, design, at)
             if design is None:
                 said = "how their rows were chosen is not known, so they correct no score"
@@ -325,10 +323,6 @@ def labels(
     for name, folder in zip(found, folders, strict=True):
         if name in together:
             write_judged(folder, _join(together[name]), settings, main_metric)
-
-
-def _load(rubric: str | None) -> Rubric | None:
-    return load_rubric(rubric) if rubric else None
 
 
 def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, Prediction]]:

@@ -170,14 +170,14 @@ def try_(
             findings = run(probe(server, replace(client.dialect, model=asked_as)))
         else:
             findings = _try_client(client, name)
-    _print_findings(findings)
+    rows = [(one.what, one.outcome.value, *one.said.splitlines()[:1]) for one in findings]
+    print_table(("asked for", "", "answer"), rows, left=("", "answer"), console=make_console())
     if findings[0].outcome is not Outcome.WORKS:
+        works = (one.what for one in findings if one.outcome is Outcome.WORKS and one.what.startswith("/v1"))
         hint = ""
-        for other in findings:
-            if other.outcome is Outcome.WORKS and other.what.startswith("/v1"):
-                endpoint = "chat" if "chat" in other.what else "completions"
-                hint = f"\n  hint: {other.what} answers; helm-ext model add ... --{endpoint} --replace"
-                break
+        if other := next(works, None):
+            endpoint = "chat" if "chat" in other else "completions"
+            hint = f"\n  hint: {other} answers; helm-ext model add ... --{endpoint} --replace"
         raise DeploymentError(f"{name}: {findings[0].said}{hint}")
 
 
@@ -199,10 +199,10 @@ def _is_helms(models: LocalModels, name: str, model: str | None, *, replace: boo
     if is_deployed and name not in ours:
         raise RunEntryError(f"{name}: HELM has a deployment of this name\n  hint: another NAME, with --model {name}")
     if model is not None:
-        if model not in MODEL_NAME_TO_MODEL_METADATA:
-            hint = "leave it out, and results stand under NAME"
-            raise RunEntryError(f"--model {model}: HELM knows no such model\n  hint: {hint}")
-        return True
+        if model in MODEL_NAME_TO_MODEL_METADATA:
+            return True
+        hint = "leave it out, and results stand under NAME"
+        raise RunEntryError(f"--model {model}: HELM knows no such model\n  hint: {hint}")
     ours |= {entry["name"] for entry in models.lists["models"].entries}
     return name in MODEL_NAME_TO_MODEL_METADATA and name not in ours and not is_deployed
 
@@ -222,7 +222,7 @@ def _list_models(args: Mapping[str, Any], local_path: Path, name: str) -> list[d
         key = os.environ.get(args["api_key_env"])
     else:
         with without_output():
-            key = provide_api_key(get_credentials(str(local_path)), name.split("/", maxsplit=1)[0], name)
+            key = provide_api_key(get_credentials(str(local_path)), name.partition("/")[0], name)
     server = Server(client.server.url, key, reply_seconds=5, attempts=client.server.attempts)
     return run(server.list_models())
 
@@ -288,49 +288,39 @@ def _try_client(client: Any, name: str) -> list[Finding]:
     from helm_ext.clients.probing import PROMPT, Finding, Outcome
 
     request = Request(model=name, model_deployment=name, prompt=PROMPT, temperature=0.0, max_tokens=8)
+    scored = replace(request, max_tokens=0, echo_prompt=True)
     findings = []
-    for what, asked in (
-        ("a text", request),
-        ("log-probabilities of a prompt", replace(request, max_tokens=0, echo_prompt=True)),
-    ):
+    for what, asked in (("a text", request), ("log-probabilities of a prompt", scored)):
         try:
             with without_output():
                 result = client.make_request(asked)
         except Exception as error:  # noqa: BLE001 - a client may raise anything
             findings.append(Finding(what, Outcome.REFUSED, f"{type(error).__name__}: {error}"))
             continue
-        if not result.success:
-            findings.append(Finding(what, Outcome.REFUSED, str(result.error)))
-        elif asked is request:
-            said = f"answered: {show(result.completions[0].text) if result.completions else 'nothing'}"
-            findings.append(Finding(what, Outcome.WORKS if result.completions else Outcome.IGNORED, said))
-        else:
-            tokens = result.completions[0].tokens if result.completions else []
-            known = any(token.logprob for token in tokens)
-            findings.append(Finding(what, Outcome.WORKS if known else Outcome.IGNORED, f"{len(tokens)} tokens"))
+        first = result.completions[0] if result.completions else None
+        tokens = first.tokens if first else []
+        works = first is not None if asked is request else any(token.logprob for token in tokens)
+        said = f"answered: {show(first.text) if first else 'nothing'}" if asked is request else f"{len(tokens)} tokens"
+        outcome = Outcome.WORKS if works else Outcome.IGNORED
+        findings.append(
+            Finding(what, outcome, said) if result.success else Finding(what, Outcome.REFUSED, str(result.error))
+        )
     return findings
 
 
 # What is said
 
 
-def _show(entries: Iterable[tuple[Path, Mapping[str, Any]]], verb: str = "written to") -> None:
-    from helm_ext.clients.deployments import write_entry
-
-    for path, entry in entries:
-        echo(f"{verb} {path}:\n{write_entry(entry, 2)}", nl=False)
+def _show(written: Iterable[tuple[Path, Mapping[str, Any]]], verb: str = "written to") -> None:
+    for path, entry in written:
+        echo(f"{verb} {path}:\n{entries.write_entry(entry, 2)}", nl=False)
 
 
 def _say_what_follows(name: str, args: Mapping[str, Any], *, has_tokenizer: bool, listed: list[dict[str, Any]]) -> None:
     """Say what does not work, and where the key comes from."""
-    variable = args.get("api_key_env")
-    if variable is None:
-        organization = name.split("/", maxsplit=1)[0]
-        echo(
-            f'key: none; if the server needs one: --api-key-env VAR, or {organization}ApiKey: "..." in credentials.conf'
-        )
-    else:
-        echo(f"key: {_say_variable(variable)}")
+    variable, file_key = args.get("api_key_env"), f"{name.partition('/')[0]}ApiKey"
+    without = f'none; if the server needs one: --api-key-env VAR, or {file_key}: "..." in credentials.conf'
+    echo(f"key: {without if variable is None else _say_variable(variable)}")
     if not listed:
         echo(
             f"note: {args['base_url']}/models lists no models, or nobody answers there: whether a server runs at this "
@@ -348,8 +338,3 @@ def _say_variable(variable: str) -> str:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _print_findings(findings: Iterable[Finding]) -> None:
-    rows = [(one.what, one.outcome.value, *one.said.splitlines()[:1]) for one in findings]
-    print_table(("asked for", "", "answer"), rows, left=("", "answer"), console=make_console())

@@ -309,7 +309,7 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
     """Make the runs that wait for nothing. Raises DatasetChangedError where other runs are planned than before."""
     from helm_ext.clients.answers import AnsweredExecutor
 
-    made: list[tuple[Path, AnsweredExecutor]] = []
+    made: dict[Path, AnsweredExecutor] = {}
     with session.started(settings) as runner:
         _, run_specs = plan_runs(manifest.plan)
         before, now = [run.name for run in manifest.runs], [run_spec.name for run_spec in run_specs]
@@ -325,10 +325,9 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
                 continue
             with without_output():
                 runner.executor = AnsweredExecutor(execution_spec, run_spec, manifest, answers)
-            folder = Path(runner.runs_path, run_spec.name)
             runner.run_one(run_spec)
-            made.append((folder, runner.executor))
-    for folder, counted in made:
+            made[Path(runner.runs_path, run_spec.name)] = runner.executor
+    for folder, counted in made.items():
         echo(f"written to {folder}")
         if counted.excluded:
             echo(f"  {count(counted.excluded, 'row')} left out, without an answer")

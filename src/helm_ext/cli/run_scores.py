@@ -83,6 +83,7 @@ class ScoredRun:
         """`EvalSet.judged`: by criterion, who judged the answers."""
         self.source: Mapping[str, Any] | None = next((one["source"] for one in arguments if one.get("source")), None)
         """`Source.to_args()` of a file that another tool wrote."""
+        self.judges = list_judge_stats(self.judged)
         self.source_scores: Mapping[str, Mapping[str, Any]] = self.source["scores"] if self.source else {}
         self.own = next((one["own_metric"] for one in arguments if "own_metric" in one), self.main)
         """Our stat that a source's scores are compared with; None where nothing is measured here."""
@@ -122,8 +123,7 @@ class ScoredRun:
         table.add_column("95 %, rows like these" if self.is_repeated else "95 % interval")
         if self.is_repeated:
             table.add_column("95 %, these rows")
-        judges = list_judge_stats(self.judged)
-        twice = {f"{score}{UNSCORED}" for score in judges if "unscored" not in count_lost(score, means)}
+        twice = {f"{score}{UNSCORED}" for score in self.judges if "unscored" not in count_lost(score, means)}
         for name in dict.fromkeys(shown):
             if name not in self.stats or name.endswith(BESIDE) or (name in twice and not show_all):
                 continue
@@ -184,11 +184,9 @@ class ScoredRun:
         read, counted = sum(rows.values()), self.file.counts
         others = {name: number for name, number in counted.items() if name not in ("rows", "train", "eval", "recorded")}
         if "unmapped" in numbers:
-            others["unmapped"] = sum(
-                round(share * round(in_split.get(("num_instances", split), 0)))
-                for (name, split), share in in_split.items()
-                if name == "unmapped"
-            )
+            shares = [(split, share) for (name, split), share in in_split.items() if name == "unmapped"]
+            rows_in = {split: round(in_split.get(("num_instances", split), 0)) for split, _ in shares}
+            others["unmapped"] = sum(round(share * rows_in[split]) for split, share in shares)
         if numbers[WRONG_WITH_GOLD]:
             others["wrong_with_gold"] = numbers[WRONG_WITH_GOLD]
         capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
@@ -200,7 +198,7 @@ class ScoredRun:
         found = dict.fromkeys(names, whole)
         # The source scored what it scored, also rows that ours leave out; a judge has no verdict on some rows.
         own = {score["stat"]: score["stat"] for score in self._source_means()}
-        own |= {f"{name}{end}": name for name in list_judge_stats(self.judged) for end in ("", CORRECTED)}
+        own |= {f"{name}{end}": name for name in self.judges for end in ("", CORRECTED)}
         found |= {name: self.stats[of]["count"] for name, of in own.items() if of in self.stats}
         slices = {name: name.partition("@")[2] for name in names if "=" in name.partition("@")[2]}
         if slices:
@@ -235,7 +233,7 @@ class ScoredRun:
         """Return the stats that were asked for, the main metric and its attributes first, then those of judges."""
         asked = [self.main, *self._slices_of(self.main)]
         asked += [stat for metric in self.metrics for stat in name_stats(metric)]
-        for score in list_judge_stats(self.judged):  # corrected, raw, and the numbers of what is part of which
+        for score in self.judges:  # corrected, raw, and the numbers of what is part of which
             corrected = f"{score}{CORRECTED}"
             beside = (LABELS, UNDESIGNED, *(f"_{what}" for what in (*NOT_OK, "unscored")))
             asked += [corrected, *self._slices_of(corrected), score, *(f"{score}{ending}" for ending in beside)]
@@ -304,11 +302,8 @@ class ScoredRun:
     def _list_uncorrected(self) -> list[str]:
         """Return which judges' scores no labels correct, and why: the verdicts' mean is another number than theirs."""
         names = {criterion: judge_stat(criterion) for criterion in self.judged}
-        lacking = [
-            criterion
-            for criterion, name in names.items()
-            if name in self.stats and f"{name}{CORRECTED}" not in self.stats
-        ]
+        raw = {name for name in names.values() if name in self.stats and f"{name}{CORRECTED}" not in self.stats}
+        lacking = [criterion for criterion, name in names.items() if name in raw]
         if not lacking:
             return []
         from helm_ext.analysis.judge_check import find_refusals
@@ -327,19 +322,17 @@ class ScoredRun:
         """
         from helm_ext.analysis.run_scores import is_lower_better
 
-        raw = list_judge_stats(self.judged)
         found = []
         for given, value in least.items():
             name = self.headline + given.removeprefix("main") if _MAIN.fullmatch(given) else given
-            is_raw = name.partition("@")[0] in raw
+            is_raw = name.partition("@")[0] in self.judges
             said = f"{self.name}: {name}" + (", the judge's own number, uncorrected," if is_raw else "")
             if name not in self.stats:
                 near = did_you_mean(name, self.stats)
                 found.append(f"below: {self.name}: no row has a value for {name}" + (f": {near}" if near else ""))
             elif is_lower_better(self.files.run_spec, name):
-                found.append(
-                    f"below: {self.name}: a lower {name} is better, so --fail-under {given} says nothing of it"
-                )
+                lower = f"a lower {name} is better, so --fail-under {given} says nothing of it"
+                found.append(f"below: {self.name}: {lower}")
             elif not self.mean(name) >= value:
                 found.append(f"below: {said} is {self.mean(name):.4g}, less than {value:g}")
             elif is_raw:
@@ -372,9 +365,8 @@ def make_wrong_list(rows: Iterable[WrongRow], total: int) -> str:
     more = f", the first {len(rows)}; --show wrong={total} shows all" if len(rows) < total else ""
     lines = [f"wrong: {total}{more}"]
     for row in rows:
-        options = "".join(
-            f" | {text if label == text else f'{label}: {text}'}" for label, text in (row.options or {}).items()
-        )
+        shown = (text if label == text else f"{label}: {text}" for label, text in (row.options or {}).items())
+        options = "".join(f" | {one}" for one in shown)
         lines += [
             f"{row.instance_id}  {row.score:.4g}",
             f"  question: {shorten(row.question + options)}",

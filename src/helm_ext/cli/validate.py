@@ -23,7 +23,6 @@ from helm_ext.formats import Format, detect, files_in, get_format
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
-    from helm.common.local_context import LocalContext
 
 LINTED_ROWS = 5_000
 """Files of up to this many rows are linted without being asked: it takes a second or two."""
@@ -257,8 +256,12 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
     wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
     with tempfile.TemporaryDirectory() as folder:
-        deployment = run_spec.adapter_spec.model_deployment
-        context = None if deployment == PREVIEW_DEPLOYMENT else _make_context(folder)
+        deployment, context = run_spec.adapter_spec.model_deployment, None
+        if deployment != PREVIEW_DEPLOYMENT:
+            from helm.common.local_context import LocalContext  # HELM's clients come with it
+
+            with without_output():
+                context = LocalContext(folder)
         adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(context))
         try:
             return adapter.adapt(train + wanted, parallelism=1)
@@ -269,14 +272,6 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
             said = f"{deployment}: HELM cannot make the prompts: {type(error).__name__}: {error}"
             hint = "\n  hint: leave out --model to see the prompt before it is fitted to a window"
             raise HelmExtError(said + (hint if context is not None else "")) from error
-
-
-def _make_context(folder: str) -> LocalContext:
-    """Return what tokenizers are loaded by; HELM's clients come with it."""
-    from helm.common.local_context import LocalContext
-
-    with without_output():
-        return LocalContext(folder)
 
 
 def render(state: RequestState) -> str:
