@@ -257,4 +257,4 @@ def report(
     with writing(out):
         size = write_report(datasets, notes, out, title or f"Evaluation: {', '.join(suites)}")
     shown = sum(len(dataset.runs) for dataset in datasets)
-    echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e6:.1f} MB")
+    echo(f"{out}: {count(shown, 'run')} of {count(len(datasets), 'dataset')}, {size / 1e3:,.0f} kB")

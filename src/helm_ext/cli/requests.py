@@ -273,9 +273,10 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     except OSError as error:
         raise HelmExtError(f"{error.filename or folder}: {error.strerror or error}") from error
     missing, failures, tally = answers.missing(), answers.failures, answers.tally
+    now = f", {answers.new} of them now" if answers.new else ""
     repeated = f", {answers.repeated} said twice" if answers.repeated else ""
     answered = len(answers.requests) - len(missing)
-    echo(f"{answered} of {len(answers.requests)} requests are answered, {answers.new} of them now{repeated}")
+    echo(f"{answered} of {len(answers.requests)} requests are answered{now}{repeated}")
     parts = {
         "cut at the limit of tokens": tally.truncated,
         "refused by the model": tally.refused,
