@@ -83,6 +83,8 @@ class StoredRows(Sequence[Instance]):
     """By STATUSES; None where nothing is recorded."""
     unrecorded: NDArray[np.uint8] | None = None
     """Bits of `Unrecorded`."""
+    is_kept: bool = False
+    """Whether the records are in memory."""
     has_perturbations: bool = False
     has_labels: bool = False
     """Whether there is a row whose completion is read as one of its options."""

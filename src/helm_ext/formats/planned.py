@@ -48,8 +48,11 @@ def keep(arguments: Mapping[str, Any], evalset: EvalSet) -> None:
 
 
 def _count_held(evalset: EvalSet) -> int:
-    """Return how many instances are in memory."""
-    return len(evalset.instances) if isinstance(evalset.instances, list) else 0
+    """Return how many rows are in memory."""
+    from helm_ext.evalset.rows import StoredRows
+
+    rows = evalset.instances
+    return 0 if isinstance(rows, StoredRows) and not rows.is_kept else len(rows)
 
 
 def withdraw(arguments: Mapping[str, Any]) -> EvalSet | None:

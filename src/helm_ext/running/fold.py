@@ -5,8 +5,8 @@
 `BatchWork` knows the run and nothing of other batches; it may work in any process. What it makes is written and added
 up in the order of the rows. The files are those of `helm.benchmark.runner.Runner`, whatever the size of a batch.
 
-Recorded rows that are not in memory (`RecordedWorker`) are read, scored, written and forgotten, some at a time. What
-HELM and the adapter decide about a list of instances is decided about columns of numbers then, equally.
+Recorded rows (`RecordedWorker`) are read, scored, written and forgotten, some at a time. What HELM and the adapter
+decide about a list of instances is decided about columns of numbers then, equally.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ class StreamingRunner(Runner):
                 files.finish(stats)
 
     def _fold_unread(self, run_spec: RunSpec, scenario: EvalSetScenario, evalset: EvalSet) -> bool:
-        """Score the recordings of a dataset that is not in memory, and write the run. False: it must be in memory."""
+        """Score the recordings of a dataset some at a time, and write the run. False: all rows are wanted at once."""
         rows = evalset.instances
         if self.dry_run or not isinstance(rows, StoredRows):
             return False
@@ -299,7 +299,7 @@ class StreamingRunner(Runner):
         facts = find_facts(rows, places)
         metrics = make_metrics(run_spec)
         totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
-        engine = self.make_engine()
+        engine = ThisProcess() if rows.is_kept else self.make_engine()
         here = isinstance(engine, ThisProcess)
         size = BATCH_ROWS if here else TASK_ROWS if self.shares_disk else SENT_ROWS
         with (

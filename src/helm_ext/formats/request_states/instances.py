@@ -45,7 +45,7 @@ class Chosen:
     rows: StoredRows
     """The instances, none of them made."""
     instances: Sequence[Instance]
-    """Made of the rows in memory, or of those on disk when somebody looks at them."""
+    """Made when somebody looks at them; all at once of a file in memory that has no recordings, or is HELM's."""
     groups: list[Group]
     """Sub-split and attributes that occur among the rows that are evaluated."""
     places: Sequence[int]
@@ -105,11 +105,12 @@ def choose(plan: Plan, profile: Profile, store: RowStore[Row]) -> Chosen:
         only=only,
         status=profile.find_statuses()[ordinals],
         unrecorded=known["unrecorded"],
+        is_kept=store.kept is not None,
         has_perturbations=bool(profile.perturbed),
         has_labels=plan.method in LABELLED_METHODS and bool(profile.has("labelled")[ordinals].any()),
     )
     instances: Sequence[Instance] = rows
-    if store.kept is not None:
+    if store.kept is not None and (not profile.is_recorded or profile.find("helm").count):  # all are wanted at once
         kept = store.release(ordinals.tolist())
         instances = list(map(maker.make, kept, *(column.tolist() for column in told)))
     return Chosen(
