@@ -214,7 +214,10 @@ def describe(one: JudgeCheck) -> list[str]:
     found = score.corrected
     if isinstance(found, Refused):
         said.append(f"Nobody knows how good this judge is: {found.reason}.")
-        said.append(_offer_sheet(score.undesigned))
+        said.append("To find out: helm-ext judge sheet RUN -n 100 --design by_verdict; label it; helm-ext judge labels "
+                    "SHEET.csv.")  # fmt: skip
+        if score.undesigned:
+            said[-1] += " If their rows were drawn at random: helm-ext judge labels FILE --design random."
     else:
         said.append(_describe_worth(one))
         labels, raw = count(score.labels, "label"), _percent(score.raw)
@@ -292,14 +295,6 @@ def _describe_needed(one: JudgeCheck) -> list[str]:
         return ["Its interval is ± 0.03 or shorter: no more labels are needed for that."]
     each = ", ".join(f"{number} with the verdict {cell}" for cell, number in one.needed.items() if number)
     return [f"{count(total, 'more label')} would make the interval ± 0.03: {each}."]
-
-
-def _offer_sheet(undesigned: int) -> str:
-    sheet = (
-        "To find out: helm-ext judge sheet RUN -n 100 --design by_verdict; label it; helm-ext judge labels SHEET.csv."
-    )
-    own = " If their rows were drawn at random: helm-ext judge labels FILE --design random." if undesigned else ""
-    return sheet + own
 
 
 def to_lines(one: JudgeCheck) -> tuple[list[str], list[list[str]]]:

@@ -285,7 +285,7 @@ class _Record:
 
     def _source_metadata(self) -> JSONObject:
         given = self.original.get("source_metadata") or {}
-        said = {
+        said: JSONObject = {
             "source_name": "HELM",
             "source_type": "evaluation_run",
             "source_organization_name": self.publisher.organization,
@@ -293,13 +293,8 @@ class _Record:
         }
         if self.publisher.organization == Publisher.organization:  # who published the original published these outputs
             said |= {key: value for key, value in given.items() if isinstance(value, str)}
-        details = self._provenance()
-        return {**said, **({"additional_details": details} if details else {})}
-
-    def _provenance(self) -> dict[str, str]:
-        """Return where the completions come from, where another tool made them."""
         if not self.source:
-            return {}
+            return said
         details = {"outputs_of": self.source["tool"], "outputs_of_version": self.source.get("version") or "unknown"}
         for key in ("evaluation_id", "retrieved_timestamp", "schema_version"):
             if key in self.original:
@@ -308,7 +303,7 @@ class _Record:
         if library:
             details[ORIGINAL_LIBRARY] = str(library.get("name"))
             details["original_eval_library_version"] = str(library.get("version"))
-        return details
+        return {**said, "additional_details": details}
 
     def _model_info(self) -> JSONObject:
         given = self.original.get("model_info") or {}

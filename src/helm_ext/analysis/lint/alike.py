@@ -61,8 +61,8 @@ _ENOUGH_OTHERS = 2
 """Further questions that differ in the same place, whatever their answers."""
 _ENOUGH_FILLERS = 5
 """Words between the same words, those of the two questions included."""
-_FILLER_WORDS = 4
-"""Words that a slot holds at most."""
+_FILLER = r"(\S+(?: \S+){0,3}?)"
+"""What a slot holds: four words at most."""
 
 
 @dataclass(slots=True, eq=False)
@@ -281,7 +281,8 @@ def _index_patterns(swapped: _Uses) -> Mapping[str, list[tuple[re.Pattern[str], 
     by_edge: dict[str, list[tuple[re.Pattern[str], _Uses]]] = defaultdict(list)
     for pattern in sorted(by_pattern, key=lambda pattern: (-len(by_pattern[pattern]), pattern))[:_MOST_PATTERNS]:
         edge = pattern[0] if pattern[0] != _SLOT else f" {pattern[-1]}"
-        by_edge[edge].append((_to_regex(pattern), by_pattern[pattern]))
+        regex = " ".join(_FILLER if word == _SLOT else re.escape(word) for word in pattern)
+        by_edge[edge].append((re.compile(regex), by_pattern[pattern]))
     return by_edge
 
 
@@ -300,11 +301,6 @@ def _see(row: Row, words: Words, by_edge: Mapping[str, list[tuple[re.Pattern[str
                 swap.others.add(match.groups())
                 swap.is_template = row.contradicts(other) or len(swap.others) >= _ENOUGH_OTHERS
         uses[:] = [use for use in uses if not use[1].is_template]  # few rows settle all uses of a pattern
-
-
-def _to_regex(pattern: Words) -> re.Pattern[str]:
-    slot = rf"(\S+(?: \S+){{0,{_FILLER_WORDS - 1}}}?)"
-    return re.compile(" ".join(slot if word == _SLOT else re.escape(word) for word in pattern))
 
 
 def _contexts(swap: Swap) -> list[Words]:

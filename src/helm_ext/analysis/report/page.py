@@ -44,13 +44,19 @@ _UPRIGHT = 5
 
 
 def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target: Path, title: str) -> int:
-    """Write the page, all or nothing, and return its size in bytes. Raises OSError."""
+    """Write the page, all or nothing, and return its size in bytes. Raises OSError.
+
+    What a dataset or a model says is text in it, never markup or script.
+    """
+    from jinja2 import Environment
+
     current = [(dataset, run) for dataset in datasets for run in dataset.runs if not run.scores.is_stale]
-    return _write(
-        target,
-        "report.html.jinja",
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(number=_number, p=show_p, minute=show_minute)
+    page = environment.from_string(_read("report.html.jinja")).render(
         title=title,
         version=version("helm-ext"),
+        style=_read("report.css"),
         script=_read("report.js"),
         datasets=datasets,
         num_datasets=len({id(dataset) for dataset, _ in current}),
@@ -62,17 +68,8 @@ def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target:
         draw_series=_as_markup(_draw_series),
         draw_calibration=_as_markup(_draw_calibration),
     )
-
-
-def _write(target: Path, template: str, **shown: Any) -> int:
-    """Write a page. What a dataset or a model says is text in it, never markup or script."""
-    from jinja2 import Environment
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(number=_number, p=show_p, minute=show_minute)
-    data = environment.from_string(_read(template)).render(style=_read("report.css"), **shown).encode()
     with open_part(target) as part:
-        part.file.write(data)
+        part.file.write(data := page.encode())
         part.replace()
     return len(data)
 
