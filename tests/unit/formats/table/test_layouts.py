@@ -114,15 +114,6 @@ class TestLighteval:
         assert (golds(evalset), answers(evalset)) == ([[" iron"], [" tin"], [" gold"]], [["A"]] * 3)
         assert evalset.scoring.main_metric == "acc"
 
-    def test_texts_are_compared_with_the_choices_that_are_right(self, tmp_path):
-        row = self.row({"choices": ["iron", "Fe"], "gold_index": [0, 1]}, {"text": ["Fe", "tin"]}, em=0.5)
-        evalset = load(write_lines(tmp_path, row))
-        assert (golds(evalset), answers(evalset), labels(evalset)) == ([["iron", "Fe"]], [["Fe", "tin"]], [None])
-
-    def test_numbers_that_do_not_fit_are_refused(self, tmp_path):
-        assert refusal(write_lines(tmp_path, self.row(response={"logprobs": [-1.0]}))).location.line == 1
-        assert refusal(write_lines(tmp_path, self.row({"gold_index": 3}))).location.line == 1
-
 
 class TestOpenCompass:
     def write(self, tmp_path, rows):

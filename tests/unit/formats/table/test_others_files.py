@@ -16,7 +16,7 @@ import zipfile
 
 import finished_runs
 import pytest
-from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
+from table_files import answers, golds, load, refusal, write_csv, write_lines
 
 from helm_ext.cli.validate import check_file
 from helm_ext.errors import DatasetError, RunEntryError
@@ -66,15 +66,6 @@ class TestRowsOfUnknownColumns:
         with pytest.raises(RunEntryError, match="it is one of table\n  hint: --as table reads the file so"):
             check_file(pathlib.Path(path), None, {"question": "goal"})
 
-    def test_what_is_inside_a_cell_is_named_in_the_hint(self, tmp_path):
-        row = {"question": {"stem": "What rusts?"}, "answer": {"text": "iron", "start": 0}, "output": {"text": "tin"}}
-        path = write_lines(tmp_path, row)
-        assert "gold=answer.text" in refusal(path).hint
-        assert refusal(path, gold="answer.text").hint == "name what is in it: question=question.stem"
-        named = {"question": "question.stem", "gold": "answer.text"}
-        assert refusal(path, **named).hint == "name what is in it: output=output.text"
-        assert answers(load(path, **named, output="output.text")) == [["tin"]]
-
     def test_states_without_a_header_stay_a_broken_adapter_spec_file(self, tmp_path):
         path = write_lines(tmp_path, {"instance": {"input": {"text": "?"}}, "request": {}})
         assert detect(path).name == "adapter_spec"
@@ -84,13 +75,6 @@ class TestGoldThatIsAnOption:
     SCIQ = ("question", "distractor3", "distractor1", "distractor2", "correct_answer", "support")
     GPQA = ("Question", "Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3", "Subdomain")
     RIGHT = ("iron", "mercury", "tin", "lead")
-
-    def test_is_found_by_the_names_of_sciq_and_gpqa(self, tmp_path):
-        sciq = write_csv(tmp_path, self.SCIQ, ["What rusts?", "tin", "gold", "lead", "iron", ""])
-        gpqa = write_csv(tmp_path, self.GPQA, ["What rusts?", "iron", "gold", "lead", "tin", ""], name="gpqa.csv")
-        for path in (sciq, gpqa):
-            assert golds(load(path)) == [["iron"]]
-            assert [{*row.values()} for row in labels(load(path))] == [{"iron", "tin", "gold", "lead"}]
 
     def test_is_not_always_shown_first(self, tmp_path):
         rows = [[f"{number}?", "w1", "w2", "w3", f"r{number}", ""] for number in range(40)]
@@ -275,25 +259,6 @@ class TestOpenCompass:
         path = write_json(tmp_path, {"accuracy": 100.0, "details": details})
         with pytest.raises(DatasetError, match="results of OpenCompass.*\n.*predictions/"):
             detect(path)
-
-
-class TestRagas:
-    def test_samples_are_read(self, tmp_path):
-        header = ["user_input", "retrieved_contexts", "response", "reference", "faithfulness"]
-        evalset = load(write_csv(tmp_path, header, ["What rusts?", "['Iron rusts.']", "Iron.", "iron", "1.0"]))
-        assert (golds(evalset), answers(evalset)) == ([["iron"]], [["Iron."]])
-
-    def test_an_answer_beside_a_ground_truth_is_not_guessed_about(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "ground_truth"], ["?", "tin", "iron"])
-        assert refusal(path).hint == "say which: gold=answer or gold=ground_truth"
-
-
-def test_langfuse_items_are_read(tmp_path):
-    """An export of a dataset's items: `input` and `expectedOutput` are any JSON."""
-    row = {"id": "a1", "input": {"question": "What rusts?"}, "expectedOutput": "iron", "metadata": None}
-    path = write_lines(tmp_path, row)
-    assert refusal(path).hint == "name what is in it: question=input.question"
-    assert golds(load(path, question="input.question")) == [["iron"]]
 
 
 def test_a_dataset_saved_by_a_newer_library_is_named(tmp_path):

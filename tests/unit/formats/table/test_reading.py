@@ -54,6 +54,16 @@ BOOLQ = {"question": "?", "passage": "Iron rusts.", "output": "Yes, it does."}
 MC1 = {"choices": ["No.", "Yes.", "It glows."], "labels": [1, 0, 0]}
 MC2 = {"choices": ["No.", "It is not.", "Yes."], "labels": [1, 1, 0]}
 GSM8K = {"question": "How many ingots?", "answer": "He has 2+2=<<2+2=4>>4 bars.\nAll in all 1,004.\n#### 1,004"}
+DOC = {"query": "Which rusts?", "choices": [" iron", " tin", " gold"], "gold_index": 0, "id": "7", "task_name": "ores"}
+STEM = {"question": {"stem": "What rusts?"}, "answer": {"text": "iron", "start": 0}, "output": {"text": "tin"}}
+LANGFUSE = {"id": "a1", "input": {"question": "What rusts?"}, "expectedOutput": "iron", "metadata": None}
+
+
+def lighteval(doc, **response):
+    """As lighteval's Doc and ModelResponse are written (tasks/requests.py, models/model_output.py)."""
+    said = {"input": "x", "text": [], "logprobs": [], "argmax_logits_eq_gold": [], **response}
+    return {"doc": {**DOC, **doc}, "model_response": said, "metric": {"em": 0.5}}
+
 
 READ = [
     # Outputs
@@ -146,6 +156,17 @@ READ = [
     ([{**BOOLQ, "answer": True, "output": False}], {}, {"answers": [["false"]]}),
     ([["metadata", "problem", "answer", "output"], ["{'topic': 'Ores', 'urls': ['https://zormun.example']}", "Which?", "iron", "iron"]],
      {"by": ["metadata.topic"]}, {"golds": [["iron"]], "attributes": {"metadata.topic": ("Ores",)}}),
+    *(([header, ["What rusts?", *cells, ""]], {}, {"golds": [["iron"]]}) for header, cells in [  # SciQ, GPQA
+        (["question", "distractor3", "distractor1", "distractor2", "correct_answer", "support"], ["tin", "gold", "lead", "iron"]),
+        (["Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3)), "Subdomain"], ["iron", "gold", "lead", "tin"]),
+    ]),
+    # Other tools
+    ([lighteval({"choices": ["iron", "Fe"], "gold_index": [0, 1]}, text=["Fe", "tin"])], {},
+     {"golds": [["iron", "Fe"]], "answers": [["Fe", "tin"]], "labels": [None]}),
+    ([["user_input", "retrieved_contexts", "response", "reference", "faithfulness"], ["What rusts?", "['Iron rusts.']", "Iron.", "iron", "1.0"]],
+     {}, {"golds": [["iron"]], "answers": [["Iron."]]}),
+    ([LANGFUSE], {"question": "input.question"}, {"golds": [["iron"]]}),
+    ([STEM], {"question": "question.stem", "gold": "answer.text", "output": "output.text"}, {"golds": [["iron"]], "answers": [["tin"]]}),
 ]  # fmt: skip
 
 
@@ -202,6 +223,18 @@ REFUSED = [
     ([["context", "question", "answers", "output"],
       ["Iron rusts.", "?", "{'text': array(['Iron'], dtype=object), 'answer_start': array([0])}", "Iron"]], {}, "cell", 2, ""),
     ([{"question": "?", "passage": "Iron rusts.", "idx": 0, "label": -1}], {}, "gold-hidden", 1, ""),
+    # Other tools
+    ([lighteval({}, logprobs=[-1.0])], {}, "cell", 1, ""),
+    ([lighteval({"gold_index": 3})], {}, "cell", 1, ""),
+    ([["question", "answer", "ground_truth"], ["?", "tin", "iron"]], {}, "ambiguous-column", None, "say which: gold=answer or gold=ground_truth"),
+    ([LANGFUSE], {}, "cell", 1, "name what is in it: question=input.question"),
+    ([STEM], {}, "cell", 1, "name what is in it: gold=answer.text"),
+    ([STEM], {"gold": "answer.text"}, "cell", 1, "name what is in it: question=question.stem"),
+    ([STEM], {"gold": "answer.text", "question": "question.stem"}, "cell", 1, "name what is in it: output=output.text"),
+    # Scores
+    ([["question", "answer", "judge"], ["?", "x", "C"]], {"scores": ["judge"]}, "scores", None, "output=COLUMN names it"),
+    *(([row(judge="C"), row(judge=value)], {"scores": ["judge"]}, "cell", 2, "" if isinstance(value, dict) else "scores are numbers")
+      for value in ("good", "85%", "c", "nan", "1e999", [1], {"value": 1})),
 ]  # fmt: skip
 
 

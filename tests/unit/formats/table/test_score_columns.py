@@ -6,7 +6,7 @@ import json
 
 import finished_runs
 import pytest
-from table_files import golds, load, refusal, write_csv, write_lines
+from table_files import golds, load, write_csv, write_lines
 from typer.testing import CliRunner
 
 from helm_ext.analysis.run_scores import read_scores
@@ -61,16 +61,6 @@ def test_the_interval_of_grades_ends_where_they_end(tmp_path):
         assert (interval.low, interval.high) == (pytest.approx(0.7025, abs=1e-4), high)
 
 
-@pytest.mark.parametrize("value", ["good", "85%", "c", "nan", "1e999", [1], {"value": 1}])
-def test_what_is_no_score_is_refused_with_its_place(tmp_path, value):
-    path = write_lines(
-        tmp_path, *({"question": "?", "answer": "iron", "output": "tin", "judge": each} for each in ("C", value))
-    )
-    found = refusal(path, scores=["judge"])
-    assert found.location.line == 2
-    assert found.message.startswith("the score judge is")
-
-
 def test_stand_beside_ours(tmp_path):
     run = finished_runs.score(tmp_path, write(tmp_path), output="gpt", scores="judge+human")
     found = stats(run)
@@ -121,11 +111,6 @@ def test_are_those_of_one_output(tmp_path):
     path = write_csv(tmp_path, ["question", "answer", "a", "b", "judge"], ["?", "x", "x", "y", "C"])
     with pytest.raises(RunEntryError, match="scores=judge would be those of 2 models, a\\+b"):
         FORMAT.tasks({"path": path, "output": ["a", "b"], "scores": ["judge"]})
-
-
-def test_without_outputs_are_refused(tmp_path):
-    path = write_csv(tmp_path, ["question", "answer", "judge"], ["?", "x", "C"])
-    assert refusal(path, scores=["judge"]).hint == "output=COLUMN names it"
 
 
 def test_in_a_mapping_file(tmp_path):
