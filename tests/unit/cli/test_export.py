@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import commands
 import pytest
 from finished_runs import run_sums
-from typer.testing import CliRunner
-
-from helm_ext.cli import app
-from helm_ext.errors import HelmExtError, RunEntryError
 
 
 @pytest.fixture(scope="module")
@@ -23,63 +21,54 @@ def out(tmp_path_factory):
     return folder / "out"
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments, code=0):
-        done = CliRunner().invoke(app, ["export", *map(str, arguments)])
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == code, done.output
-        return done
 
-    return run
+def run(*arguments, code=0):
+    return commands.run("export", *arguments, code=code)
 
 
-@pytest.mark.parametrize(
-    ("to", "name"),
-    [
-        ("csv", "predictions.csv"),
-        ("jsonl", "predictions.jsonl"),
-        ("parquet", "predictions.parquet"),
-    ],
-)
-def test_tables_have_a_place_of_their_own(run, out, tmp_path, to, name):
+@pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
+def test_tables_have_a_place_of_their_own(out, tmp_path, to):
+    name = f"predictions.{to}"
     done = run(out, "--to", to)
     assert done.stdout == f"{name}: 6 predictions of 2 runs\n"
     assert done.stderr.endswith(f"left out: {out}/runs/s/half: the run is not finished\n")
     assert (tmp_path / name).exists()
-    with pytest.raises(HelmExtError, match=rf"{name}: exists\n  hint: --replace overwrites it"):
-        run(out, "--to", to)
+    assert f"{name}: exists\n  hint: --replace overwrites it" in run(out, "--to", to, code=1).stderr
     assert run(out / "runs" / "s" / "scored", "--to", to, "--replace").stdout == f"{name}: 3 predictions of 1 run\n"
 
 
-def test_records_leave_runs_without_scores_out_and_say_so(run, out, tmp_path):
+def test_records_leave_runs_without_scores_out_and_say_so(out, tmp_path):
     done = run(out, "--to", "every_eval_ever", "--out", "records", "--organization", "Our lab")
     path, _, said = done.stdout.strip().rpartition(": ")
     assert (said, path.startswith("records/data/sums/org/two/")) == ("3 samples", True)
     assert f"left out: {out}/runs/s/nothing: none of the stats of its rows is a score" in done.stderr
     assert json.loads((tmp_path / path).read_bytes())["source_metadata"]["source_organization_name"] == "Our lab"
-    with pytest.raises(HelmExtError, match=r"nothing: none of the stats of its rows is a score"):
-        run(out / "runs" / "s" / "nothing", "--to", "every_eval_ever", "--out", "others")
 
 
-def test_wrong_usage(run, out):
-    assert "'xls' is not one of 'csv', 'every_eval_ever'" in run(out, "--to", "xls", code=2).stderr
-    said = run(out, "--to", "every_eval_ever", "--relationship", "friend", code=2).stderr
-    assert "'friend' is not one of 'first_party'" in said
-    with pytest.raises(RunEntryError, match="--organization: expected a name"):
-        run(out, "--to", "every_eval_ever", "--organization", " ")
-    with pytest.raises(RunEntryError, match="--organization and the like are for records of Every Eval Ever"):
-        run(out, "--to", "csv", "--organization", "Our lab")
-    with pytest.raises(HelmExtError, match="nowhere: no such folder"):
-        run("nowhere", "--to", "csv")
-    with pytest.raises(HelmExtError, match="nowhere: no such folder"):
-        run(out, "--to", "csv", "--out", "nowhere/rows.csv")
+@pytest.mark.parametrize(
+    ("runs", "arguments", "code", "said"),
+    [
+        ("", ("xls",), 2, "'xls' is not one of 'csv', 'every_eval_ever'"),
+        ("", ("every_eval_ever", "--relationship", "friend"), 2, "'friend' is not one of 'first_party'"),
+        ("", ("every_eval_ever", "--organization", " "), 2, "--organization: expected a name"),
+        ("", ("csv", "--organization", "Our lab"), 2, "--organization and the like are for records of Every Eval Ever"),
+        ("", ("every_eval_ever", "--table", "scores"), 2, "--table scores: a record"),
+        ("", ("csv", "--out", "nowhere/rows.csv"), 1, "nowhere: no such folder"),
+        ("nowhere", ("csv",), 1, "nowhere: no such folder"),
+        ("runs/s/nothing", ("every_eval_ever",), 1, "nothing: none of the stats of its rows is a score"),
+        ("runs/s/scored", ("every_eval_ever", "--out", "file"), 1, "error: file: cannot be written: "),
+    ],
+)
+def test_what_cannot_be_is_refused(out, runs, arguments, code, said):
+    Path("file").write_text("")
+    assert said in run(out / runs, "--to", *arguments, code=code).stderr
 
 
-def test_scores_are_a_table_of_their_own(run, out, tmp_path):
+def test_scores_are_a_table_of_their_own(out, tmp_path):
     import csv
 
     from helm_ext.scoring.statistics.intervals import wilson_interval
@@ -92,11 +81,3 @@ def test_scores_are_a_table_of_their_own(run, out, tmp_path):
     assert (float(whole["low"]), float(whole["high"])) == (one_of_three.low, one_of_three.high)
     assert (whole["rows"], whole["interval"], whole["main"]) == ("3", "wilson", "true")
     assert {row["slice"] for row in found if row["slice"]} == {"sub_split=even", "sub_split=odd"}
-    with pytest.raises(RunEntryError, match="--table scores: a record"):
-        run(out, "--to", "every_eval_ever", "--table", "scores")
-
-
-def test_a_place_that_cannot_be_written_is_named(run, out, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(HelmExtError, match="file: cannot be written: |file/x"):
-        run(out / "runs" / "s" / "scored", "--to", "every_eval_ever", "--out", "file")

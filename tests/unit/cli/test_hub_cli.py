@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 
+import commands
 import pytest
-from typer.testing import CliRunner
-
-from helm_ext.cli.hub import hub_app
-from helm_ext.errors import DatasetError, HelmExtError, HubError
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _hub(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HELM_EXT_HUB", "hub")
 
-    def run(*arguments, code=0):
-        done = CliRunner().invoke(hub_app, [str(argument) for argument in arguments])
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == code, done.output
-        return done
 
-    return run
+def run(*arguments, code=0):
+    return commands.run("hub", *arguments, code=code)
 
 
 def write(path, *answers):
@@ -33,23 +25,21 @@ def write(path, *answers):
     return path
 
 
-def test_the_way_of_a_dataset(run, tmp_path):
+def test_the_way_of_a_dataset(tmp_path):
     write(tmp_path / "t.jsonl", "4", "four")
     (tmp_path / "attributes.json").write_text('{"level": 2, "severity": "low"}')
-    packed = run(
-        "pack", "--test", "t.jsonl", "--name", "sums", "--attr", "severity=high", "--attributes", "attributes.json"
-    )
+    pack = ("pack", "--test", "t.jsonl", "--name", "sums", "--attr", "severity=high")
+    packed = run(*pack, "--attributes", "attributes.json")
     assert packed.stdout.startswith("sums.zip: 2 test, 0 train; SHA-256 ")
     digest = packed.stdout.split()[-1]
-    with pytest.raises(HubError, match="no hub at hub\n  hint: the first upload makes it"):
-        run("list")
+    assert "no hub at hub\n  hint: the first upload makes it" in run("list", code=1).stderr
     (tmp_path / "hub").mkdir()
     assert run("list").stdout == "no datasets in the hub at hub\n"
     assert run("upload", "sums.zip").stdout == f"sums: version 1, SHA-256 {digest}\n"
     again = run("upload", "sums.zip", code=1)
     assert again.stderr.startswith("error: sums: this ZIP is version 1 already")
     write(tmp_path / "t.jsonl", "4", "vier", "quatre")
-    run("pack", "--test", "t.jsonl", "--name", "sums", "--attr", "severity=high", "--replace")
+    run(*pack, "--replace")
     mixed = run("upload", "none.zip", "sums.zip", code=1)
     assert mixed.stderr == "error: none.zip: no such file\n"
     assert mixed.stdout.startswith("sums: version 2, SHA-256 ")
@@ -68,7 +58,7 @@ def test_the_way_of_a_dataset(run, tmp_path):
     assert run("download", "sums", "--out", "out", "--replace").stdout.startswith("out/sums.zip: version 2")
 
 
-def test_json(run, tmp_path):
+def test_json(tmp_path):
     for answers in (["4"], [str(i) for i in range(30)]):
         write(tmp_path / "t.jsonl", *answers)
         run("pack", "--test", "t.jsonl", "--name", "sums", "--replace")
@@ -79,17 +69,16 @@ def test_json(run, tmp_path):
     assert [version["number"] for version in json.loads(run("show", "sums", "--json").stdout)] == [1, 2]
 
 
-def test_a_warning_of_equal_content(run, tmp_path):
+def test_a_warning_of_equal_content(tmp_path):
     write(tmp_path / "t.jsonl", "4")
     for severity in ("high", "low"):
         run("pack", "--test", "t.jsonl", "--name", "sums", "--attr", f"severity={severity}", "--replace")
         done = run("upload", "sums.zip")
-    assert (
-        done.stderr == "warning: sums.zip: the records are those of version 1; only the ZIP or the attributes differ\n"
-    )
+    said = "the records are those of version 1; only the ZIP or the attributes differ"
+    assert done.stderr == f"warning: sums.zip: {said}\n"
 
 
-def test_damage_is_an_exit_code(run, tmp_path):
+def test_damage_is_an_exit_code(tmp_path):
     write(tmp_path / "t.jsonl", "4")
     run("pack", "--test", "t.jsonl", "--name", "sums")
     run("upload", "sums.zip")
@@ -110,36 +99,35 @@ def test_damage_is_an_exit_code(run, tmp_path):
         (["--attributes", "bad.json"], "bad.json:1: not JSON"),
         (["--attributes", "twice.json"], 'twice.json:1: the key "a" is given twice'),
         (["--attributes", "bom.json"], "bom.json:1: starts with a byte order mark"),
-        (["--attributes", "list.json"], r"list.json: expected a JSON object, got \[\]"),
+        (["--attributes", "list.json"], "list.json: expected a JSON object, got []"),
     ],
 )
-def test_attributes_that_make_no_sense(run, tmp_path, arguments, message):
+def test_attributes_that_make_no_sense(tmp_path, arguments, message):
     write(tmp_path / "t.jsonl", "4")
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "twice.json").write_text('{"a": 1, "a": 2}')
     (tmp_path / "bom.json").write_text('\ufeff{"a": 1}')
-    with pytest.raises(HelmExtError, match=message):
-        run("pack", "--test", "t.jsonl", "--name", "sums", *arguments)
+    assert message in run("pack", "--test", "t.jsonl", "--name", "sums", *arguments, code=None).stderr
+    assert not (tmp_path / "sums.zip").exists()
 
 
-def test_a_hub_that_is_not_there(run):
+def test_a_hub_that_is_not_there():
     """A slip in the name, or a disk that is not mounted: not a sound hub without datasets."""
     for command in ("list", "verify"):
-        with pytest.raises(HubError, match="^no hub at slip\n  hint: the first upload makes it; --hub and"):
-            run(command, "--hub", "slip")
-        with pytest.raises(HubError, match="the hub's place is empty"):
-            run(command, "--hub", "")
-    with pytest.raises(HubError, match="hint: there is no hub; the first upload makes it"):
-        run("show", "sums", "--hub", "slip")
+        said = run(command, "--hub", "slip", code=1).stderr
+        assert said.startswith("error: no hub at slip\n  hint: the first upload makes it; --hub and")
+        assert "the hub's place is empty" in run(command, "--hub", "", code=1).stderr
+    said = run("show", "sums", "--hub", "slip", code=1).stderr
+    assert "hint: there is no hub; the first upload makes it" in said
 
 
-def test_names_with_brackets_are_shown_as_they_are(run):
+def test_names_with_brackets_are_shown_as_they_are():
     """Rich takes [b] for markup."""
     assert run("upload", "[/b].zip", code=1).stderr.startswith("error: [/b].zip: no such file\n")
 
 
-def test_what_a_terminal_would_obey_is_escaped(run, tmp_path):
+def test_what_a_terminal_would_obey_is_escaped(tmp_path):
     for number in (1, 2):
         record = {"id": f"\x1b[31m{number}", "messages": [{"role": "user", "content": ""}], "expected": "é"}
         (tmp_path / "t.jsonl").write_text(json.dumps(record) + "\n")
@@ -150,17 +138,17 @@ def test_what_a_terminal_would_obey_is_escaped(run, tmp_path):
         assert "a\\u001b]0;b2=x\\ny\\u202eé" in run(*command).stdout
 
 
-def test_downloading_where_a_folder_is(run, tmp_path):
+def test_downloading_where_a_folder_is(tmp_path):
     write(tmp_path / "t.jsonl", "4")
     run("pack", "--test", "t.jsonl", "--name", "sums")
     run("upload", "sums.zip")
     (tmp_path / "out" / "sums.zip").mkdir(parents=True)
     for options in ([], ["--replace"]):
-        with pytest.raises(HubError, match=r"out/sums\.zip: cannot be written: Is a directory"):
-            run("download", "sums", "--out", "out", *options)
+        said = run("download", "sums", "--out", "out", *options, code=1).stderr
+        assert "out/sums.zip: cannot be written: Is a directory" in said
 
 
-def test_problems_of_records_are_shown_with_file_and_line(run, tmp_path):
+def test_problems_of_records_are_shown_with_file_and_line(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"id": 1}\n')
-    with pytest.raises(DatasetError, match="t.jsonl:1: id: expected a string, got 1"):
-        run("pack", "--test", "t.jsonl", "--name", "sums")
+    said = run("pack", "--test", "t.jsonl", "--name", "sums", code=1).stderr
+    assert "t.jsonl:1: id: expected a string, got 1" in said
