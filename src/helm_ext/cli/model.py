@@ -19,7 +19,6 @@ from helm_ext.clients.deployments import LocalModels
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
 
 if TYPE_CHECKING:
-    from helm_ext.clients.deployments import Tokenizer
     from helm_ext.clients.probing import Finding
 
 model_app = typer.Typer(
@@ -95,8 +94,8 @@ def add(
         args = {"pretrained_model_name_or_path": path, "device": device}
         tokenizer = tokenizer or path
     served = next((one.get("max_model_len") for one in listed if one["id"] == args["openai_model_name"]), None)
-    found, length = _find_tokenizer(tokenizer, max_length, served if type(served) is int and served > 0 else None)
-    own = found.to_entry(name) if found is not None else None
+    served = served if type(served) is int and served > 0 else None
+    own, length = _find_tokenizer(name, tokenizer, max_length, served)
     made: dict[str, dict[str, Any]] = {} if own is None else {entries.TOKENIZERS: own}
     if not is_helms:
         has_logprobs = url is None or not is_chat
@@ -239,9 +238,9 @@ def _choose_name(name: str, given: str | None, listed: list[dict[str, Any]]) -> 
 
 
 def _find_tokenizer(
-    tokenizer: str | None, max_length: int | None, served: int | None
-) -> tuple[Tokenizer | None, int | None]:
-    """Return a tokenizer to be written, None for one that HELM knows; and the window. Raises HelmExtError."""
+    name: str, tokenizer: str | None, max_length: int | None, served: int | None
+) -> tuple[dict[str, Any] | None, int | None]:
+    """Return the entry of a tokenizer, None for one that HELM knows; and the window. Raises HelmExtError."""
     from helm.benchmark.tokenizer_config_registry import TOKENIZER_NAME_TO_CONFIG
 
     if tokenizer is None:
@@ -251,9 +250,9 @@ def _find_tokenizer(
     if tokenizer in TOKENIZER_NAME_TO_CONFIG and not Path(tokenizer).exists():
         return None, max_length or served
     with status("reading the tokenizer"), helm_output_to_stderr():
-        found = entries.read_tokenizer(tokenizer)
-    said = [length for length in (served, found.max_length) if length is not None]
-    return found, max_length or min(said, default=None)
+        entry, window = entries.read_tokenizer(tokenizer, name)
+    said = [length for length in (served, window) if length is not None]
+    return entry, max_length or min(said, default=None)
 
 
 # What is asked for

@@ -49,33 +49,10 @@ def require_name(name: str) -> None:
         raise RunEntryError(f"{name}: names that begin with recorded/ are those of recordings")
 
 
-@dataclass(frozen=True)
-class Tokenizer:
-    """What HELM is told of a tokenizer of Hugging Face."""
+def read_tokenizer(path: str, name: str) -> tuple[dict[str, Any], int | None]:
+    """Load a tokenizer and return its entry of `tokenizer_configs.yaml`, and the window of its model where it says.
 
-    path: str
-    """A folder, or a name of the Hugging Face hub."""
-    end_of_text: str
-    prefix: str
-    max_length: int | None
-    """Tokens of the model's window, where the folder says."""
-
-    def to_entry(self, name: str) -> dict[str, Any]:
-        """Return the entry of `tokenizer_configs.yaml`."""
-        return {
-            "name": name,
-            "tokenizer_spec": {
-                "class_name": "helm.tokenizers.huggingface_tokenizer.HuggingFaceTokenizer",
-                "args": {"pretrained_model_name_or_path": self.path},
-            },
-            "end_of_text_token": self.end_of_text,
-            "prefix_token": self.prefix,
-        }
-
-
-def read_tokenizer(path: str) -> Tokenizer:
-    """Load a tokenizer and return what it says, as HELM does (helm/benchmark/huggingface_registration.py).
-
+    `path`: a folder, or a name of the Hugging Face hub. As HELM does (helm/benchmark/huggingface_registration.py).
     Raises HelmExtError where it cannot be loaded.
     """
     try:
@@ -96,7 +73,10 @@ def read_tokenizer(path: str) -> Tokenizer:
     except (OSError, ValueError, RecursionError, AttributeError):  # a name of the hub
         lengths = [length]
     known = [number for number in lengths if type(number) is int and 0 < number < _UNKNOWN_LENGTH]
-    return Tokenizer(path, end, prefix, min(known, default=None))
+    class_name = "helm.tokenizers.huggingface_tokenizer.HuggingFaceTokenizer"
+    spec = {"class_name": class_name, "args": {"pretrained_model_name_or_path": path}}
+    entry = {"name": name, "tokenizer_spec": spec, "end_of_text_token": end, "prefix_token": prefix}
+    return entry, min(known, default=None)
 
 
 def make_deployment(
