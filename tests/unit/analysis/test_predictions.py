@@ -44,6 +44,7 @@ def test_a_row_says_what_its_run_says(mixed):
     assert row.scores["exact_match"] == 1.0
     assert row.attributes == {"topic": "metals"}
     assert row.data["level"] == 3
+    assert by_id(mixed)["wrong"].completions[0]["logprob"] is None  # which nobody measured
 
 
 def test_rows_that_were_left_out_have_no_completion(mixed):
@@ -55,10 +56,6 @@ def test_rows_that_were_left_out_have_no_completion(mixed):
         assert (rows[name].completions, rows[name].read.text, rows[name].scores) == ([], None, {})
     assert [completion["text"] for completion in rows["empty"].completions] == [""]
     assert rows["empty"].scores["exact_match"] == 0.0
-
-
-def test_a_log_probability_that_nobody_measured_is_none(mixed):
-    assert by_id(mixed)["wrong"].completions[0]["logprob"] is None
 
 
 METALS = ["iron", "mercury"]

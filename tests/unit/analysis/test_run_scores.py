@@ -15,14 +15,17 @@ from helm_ext.scoring.statistics.paired import compare_rows
 NO_METRICS = {"metric_specs": []}
 
 
-def test_stats_that_describe_a_run_are_no_scores():
-    names = ["num_references", "inference_runtime", "finish_reason_stop", "exact_match", "logprob", "unmapped", "odd"]
-    assert find_scores(names) == ["exact_match", "odd"]
-
-
-def test_what_a_score_is_made_of_is_none_unless_there_is_nothing_else():
-    assert find_scores(["refusal_match_low", "refusal_match_high", "refusal_golds"]) == ["refusal_match_low"]
-    assert find_scores(["num_bytes", "list_found", "list_expected"]) == ["list_found", "list_expected"]
+@pytest.mark.parametrize(
+    ("names", "scores"),
+    [
+        ("num_references inference_runtime finish_reason_stop exact_match logprob unmapped odd", "exact_match odd"),
+        # What a score is made of is none, unless there is nothing else.
+        ("refusal_match_low refusal_match_high refusal_golds", "refusal_match_low"),
+        ("num_bytes list_found list_expected", "list_found list_expected"),
+    ],
+)
+def test_which_stats_are_scores(names, scores):
+    assert find_scores(names.split()) == scores.split()
 
 
 @pytest.mark.parametrize(

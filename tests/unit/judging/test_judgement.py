@@ -11,28 +11,12 @@ from helm_ext.judging.judgement import Judgement, bind, judged_digest, read_judg
 
 QUESTION, ANSWERS = "What is the capital of France?", ["Paris", "Rome"]
 WHOLE = {
-    "by": "openai/gpt-4o",
-    "kind": "model",
-    "criterion": "correct",
-    "value": 1.0,
-    "scale": {"min": 0, "max": 5},
-    "status": "ok",
-    "order": "swapped",
-    "completion": 1,
-    "other": "Milan",
-    "reply": "GRADE: C",
-    "thinking": "hm",
-    "prompt_sha256": "ab",
-    "rubric_sha256": "cd",
-    "params": {"temperature": 0.0},
-    "model_version": "gpt-4o-2024-08-06",
-    "tokens": {"in": 210, "out": 4},
-    "cost": 0.001,
-    "at": "2026-11-01T10:00:00+00:00",
+    "by": "openai/gpt-4o", "kind": "model", "criterion": "correct", "value": 1.0, "scale": {"min": 0, "max": 5},
+    "status": "ok", "order": "swapped", "completion": 1, "other": "Milan", "reply": "GRADE: C", "thinking": "hm",
+    "prompt_sha256": "ab", "rubric_sha256": "cd", "params": {"temperature": 0.0}, "model_version": "gpt-4o-2024-08-06",
+    "tokens": {"in": 210, "out": 4}, "cost": 0.001, "at": "2026-11-01T10:00:00+00:00",
     "drawn": {"design": "by_verdict", "stratum": "0", "p": 0.25},
-}
-
-
+}  # fmt: skip
 DRAWN = 'expected an object, as {"design": "random", "stratum": "", "p": 0.1}; p is above 0 and at most 1'
 
 

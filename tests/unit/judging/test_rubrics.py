@@ -33,31 +33,26 @@ def test_no_reply_is_read_as_a_wrong_verdict():
 
 
 @pytest.mark.parametrize(
-    ("rubric", "reply"),
+    ("rubric", "reply", "value"),
     [
-        ("better", "Choice: A. No, B."),
-        ("better", "Winner: A — no wait, B"),
-        ("better", "Choice: [[C]]"),
-        ("correct", "GRADE: I'd say C"),
-        ("correct", "Not GRADE: C."),
-        ("helpful", "Score: 4. On reflection 3"),
-        ("helpful", "Score: 1,000"),
-        ("helpful", "Score: 1e3"),
-        ("correct", "GRADE: C\nCorrection: the grade is I."),
-        ("correct", "GRADE: C?"),
-        ("better", "CHOICE: A\nI take that back: B is the better one."),
-        ("helpful", "SCORE: 2 (out of 10)"),
+        ("better", "Choice: A. No, B.", None),
+        ("better", "Winner: A — no wait, B", None),
+        ("better", "Choice: [[C]]", None),
+        ("correct", "GRADE: I'd say C", None),
+        ("correct", "Not GRADE: C.", None),
+        ("helpful", "Score: 4. On reflection 3", None),
+        ("helpful", "Score: 1,000", None),
+        ("helpful", "Score: 1e3", None),
+        ("correct", "GRADE: C\nCorrection: the grade is I.", None),
+        ("correct", "GRADE: C?", None),
+        ("better", "CHOICE: A\nI take that back: B is the better one.", None),
+        ("helpful", "SCORE: 2 (out of 10)", None),
+        # Words behind a verdict are no other one
+        ("correct", "GRADE: C\nI think that a date would have helped.", 1.0),
+        ("helpful", "SCORE: 2 (out of 5)", 2.0),
     ],
 )
-def test_what_is_unclear_is_no_verdict(rubric, reply):
-    assert load_rubric(rubric).reading.read(reply) is None
-
-
-@pytest.mark.parametrize(
-    ("rubric", "reply", "value"),
-    [("correct", "GRADE: C\nI think that a date would have helped.", 1.0), ("helpful", "SCORE: 2 (out of 5)", 2.0)],
-)
-def test_words_behind_a_verdict_are_no_other_one(rubric, reply, value):
+def test_what_is_unclear_is_no_verdict(rubric, reply, value):
     assert load_rubric(rubric).reading.read(reply) == value
 
 
@@ -131,14 +126,17 @@ def test_all_that_is_wrong_with_a_rubric_is_said_at_once(tmp_path):
         path.write_text(f"criterion = 'x'\nprompt = '{{answer}}'\n[reading]\nkeys = ['x']\n{wrong}\n")
         with pytest.raises(DatasetError, match=f"bad.toml:5: {wrong.split()[0]}: expected (two verdicts|the lowest)"):
             load_rubric(str(path))
-    path.write_text("criterion = 'x'\nprompt = '{answer} {answer_a}'\n[reading]\nkeys = ['x']\nrange = [1, 5]\n")
-    with pytest.raises(DatasetError, match="expected {answer}, or {answer_a} and {answer_b}"):
-        load_rubric(str(path))
-    path.write_text("criterion = \"x\\n\"\nprompt = '{answer}'\n[reading]\nkeys = ['x']\nrange = [1, 5]\n")
-    with pytest.raises(DatasetError, match="bad.toml:1: criterion: expected a name of letters"):
-        load_rubric(str(path))
-    path.write_text("criterion = [\n")
-    with pytest.raises(DatasetError, match="not TOML"):
-        load_rubric(str(path))
+    rest = "[reading]\nkeys = ['x']\nrange = [1, 5]\n"
+    for text, message in (
+        (
+            f"criterion = 'x'\nprompt = '{{answer}} {{answer_a}}'\n{rest}",
+            "expected {answer}, or {answer_a} and {answer_b}",
+        ),
+        (f"criterion = \"x\\n\"\nprompt = '{{answer}}'\n{rest}", "bad.toml:1: criterion: expected a name of letters"),
+        ("criterion = [\n", "not TOML"),
+    ):
+        path.write_text(text)
+        with pytest.raises(DatasetError, match=message):
+            load_rubric(str(path))
     with pytest.raises(DatasetError, match="did you mean 'correct'"):
         load_rubric("corect")
