@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from optional_sources import IMPORT_SAMPLES, needs_import_samples
-from typer.testing import CliRunner
-
-from helm_ext.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "tests" / "data" / "inspect"
@@ -49,10 +47,7 @@ FOUND = {
 
 
 def score(path: Path, output: Path) -> dict[str, Any]:
-    command = ["score", str(path), "--json", "--missing", "skip", "-o", str(output)]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(run("score", path, "--json", "--missing", "skip", "-o", output).stdout)
 
 
 def require_scores(found: dict[str, Any], expected: dict[str, tuple[float, int]]) -> None:
@@ -83,8 +78,7 @@ def test_logs_beside_the_checkout(tmp_path: Path) -> None:
     for path in sorted((IMPORT_SAMPLES / "inspect").iterdir()):
         expected = next((value for start, value in FOUND.items() if path.name.startswith(start)), ())
         if expected is None:
-            result = CliRunner().invoke(app, ["score", str(path), "-o", str(tmp_path)])
-            assert "there are no samples" in str(result.exception)
+            assert "there are no samples" in run("score", path, "-o", tmp_path, code=1).stderr
         elif expected:
             read, failed, theirs = expected
             found = score(path, tmp_path)

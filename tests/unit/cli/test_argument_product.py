@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import commands
 import every_eval_ever_records
 import every_format
 import inspect_files
@@ -577,16 +578,9 @@ def test_a_conversion_keeps_every_row(files, tmp_path):
 
 def test_the_first_command_of_the_readme_with_a_metric(tmp_path):
     """By hand: falcon names the right option of 10 of 12 rows, by its label or its text."""
-    from typer.testing import CliRunner
-
-    from helm_ext.cli import app
-
-    out = CliRunner().invoke(
-        app,
-        ["score", str(ROOT / "examples/tables/facts.csv"), "--arg", "output=falcon", "--arg", "metrics=quasi_exact_match",
-         "--arg", "main_metric=quasi_exact_match", "--json", "-o", str(tmp_path)],
-        catch_exceptions=False,
-    )  # fmt: skip
+    given = ("output=falcon", "metrics=quasi_exact_match", "main_metric=quasi_exact_match")
+    arguments = [part for one in given for part in ("--arg", one)]
+    out = commands.run("score", ROOT / "examples/tables/facts.csv", *arguments, "--json", "-o", tmp_path)
     (scored,) = map(json.loads, out.stdout.splitlines())
     assert (scored["main_metric"], scored["model"]) == ("quasi_exact_match", "falcon")
     assert scored["metrics"]["quasi_exact_match"]["mean"] == 10 / 12
