@@ -115,22 +115,20 @@ def test_a_broken_one_is_one_warning_and_an_error_where_it_is_used(fresh, monkey
     assert str(caught.value) == message
 
 
-def test_a_name_of_ours_stays_ours(fresh, monkeypatch, tmp_path, caplog):
-    register(tmp_path, "thief", innodata="qa_csv_format.format:FORMAT")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert registry.get_format("innodata").title == "Innodata Dataset Hub bundle"
-    assert [record.getMessage() for record in caplog.records] == [
-        "the format 'innodata' of the distribution 'thief' is refused: 'helm-ext' has a format of that name already"
-    ]
-
-
-def test_of_two_others_with_one_name_the_first_by_the_alphabet_has_it(fresh, monkeypatch, tmp_path, caplog):
-    register(tmp_path, "late-csv", qa_csv="another:FORMAT")
+@pytest.mark.parametrize(
+    ("distribution", "name", "owner", "title"),
+    [
+        ("thief", "innodata", "helm-ext", "Innodata Dataset Hub bundle"),
+        ("late-csv", "qa_csv", "helm-qa-csv", "CSV of questions and answers"),  # the first by the alphabet
+    ],
+)
+def test_a_name_belongs_to_one(fresh, monkeypatch, tmp_path, caplog, distribution, name, owner, title):
+    register(tmp_path, distribution, **{name: "another:FORMAT"})
     monkeypatch.syspath_prepend(FOURTH)
     monkeypatch.syspath_prepend(tmp_path)
-    assert registry.get_format("qa_csv").title == "CSV of questions and answers"
+    assert registry.get_format(name).title == title
     assert [record.getMessage() for record in caplog.records] == [
-        "the format 'qa_csv' of the distribution 'late-csv' is refused: 'helm-qa-csv' has a format of that name already"
+        f"the format {name!r} of the distribution {distribution!r} is refused: {owner!r} has a format of that name already"
     ]
 
 

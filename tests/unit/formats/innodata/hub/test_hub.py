@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import bundles
 import fsspec
@@ -261,20 +260,6 @@ def test_an_answer_that_was_lost_on_the_way(local, make, monkeypatch):
     monkeypatch.setattr(LocalStorage, "create", create)
     assert hub.upload(make(), local).version.number == 1
     assert len(hub.versions("demo", local)) == 1
-
-
-def test_part_files_are_invisible_and_go_when_they_are_old(local, make):
-    hub.upload(make(), local)
-    versions = local / "datasets/demo/versions"
-    young, old = versions / ".00000002.json.1-ab.part", versions / ".00000002.json.2-cd.part"
-    for part in (young, old):
-        part.write_bytes(b"half")
-    os.utime(old, (time.time() - 90_000,) * 2)
-    assert [version.number for version in hub.versions("demo", local)] == [1]
-    assert hub.verify(hub=local) == []
-    hub.upload(make(record("a", "5")), local)
-    assert young.exists()
-    assert not old.exists()
 
 
 def test_the_bytes_of_an_entry(local, make, monkeypatch):

@@ -140,10 +140,14 @@ class TestSeveralUsers:
 
 def test_part_files_are_as_old_as_the_file_servers_clock_says(root, tmp_path, monkeypatch):
     hub.upload(make(tmp_path), root)
-    young, old, future = (root / f"blobs/.{n}-ab.part" for n in range(3))
+    young, old, future = (
+        root / "datasets/demo/versions/.00000002.json.1-ab.part",
+        *(root / f"blobs/.{n}-ab.part" for n in (1, 2)),
+    )
     for part, age in ((young, 80_000), (old, 90_000), (future, -(10**7))):
         part.write_bytes(b"half")
         os.utime(part, (time.time() - age,) * 2)
+    assert ([version.number for version in hub.versions("demo", root)], hub.verify(hub=root)) == ([1], [])
     monkeypatch.setattr(time, "time", lambda: 4e9)  # our own clock is decades ahead
     hub.upload(make(tmp_path, record("b")), root)
     assert (young.exists(), old.exists(), future.exists()) == (True, False, True)
