@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
 from helm_ext.scoring.normal_form import words
@@ -221,3 +223,12 @@ def test_hostile_texts_cost_little(piece):
 
     # Ten times the text may cost ten times as much; what is quadratic costs a hundred times as much.
     assert cost(100_000) < 40 * max(cost(10_000), 0.01)
+
+
+@given(st.sampled_from(["eur", "Paris", "a", "kg", "New York"]), st.lists(st.sampled_from(
+    ["Paris", "eur", "kg ", "a", "New York", " ", " ", "-", "5", "1,000", "```", "*", "$", "'", "\\", "(", "²", "中", "\n"]
+), max_size=8))  # fmt: skip
+def test_what_a_text_holds_are_its_words(gold, pieces):
+    text = "".join(pieces)
+    is_near = gold.lower() in text.lower()
+    assert texts.holds(gold, text) == (is_near and texts.find(texts._words(gold), texts._words(text), at_start=False))

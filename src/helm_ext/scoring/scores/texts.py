@@ -194,10 +194,16 @@ def _match(
     return float(find(wanted, said, at_start=place == "prefix"))
 
 
+_LETTERS = re.compile("[a-z]+")
+
+
 def holds(gold: str, text: str) -> bool:
     """Tell whether a gold stands in a text as whole words (`expected_contains`), spelled alike but for case."""
-    if gold.strip().lower() not in text.lower():  # most texts need not be taken apart
+    sought, lowered = gold.strip().lower(), text.lower()
+    if sought not in lowered:  # most texts need not be taken apart
         return False
+    if _LETTERS.fullmatch(sought) and f" {sought} " in lowered:  # nor those where a word stands between spaces
+        return True
     wanted = _words(gold)
     return bool(wanted) and find(wanted, _words(text), at_start=False)
 
