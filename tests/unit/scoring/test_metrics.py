@@ -253,7 +253,7 @@ WRAPPED = [
 
 def test_wrong_answers_that_hold_the_gold_are_counted_whatever_the_batches():
     rows = [state(said, golds=golds, id=f"r{n}") for n, (said, golds, _) in enumerate(WRAPPED)]
-    rows += [state("I am not sure: A, or (B)", labels=LABELS, wrong=("Rome", "Oslo"), id="options")]
+    rows += [state("Paris or Rome, I am not sure", labels=LABELS, wrong=("Rome", "Oslo"), id="options")]
     held = sum(wrapped for _, _, wrapped in WRAPPED)
     result, stats = evaluate(*deepcopy(rows))
     assert stats["num_wrong_with_gold"] == held
