@@ -263,7 +263,8 @@ def around_field(value: Any, field: str) -> tuple[bytes, bytes]:
 class StatRenderer:
     """Writes the elements of `per_instance_stats.json`, stats that are NaN left out, as HELM's runner does.
 
-    Metrics share Stats between the rows that have the same values (`scoring.basic.one_pass`): those are encoded once.
+    Of rows that are values (`scoring.basic.row_stats`), each value of a name is encoded once; Stats that are shared
+    between rows are, too (`scoring.basic.one_pass`).
 
     Plain equivalent: `write_array`, after `remove_per_instance_stats_nans`. Saves 7 % of a recorded run. Held equal by
     tests/unit/running/test_serialise.py, test_stats_are_helms_and_nans_go.
@@ -279,7 +280,7 @@ class StatRenderer:
         self._encoded: dict[int, bytes] = {}
         """Those that were met twice."""
         self._by_name: dict[MetricName, dict[bytes, bytes]] = {}
-        """Of a stat's name, values as they are written to Stats of one value."""
+        """By a stat's name: how a value is written, and its Stat."""
         self._by_names: dict[Names, list[dict[bytes, bytes]]] = {}
         """The same for the names of a row."""
 
