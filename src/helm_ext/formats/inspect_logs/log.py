@@ -232,7 +232,7 @@ def find_headline(scores: Sequence[Mapping[str, Any]], headline: Any, declared: 
             places = places[:1]
         for place in places:
             there = _metrics(scores[place])
-            if there and (metric is None or metric in there):
+            if there and (metric is None or metric in [*there]):  # a list, as it may be anything
                 return Headline(place, next(iter(there)) if metric is None else metric, reason)
         why += f", as {reason} names none that is there"
     first = next(iter(_metrics(scores[0])), None)

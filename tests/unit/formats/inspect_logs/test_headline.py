@@ -64,6 +64,7 @@ TWICE = score("match", None, "max", accuracy=0.9)
         ({"scorer": "sized", "score": "depth"}, (1, "mean")),
         ({"scorer": "sized", "score": "width", "metric": "std"}, (0, "accuracy")),  # abandoned whole
         ({"scorer": "match", "metric": "std"}, (0, "accuracy")),
+        ({"metric": {"name": "std"}}, (0, "accuracy")),
     ],
 )
 def test_a_declaration_narrows_field_by_field_or_is_abandoned(declared: Any, expected: tuple[int, str]) -> None:
