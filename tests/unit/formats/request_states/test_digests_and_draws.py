@@ -94,9 +94,6 @@ def test_the_order_of_the_file_does_not_count():
     assert draw_order([], 1) == []
 
 
-# What a text shows already
-
-
 # What rides along
 
 

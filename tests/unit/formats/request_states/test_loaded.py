@@ -271,6 +271,8 @@ BECOMES = {
     "recorded of some splits": (tried("test", None, "valid", None), {**NONE, "eval_splits": ["test"]}, {}, counted(4, 0, 3, 2, 1, 0, renamed_ids=4)),
     "some were not run": ([answered(state("1"), "x"), state("2"), {**state("3"), "request": {}}, answered(state("4"), "x", success=False)], NONE, {}, {
         **counted(4, 0, 4, 1, 2, 1, renamed_ids=4), "said not-run": f"3: request: 2 rows were not run of 4; {REFUSED}", "said failed": f"5: request: 1 row failed of 4; {REFUSED}"}),
+    **{f"placeholder {completion}": ([answered(state("1"), "x"), {**state(), "request": {"result": {"completions": [completion]}}}], NONE, {}, counted(2, 0, 2, 1, 1, 0, renamed_ids=2))
+       for completion in ({"output": "a", "logprob": -1}, {}, {"text": None})},
     "all that is recorded": ([{**state(), "request": {"prompt": "Q", "result": RESULT, "model": "a/b"}}], NONE, {}, {
         "recorded": [{"status": "ok", "states": [{"result": RESULT, "request": {"prompt": "Q", "model": "a/b"}}]}]}),
     "numbers that are none": ([answered(state(), "a", request_time=float("nan"), batch_request_time=float("inf"))], NONE, {}, {

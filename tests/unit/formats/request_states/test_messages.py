@@ -149,6 +149,20 @@ SAID = {
     "likelihoods of another method": ([metals()], JOINT, [
         ("2: likelihoods: rows with likelihoods are rows of method generation, and the method is multiple_choice_joint\n"
         '  hint: use "method": "generation"')]),
+    # A completion without a text is no wrong answer
+    **{f"{what} {'beside' if beside else 'inside'} {keys}": ([answered(state("Always there?"), "yes"), {**state(), **(beside and {"result": result} or {"request": {"result": result}})}], NONE, [(
+        f"3: {'' if beside else 'request.'}result.completions[1].text: {what}, so there is no answer to score; the completion has {keys}\n"
+        '  hint: an empty answer is "text": "", a request that failed has "success": false')])
+       for beside in (False, True) for completion, what, keys in (({"output": "a", "logprob": -1}, "missing", '"logprob", "output"'), ({}, "missing", "no key at all"), ({"text": None}, "null", '"text"'))
+       for result in [{"success": True, "completions": [{"text": "x"}, completion]}]},
+    # What HELM's stats would fail at
+    **{said: ([answered(state(), "a", completions=[{"text": "a", **completion}], **result)], NONE, [f"2: request.result.{said}"]) for result, completion, said in (
+        ({}, {"finish_reason": {}}, "completions[0].finish_reason.reason: missing"),
+        ({}, {"finish_reason": {"reason": None}}, "completions[0].finish_reason.reason: expected a string, got null"),
+        ({}, {"logprob": -1e200}, "completions[0].logprob: expected at least -1e+100, got -1e+200"),
+        ({}, {"tokens": [{"text": "a", "logprob": 1e308}]}, "completions[0].tokens[0].logprob: expected at most 1e+100, got 1e+308"),
+        ({"request_time": 1e308}, {}, "request_time: expected at most 1e+100, got 1e+308"),
+        ({"batch_size": 0, "batch_request_time": 1.0}, {}, "batch_size: expected at least 1, got 0"))},
 }  # fmt: skip
 
 

@@ -280,13 +280,6 @@ def test_what_a_worker_is_sent_does_not_grow_with_the_rows(tmp_path, monkeypatch
     assert len(sent[1]) - len(sent[0]) < 100  # columns of 900 rows would be more
 
 
-def test_so_is_a_compressed_one(tmp_path, in_parts):
-    path, engine = tmp_path / "f.jsonl.gz", Here([3])
-    path.write_bytes(gzip.compress(write(tmp_path / "f.jsonl", FILES["ids"]).read_bytes()))
-    assert in_parts(engine, path) == see(path)
-    assert len(engine.done) == 2
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said_in_the_same_words(tmp_path, in_parts, name):
