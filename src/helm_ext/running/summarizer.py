@@ -44,7 +44,7 @@ from helm_ext.errors import say_plainly
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
-from helm_ext.scoring.completeness import describe_cap, describe_wrong_with_gold
+from helm_ext.scoring.completeness import describe_cap
 from helm_ext.scoring.score import ENDS
 
 if TYPE_CHECKING:
@@ -145,9 +145,7 @@ class RunNotes:
         stale = siblings.find_stale()
         self._stale = {run.run_spec.name for run in runs if Path(run.run_path) in stale}
         self._groups = {run.run_spec.name: run.run_spec.groups[0] for run in runs if _is_ours(run)}
-        stats = {run.run_spec.name: _find_means(run) for run in runs if _is_ours(run)}
-        caps = {name: describe_cap(means) for name, means in stats.items()}
-        self._wrapped = {name: describe_wrong_with_gold(means) for name, means in stats.items()}
+        caps = {run.run_spec.name: describe_cap(_find_means(run)) for run in runs if _is_ours(run)}
         by_group: dict[str, set[str]] = defaultdict(set)
         for name, cap in caps.items():
             by_group[self._groups[name]].add(cap)
@@ -180,7 +178,6 @@ class RunNotes:
             by_group[self._groups[name]].append(name)
         for group, found in by_group.items():
             notes = [*dict.fromkeys(self._caps[name] for name in found if name in self._caps)]
-            notes += dict.fromkeys(filter(None, [self._wrapped[name] for name in found]))
             stale = sum(name in self._stale for name in found)
             if len(found) > 1:
                 notes.append(f"mean of {len(found)} runs" + (f", {stale} stale" if stale else ""))

@@ -86,7 +86,7 @@ def test_a_cap_stands_in_the_titles_of_score_report_and_leaderboard(tmp_path, fi
 
 
 @pytest.mark.long
-def test_answers_around_the_gold_are_warned_of_by_score_and_on_the_leaderboard(tmp_path):
+def test_answers_around_the_gold_are_warned_of_by_score_and_not_behind_a_models_name(tmp_path):
     """Three of twelve rows say "It is 3." where 3 is right."""
     said = [f"It is {at}." if at in (3, 5, 7) else str(at) for at in range(ROWS)]
     states = [
@@ -100,7 +100,7 @@ def test_answers_around_the_gold_are_warned_of_by_score_and_on_the_leaderboard(t
     assert [
         one for one in scored.list_warnings() if one.startswith(f"warning: {what}, by normalized_exact_match: extract=")
     ]
-    assert titles_and_rows(tmp_path)[1] == [f"recorded/m ({what})"]
+    assert titles_and_rows(tmp_path)[1] == ["recorded/m"]
 
 
 def titles_and_rows(tmp_path):
