@@ -52,9 +52,8 @@ def convert(
         raise DatasetIntegrityError(f"{target}: exists\n  hint: --replace overwrites it")
     source = find_file(source)
     format_ = choose_format(kind, source)
-    options = WriteOptions(source, lossy=lossy)
     with status(f"converting {source}"):
-        converted = _convert(format_, writer, target, parse_arguments(arg), options)
+        converted = _convert(format_, writer, target, parse_arguments(arg), WriteOptions(source, lossy=lossy))
     for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
         for text, rows in found.items():
             echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)
@@ -70,10 +69,8 @@ def _find_writer(target: Path) -> Format:
     raise RunEntryError(f"{target}: expected {' or '.join(format_.written_as for format_ in writers)}")
 
 
-def _convert(
-    format_: Format, writer: Format, target: Path, arguments: dict[str, Any], options: WriteOptions
-) -> Converted:
-    named = format_.name_file(options.source)
+def _convert(format_: Format, writer: Format, target: Path, arguments: dict[str, Any], how: WriteOptions) -> Converted:
+    named = format_.name_file(how.source)
     require_unnamed(named, arguments)
     if MISSING.name in arguments:
         raise RunEntryError(
@@ -83,9 +80,7 @@ def _convert(
     arguments = format_.parse_for_load(arguments)
     evalset = format_.load(**named, **arguments)
     train = format_.load_demonstrations(**named, **arguments)
-    return writer.write(
-        evalset, target, dataclasses.replace(options, losses=format_.losses(evalset), demonstrations=train)
-    )
+    return writer.write(evalset, target, dataclasses.replace(how, losses=format_.losses(evalset), demonstrations=train))
 
 
 # Schemas

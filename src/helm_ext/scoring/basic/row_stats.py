@@ -38,7 +38,7 @@ class RowStats(Sequence[Stat]):
     __slots__ = ("names", "values")
 
     def __init__(self, names: Names, values: Sequence[Any]) -> None:
-        """`values`: of each name a number, None, or a Stat."""
+        """`values`: of each name a number, or None."""
         self.names = names
         self.values = values
 
@@ -70,11 +70,9 @@ def find_mean(stats: Sequence[Stat], name: str) -> tuple[MetricName, float] | No
         found = next((stat for stat in stats if stat.name.name == name), None)
         return None if found is None or found.mean is None else (found.name, found.mean)
     place = stats.names.places.get(name)
-    value = None if place is None else stats.values[place]
-    if place is None or value is None:
+    if place is None or stats.values[place] is None:
         return None
-    value = value.mean if isinstance(value, Stat) else float(value)
-    return None if value is None else (stats.names.names[place], value)
+    return stats.names.names[place], float(stats.values[place])
 
 
 def select(stats: Sequence[Stat], names: Collection[str]) -> list[Stat]:
