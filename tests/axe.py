@@ -1,7 +1,5 @@
 """axe-core's rules for accessible pages, in headless Chromium; `make axe` brings axe-core from the npm registry."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

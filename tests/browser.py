@@ -1,7 +1,5 @@
 """helm-server in a real browser: headless Chromium prints the page after its scripts ran."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import socket

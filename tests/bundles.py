@@ -1,7 +1,5 @@
 """Small bundles of conversations for tests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

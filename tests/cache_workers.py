@@ -1,7 +1,5 @@
 """What other processes do to a cache in tests: a module that a spawned process can import."""
 
-from __future__ import annotations
-
 from helm.common.cache_backend_config import SqliteCacheConfig
 
 from helm_ext.clients.client import RequestCache

@@ -1,7 +1,5 @@
 """`helm-ext` in this process: what it prints, and how it ends, as `helm_ext.cli.main` ends it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -11,8 +11,6 @@ COUNTED_FAILING  a prompt that is answered by a failure
 COUNTED_REWORDED the number of a row whose prompt begins with a capital letter
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

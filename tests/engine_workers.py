@@ -1,7 +1,5 @@
 """Workers for tests of engines: what their processes import."""
 
-from __future__ import annotations
-
 import functools
 import os
 import resource

@@ -1,7 +1,5 @@
 """Builds records of Every Eval Ever for tests. The data is invented."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same rows in a file of each format, and the arguments of a run entry that name it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NamedTuple

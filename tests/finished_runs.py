@@ -1,7 +1,5 @@
 """Finished runs in folders, for tests: of files with recorded completions, and of a scenario of HELM's kind."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The names of files and folders that HELM makes of a run."""
 
-from __future__ import annotations
-
 from helm.benchmark.presentation.schema import RunGroup
 from helm.benchmark.presentation.summarize import get_scenario_name
 

@@ -1,7 +1,5 @@
 """HELM's request states for tests: what a test is about is given, all else is as in a plain recorded row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helm.benchmark.adaptation.request_state import RequestState

@@ -1,7 +1,5 @@
 """Small logs for tests, written as inspect_ai writes them, with what a test is about changed."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

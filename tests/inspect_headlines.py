@@ -6,8 +6,6 @@
 Run by a Python that has inspect_ai. The models are mockllm: they say what this script says.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@
 The model is mockllm: it says what this script says. Nothing is downloaded, no model is asked.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

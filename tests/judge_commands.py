@@ -1,7 +1,5 @@
 """What tests of `helm-ext judge` share: the command, and the runs with judgements that it leaves."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

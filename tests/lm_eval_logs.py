@@ -1,7 +1,5 @@
 """The logs of tests/data/lm_eval, which lm-eval wrote (tools/make_lm_eval_logs.py), and changed copies of them."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Callable

@@ -16,8 +16,6 @@ Its replies have the members that are documented, in the types that are document
 It has been compared with these texts, not with a running vLLM.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import hashlib

@@ -8,8 +8,6 @@
 | a Python that has inspect_ai | this one, or `INSPECT_PYTHON` |
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Real helm-run, helm-summarize and helm-server processes, for the integration tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

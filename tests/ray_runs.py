@@ -1,7 +1,5 @@
 """Runs of `counted_model.py` on Ray, by helm-run processes, and what is done to them meanwhile."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Recorded runs in several processes, by helm-run: files of few rows that are read and sent as large ones are."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What a call is refused with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Builds files of `adapter_spec` + `request_states` for tests. The data is invented."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

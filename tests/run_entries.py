@@ -1,7 +1,5 @@
 """Run entries run in this process, by our runner or HELM's, recorded or with a model that says what it is told to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, ClassVar

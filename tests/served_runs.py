@@ -1,7 +1,5 @@
 """A dataset and a deployment for helm-run with a server of this machine (`openai_server`)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

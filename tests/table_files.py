@@ -1,7 +1,5 @@
 """Small tables for tests."""
 
-from __future__ import annotations
-
 import csv
 import json
 import pathlib

@@ -1,7 +1,5 @@
 """Commands on a terminal, a pseudo-terminal of 140 columns, and what stands there in the end."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """A tiny language model with a tokenizer, made in seconds and without a network: what a Hugging Face test runs on."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import subprocess

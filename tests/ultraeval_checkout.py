@@ -1,7 +1,5 @@
 """A small checkout in UltraEval's layout, with scripts and rows of our own, for tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

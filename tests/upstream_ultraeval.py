@@ -6,8 +6,6 @@ Started as a program (`python upstream_ultraeval.py CHECKOUT METHOD OUT`), it ru
 configs of one method, with rows of our own and a model that answers from them.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

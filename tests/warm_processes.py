@@ -6,8 +6,6 @@ as in a process of its own: all share one seed of hashes, and what the imported 
 they are imported (offline, one thread of torch). Tests of what a start imports and of order start real ones.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -1,7 +1,5 @@
 """Every metric of ours is computed batch by batch: a run of any size takes the memory of one batch."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

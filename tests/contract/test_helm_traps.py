@@ -4,8 +4,6 @@ A failure here means that this version of HELM behaves differently: read the cha
 test's name or docstring points to. A trap that was repaired upstream is as much a reason as a seam that moved.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from importlib import metadata

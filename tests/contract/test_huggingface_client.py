@@ -3,8 +3,6 @@
 The source is read without importing it, which would import torch.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

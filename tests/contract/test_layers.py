@@ -1,7 +1,5 @@
 """The rooms of `src/helm_ext`: what `lint-imports`, which `make lint` runs, does not say of them."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import re

@@ -3,8 +3,6 @@
 A failure here asks for reading HELM's change and carrying it over; then the new digest is written down.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect

@@ -1,7 +1,5 @@
 """Facts about HELM that UltraEval task sets lean on."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 

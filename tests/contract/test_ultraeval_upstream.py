@@ -4,8 +4,6 @@
 unit tests (test_ultraeval_scores.py, test_ultraeval_postprocess.py, test_likelihood.py) hold literal values.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Finished runs are compared row by row: counts by hand, p-values known, what differs refused or counted."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 The rule itself, with workers that are lost on cue: tests/unit/engines/test_engine.py.
 """
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import os

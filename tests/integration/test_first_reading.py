@@ -1,7 +1,5 @@
 """The first reading of a file by real processes: what they find is what one finds, and what becomes of lost ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A run of rows that are read some at a time writes the files of HELM's runner, in this process and in several."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Formats of other distributions that are broken. One that works: docs/how-to/add_a_format.md, by test_tutorials.py."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

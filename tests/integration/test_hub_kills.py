@@ -5,8 +5,6 @@ system is counted, and an upload is killed before each of them, and in the middl
 failure does to unsynced data cannot be tested this way; the order of fsync calls is, in `test_everything_is_synced`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

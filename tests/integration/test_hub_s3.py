@@ -1,7 +1,5 @@
 """The hub on a real S3 protocol: exclusive create, listings, damage. The server is moto's, started here."""
 
-from __future__ import annotations
-
 import secrets
 
 import bundles

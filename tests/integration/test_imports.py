@@ -1,7 +1,5 @@
 """What commands and the plugin import: `helm-ext validate` runs in commit hooks, and the plugin in every `helm-run`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

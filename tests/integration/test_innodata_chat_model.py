@@ -1,7 +1,5 @@
 """Conversations on a real (tiny) Hugging Face chat model through helm-run, against plain transformers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

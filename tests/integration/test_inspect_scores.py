@@ -1,7 +1,5 @@
 """`helm-ext score` on logs of inspect_ai: counts, the log's scores, ours, and on how many rows they differ."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The leaderboard of StreamingSummarizer: the same every time, one table a dataset, no empty columns, with intervals."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`make light`, as a new user does it: no compiler, half a gigabyte, and runs equal to the full installation's."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

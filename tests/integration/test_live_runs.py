@@ -1,7 +1,5 @@
 """helm-run with the streaming runner against a server on this machine: failures, kills, credentials, reports."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """What helm-run says of a live run while it runs, what it costs, and the limits that stop it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs of shards are merged to what one run of all rows writes: its stats byte by byte, and its rows."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What a user can cause ends helm-run with a message, not with a traceback, and before anything is asked for."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

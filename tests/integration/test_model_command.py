@@ -1,7 +1,5 @@
 """helm-ext model: what it writes is what helm-run, preview, requests and PPL work with; keys are written nowhere."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What real commands say of how far they are, in files and pipes, and on a terminal; and of workers that are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The model writes down every call. Runs that leave Ray alone join one cluster, as
 `tools/faults.py` does the same at many more moments.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 It is one that refuses and ignores a good deal: top_k is refused, `n` ignored, log-probabilities are not known.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import socket

@@ -3,8 +3,6 @@
 `tools/faults.py` does the same at many more moments.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

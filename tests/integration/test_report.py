@@ -1,7 +1,5 @@
 """The report is one file that needs nothing else, says the right numbers, and shows hostile texts as texts."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

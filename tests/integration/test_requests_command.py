@@ -3,8 +3,6 @@
 tests/integration/test_requests_elsewhere.py compares whole runs with live ones.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

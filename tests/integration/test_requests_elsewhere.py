@@ -3,8 +3,6 @@
 What differs is what only a live run can measure: times.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

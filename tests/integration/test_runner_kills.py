@@ -5,8 +5,6 @@ that changes a name, and before some of the rows it writes. Every line of every 
 there afterwards must be of one writer, and all of it or not a run that HELM takes for complete.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

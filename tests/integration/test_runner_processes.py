@@ -1,7 +1,5 @@
 """Stock scenarios through `helm-run` and `helm-summarize`, with HELM's classes and with ours."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

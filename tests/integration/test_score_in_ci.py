@@ -1,7 +1,5 @@
 """`helm-ext score` in a pipeline: several files, thresholds, one JSON object a run, exit codes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

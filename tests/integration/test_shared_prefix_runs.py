@@ -1,7 +1,5 @@
 """helm-run with the client that computes a row's options together, beside HELM's client and HELM's runner."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import random

@@ -4,8 +4,6 @@
 on 22, 24 ... 98: 39 rows. The other knows the numbers below 80, and says the contrary from there on: 59 rows.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """UltraEval tasks on a real (tiny) Hugging Face model through helm-run, against plain torch on the same strings."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """UltraEval configs through real processes: long paths, tasks that cannot be run, logs, a checkout's metrics."""
 
-from __future__ import annotations
-
 import pytest
 import ultraeval_checkout as made
 from processes import command, helm_run, load, only_run, run_folders, stat_means

@@ -1,7 +1,5 @@
 """Properties of records, bundles and the hub, on data that hypothesis makes up."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is read does not depend on which label it is: every shape of a sentence, with every label of every sequence."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

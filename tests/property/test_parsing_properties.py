@@ -1,7 +1,5 @@
 """Reading labels: what holds for any alphabet and any options."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

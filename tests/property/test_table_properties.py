@@ -1,7 +1,5 @@
 """Whatever a table holds, it is read or refused with a place and a reason; rows in are rows counted."""
 
-from __future__ import annotations
-
 import csv
 import json
 

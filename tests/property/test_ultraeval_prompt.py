@@ -1,7 +1,5 @@
 """The prompt rule, against an independent statement of it (docs/ultraeval.md)."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from pathlib import Path

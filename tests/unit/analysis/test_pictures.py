@@ -1,7 +1,5 @@
 """What is asked holds pictures too: the same texts beside other pictures are other questions."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Rows of finished runs: what was asked, what came back, what it was scored as."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the source of recorded answers did not say is not made up: not recorded, where HELM's class must have a number."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Which stats are scores, and what is known of them."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

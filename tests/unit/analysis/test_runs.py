@@ -1,7 +1,5 @@
 """Which folders are finished runs."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs that tables average, and runs of a file that has changed since: said where people look."""
 
-from __future__ import annotations
-
 import json
 
 import lm_eval_logs

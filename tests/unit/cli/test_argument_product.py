@@ -5,8 +5,6 @@ read or scored: an argument without one, and one that is accepted and changes no
 all commands are compared with.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`helm-ext compare` of folders of runs, in this process; tests/integration/test_compare.py has the rest."""
 
-from __future__ import annotations
-
 import json
 
 import finished_runs

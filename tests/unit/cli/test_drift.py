@@ -1,7 +1,5 @@
 """Runs of one model over time: the first that is worse for certain; by hand, with rows that only one of two has right."""
 
-from __future__ import annotations
-
 import json
 import re
 

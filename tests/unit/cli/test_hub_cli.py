@@ -1,7 +1,5 @@
 """`helm-ext hub`, as it is typed."""
 
-from __future__ import annotations
-
 import json
 
 import commands

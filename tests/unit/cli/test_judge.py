@@ -1,7 +1,5 @@
 """Judges are asked by files and live, about the answers of a finished run; what they say comes back on its rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """People label answers on sheets: drawn with known chances, blind, and taken back onto the rows that they are of."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json

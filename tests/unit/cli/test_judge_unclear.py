@@ -1,7 +1,5 @@
 """`--judge-unclear`: judges read what our own reading could not; the strict number stays, beside it stands theirs."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Results joined with requests: any order, any number of files; nothing is taken for what it is not."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

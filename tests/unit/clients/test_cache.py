@@ -1,7 +1,5 @@
 """Replies in HELM's files: what one of the two writes the other finds, also while both have the file open."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Files of a user's are changed as text: what is not the entry stays as it is, to the byte."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """The client against a real server on this machine: what is asked, what comes back, what is kept in the cache."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The body of a reply as HELM's RequestResult."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 

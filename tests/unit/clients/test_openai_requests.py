@@ -1,7 +1,5 @@
 """HELM's Request as the body of an HTTP request: everything that it says is sent, or it is an error."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

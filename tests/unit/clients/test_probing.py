@@ -1,7 +1,5 @@
 """What a server refuses or ignores is found out by asking a real one that refuses or ignores it."""
 
-from __future__ import annotations
-
 import pytest
 from openai_server import serve
 

@@ -1,7 +1,5 @@
 """Request states as files of requests, and the manifest that says what each request is the request of."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What servers do wrong: how often each request is sent, how long it takes, what is kept."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

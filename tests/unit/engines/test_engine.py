@@ -1,7 +1,5 @@
 """What becomes of tasks whose workers are lost: the one rule of all engines, with workers that are lost on cue."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """How a run says how far it is. What is drawn on a terminal is read from a real one (a pseudo-terminal)."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

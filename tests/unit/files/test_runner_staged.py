@@ -1,7 +1,5 @@
 """Files that appear together: two writers at once, writers that were killed, file systems without locks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

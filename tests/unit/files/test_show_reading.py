@@ -1,7 +1,5 @@
 """How far a file of lines is read, as it is found by looking."""
 
-from __future__ import annotations
-
 import gzip
 import random
 

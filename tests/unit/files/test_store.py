@@ -1,7 +1,5 @@
 """Rows that are stored on disk are the rows that were put there, and nothing of them stays behind."""
 
-from __future__ import annotations
-
 import gc
 import math
 import os

@@ -1,7 +1,5 @@
 """The tables of arguments in docs/ are what the formats declare."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

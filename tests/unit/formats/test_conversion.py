@@ -1,7 +1,5 @@
 """`helm-ext convert`: what comes back is what went in, or is listed as lost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

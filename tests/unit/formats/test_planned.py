@@ -1,7 +1,5 @@
 """What was read when a run was planned is what it is scored on, and waits only as long as it costs little."""
 
-from __future__ import annotations
-
 import pytest
 from helm.benchmark.scenarios.scenario import create_scenario
 from tests.request_states_files import state, write

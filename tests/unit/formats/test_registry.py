@@ -1,7 +1,5 @@
 """The table of formats: one line brings a format; another distribution brings one by an entry point."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

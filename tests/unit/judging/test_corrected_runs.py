@@ -1,7 +1,5 @@
 """Corrected scores where people look: score, its JSON, check, compare, report; raw and corrected side by side."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

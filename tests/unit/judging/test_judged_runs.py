@@ -1,7 +1,5 @@
 """Judgements on the rows of a file: read, bound, scored, kept, and counted where they are no score."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable

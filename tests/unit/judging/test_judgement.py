@@ -1,7 +1,5 @@
 """What a judgement is, what is wrong with one, and when it is stale."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,7 +1,5 @@
 """What a judge is asked, and what its replies are read as."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

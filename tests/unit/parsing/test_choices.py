@@ -1,7 +1,5 @@
 """Which options a completion of a multiple-choice row names: one, several, or those of a list."""
 
-from __future__ import annotations
-
 import pytest
 
 from helm_ext.parsing import read_choice, read_labels

@@ -4,8 +4,6 @@ A line holds `options` (label to text), `completion`, `kind`, `finish_reason` wh
 where no option, or more than one, is meant) or `labels` where all of the right options are asked for.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

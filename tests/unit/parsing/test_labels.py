@@ -1,7 +1,5 @@
 """Which option a completion means: a table of hand-made cases, by kind."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """How labels and texts are spelled, what is taken off around them, and numbers with units as values."""
 
-from __future__ import annotations
-
 import pytest
 
 from helm_ext.parsing import read_label

@@ -1,7 +1,5 @@
 """Each rule of answer reading by itself: texts that differ in what the rule looks at."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Where options are named, what a completion states of them, how much each statement weighs (`Rank`), and lists that mark one."""
 
-from __future__ import annotations
-
 import pytest
 
 from helm_ext.parsing import phrases, read_label, read_labels

@@ -1,7 +1,5 @@
 """Completions as texts: what was thought, where the next question begins, extraction, cleaning, lists. Worked by hand."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

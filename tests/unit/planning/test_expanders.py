@@ -1,7 +1,5 @@
 """`ultraeval:config=FILE`: one run for each task of the file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

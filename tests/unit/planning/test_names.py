@@ -1,7 +1,5 @@
 """Names of runs and scenarios stay within HELM's file names, whatever the arguments."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

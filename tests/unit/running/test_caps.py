@@ -1,7 +1,5 @@
 """`-m` takes rows of recorded files away, as in HELM; it is said wherever the score is."""
 
-from __future__ import annotations
-
 import json
 import logging
 from dataclasses import replace

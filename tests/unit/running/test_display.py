@@ -1,7 +1,5 @@
 """The display files of StreamingSummarizer against those of HELM's `write_run_display_json`."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """The executor of live runs: by row, many at once, or as HELM; what becomes of rows that fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers kept until a run is complete."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Rows of finished runs are read as they stand, their ids are made unique, and what is no run is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

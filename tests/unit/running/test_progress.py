@@ -1,7 +1,5 @@
 """How a run that asks models says how far it is, what it costs, and when it stops."""
 
-from __future__ import annotations
-
 import io
 import sys
 import threading

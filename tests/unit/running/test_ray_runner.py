@@ -1,7 +1,5 @@
 """What a process on another machine is told, and that it needs no more."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Rows that were answered several times: what a run writes of it, and what is made of that. Numbers are by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """StreamingRunner against HELM's Runner: the same run specs, the same deterministic client, the same files."""
 
-from __future__ import annotations
-
 import gc
 import json
 import math

@@ -1,7 +1,5 @@
 """`helm_ext.running.serialise` against HELM's `json.dumps(asdict_without_nones(...), indent=2)`."""
 
-from __future__ import annotations
-
 import datetime as dt
 import enum
 import io

@@ -1,7 +1,5 @@
 """Prices, limits and estimates of live runs."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """FastGenerationMetric and FastReferenceMetric against HELM's metrics, bit for bit."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

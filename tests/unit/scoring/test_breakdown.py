@@ -1,7 +1,5 @@
 """The main metric by attribute, and its interval, which holds nothing that the score cannot be."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

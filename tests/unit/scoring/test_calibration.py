@@ -1,7 +1,5 @@
 """Calibration stats of arrays are HELM's of rows."""
 
-from __future__ import annotations
-
 import math
 import random
 from array import array

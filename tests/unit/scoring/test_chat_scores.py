@@ -1,7 +1,5 @@
 """Every value here was worked out by hand, or is that of an independent implementation, as noted beside it."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Running a model's code: what passes, and that nothing escapes the limits."""
 
-from __future__ import annotations
-
 import os
 import time
 

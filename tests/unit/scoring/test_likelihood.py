@@ -1,7 +1,5 @@
 """Options compared by log-probability: the scores of one number each, the rules of PPL tasks, and their metric."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import random

@@ -1,7 +1,5 @@
 """Scores of lists, against values worked out by hand and against every permutation."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """Words, numbers among them, and the normal form of short answers: what it keeps apart and what not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Several completions of a row: expected values are counted by hand, rules are inspect_ai's (_reducer/reducer.py)."""
 
-from __future__ import annotations
-
 import helm_states
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec

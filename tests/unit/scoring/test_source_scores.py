@@ -1,7 +1,5 @@
 """A source's scores are means over all rows that have them, and say on how many of ours they differ."""
 
-from __future__ import annotations
-
 import pytest
 from helm.benchmark.metrics.metric import PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName

@@ -1,7 +1,5 @@
 """Columns of values add up to what HELM's `merge_stat` makes of the same Stats, to the last bit and type."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import random

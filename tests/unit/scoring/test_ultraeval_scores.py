@@ -1,7 +1,5 @@
 """UltraEval's metrics: values worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The table of docs/uncertainty.md is what the simulation gives."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The example files: made by `tools/make_examples.py`, and what is true of them, as files and as datasets."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

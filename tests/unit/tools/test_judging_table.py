@@ -1,7 +1,5 @@
 """The tables of docs/judging.md, in small: corrected scores hold however labels were drawn, others do not."""
 
-from __future__ import annotations
-
 import math
 import re
 import sys

@@ -1,7 +1,5 @@
 """The table of repeated answers in docs/uncertainty.md is what the simulation gives, and holds what it shall."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

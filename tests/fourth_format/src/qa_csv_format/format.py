@@ -1,7 +1,5 @@
 """The format's object: what its files are called, which arguments there are, how a file is read."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 from pathlib import Path

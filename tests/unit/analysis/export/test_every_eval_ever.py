@@ -4,8 +4,6 @@ The validator of upstream checks the same files where EEE_REPO names a checkout 
 https://github.com/evaleval/every_eval_ever, run by EEE_PYTHON (`optional_sources`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

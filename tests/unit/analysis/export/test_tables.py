@@ -1,7 +1,5 @@
 """Tables of predictions: the same rows in every kind of file."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

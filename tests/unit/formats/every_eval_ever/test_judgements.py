@@ -1,7 +1,5 @@
 """A result that the record says a model gave is a judgement of each of its samples, by the schema's `llm_scoring`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records of Every Eval Ever, read: rows, golds, scores of the record, what is refused. The data is invented."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

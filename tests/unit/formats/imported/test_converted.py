@@ -1,7 +1,5 @@
 """What another tool scored survives `convert`: the file is right, and scored as its source is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a column of golds means: label, position, text, list or flags (../shared/imports.md, "Gold")."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

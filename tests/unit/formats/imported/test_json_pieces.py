@@ -1,7 +1,5 @@
 """A JSON document comes in pieces that are those that the standard library reads, however it is laid out."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of an importer become what an adapter_spec file with the same rows becomes; what is left out is counted."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Samples of a large log are kept on disk until they are made rows of."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From a bundle to an EvalSet: what HELM is given."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Large bundles with replies: both files are read once, and rows are stored."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Large bundles: their records are read once and stored, and made instances where a run scores them."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -4,8 +4,6 @@ tests/data/inspect holds logs of invented tasks, made by `tests/inspect_oracle.p
 inspect_ai 0.3.285 reads of them (`tests/inspect_oracle.py read`). Where a Python has inspect_ai, the logs are made anew: `INSPECT_PYTHON=... pytest`.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from itertools import groupby

@@ -1,7 +1,5 @@
 """A `.eval` is opened as a bundle of the hub is: nothing of a stranger's ZIP is trusted."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from contextlib import nullcontext as nothing

@@ -1,7 +1,5 @@
 """Multiple choice: targets are read as inspect_ai's scorer does, and shuffled options are put back into order."""
 
-from __future__ import annotations
-
 import pytest
 from tests.inspect_files import header, read_row, sample
 

@@ -1,7 +1,5 @@
 """Which files are logs, and which log of a folder is meant."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

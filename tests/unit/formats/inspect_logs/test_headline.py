@@ -4,8 +4,6 @@
 `headline_metric` says of each (`tests/inspect_headlines.py`).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

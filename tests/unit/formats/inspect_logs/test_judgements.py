@@ -1,7 +1,5 @@
 """Scores that a model gave are judgements: as scorer/_model.py of inspect_ai 0.3.285, and of 0.3.100, writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

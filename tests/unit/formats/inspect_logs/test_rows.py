@@ -1,7 +1,5 @@
 """What of a log becomes a row, an answer, a failure, a count; and which logs are refused."""
 
-from __future__ import annotations
-
 import json
 import math
 

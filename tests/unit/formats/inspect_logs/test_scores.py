@@ -1,7 +1,5 @@
 """The scores of a log: values, epochs, names. Expected values are inspect_ai's (scorer/_metric.py, _reducer/reducer.py)."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What decides whether two files ask the same questions, which rows are drawn, and what rides along with a row."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The first reading of a file in parts, wherever it is cut: all that is known of it is what one reading knows."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Keys that look as if they were meant, and hints for values of the wrong shape."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

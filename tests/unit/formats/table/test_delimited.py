@@ -1,7 +1,5 @@
 """CSV and TSV: every cell is the text that stands in the file."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 

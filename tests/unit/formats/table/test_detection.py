@@ -1,7 +1,5 @@
 """A table is known by its structure, and files of other formats are left to them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

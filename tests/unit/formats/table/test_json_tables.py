@@ -1,7 +1,5 @@
 """Tables in JSON: lines, lists, and objects that hold rows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

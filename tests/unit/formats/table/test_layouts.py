@@ -1,7 +1,5 @@
 """Public layouts, and tables of other tools, are read without arguments (../shared/imports_samples/layouts.md)."""
 
-from __future__ import annotations
-
 import json
 
 import datasets

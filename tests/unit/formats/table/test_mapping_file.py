@@ -1,7 +1,5 @@
 """`NAME.table.json`: what is said of a table, in a file beside it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -5,8 +5,6 @@ promptfoo: EvaluateSummaryV3 and EvaluateResult (src/types/index.ts). evalscope:
 OpenCompass: format_details (opencompass/tasks/openicl_eval.py). ragas: SingleTurnSample (src/ragas/dataset_schema.py).
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

@@ -1,7 +1,5 @@
 """Parquet files and datasets saved by the Hugging Face library, written here by these libraries themselves."""
 
-from __future__ import annotations
-
 import datasets
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """What is read of a table, and where one is refused: rows, arguments, and what comes of them."""
 
-from __future__ import annotations
-
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 

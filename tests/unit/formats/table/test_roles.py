@@ -1,7 +1,5 @@
 """Which column is what: by the one name that fits, or as the user says."""
 
-from __future__ import annotations
-
 import pytest
 from table_files import answers, load, write_csv
 from typer.testing import CliRunner

@@ -1,7 +1,5 @@
 """What cells mean: golds, outputs, options, splits."""
 
-from __future__ import annotations
-
 import pytest
 from table_files import answers, golds, load, refusal, write_csv
 

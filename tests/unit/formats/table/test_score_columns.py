@@ -1,7 +1,5 @@
 """`scores=`: columns of scores that a table's outputs were given are scores like any other."""
 
-from __future__ import annotations
-
 import json
 
 import finished_runs

@@ -1,7 +1,5 @@
 """docs/ultraeval.md says what there is."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Large logs of finished runs are read again when their rows are scored; the rows are those that were checked."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """From a completion to its answer: our own rules, and tasks as they are in practice, row to score."""
 
-from __future__ import annotations
-
 import helm_states
 import pytest
 import ultraeval_checkout as made

@@ -1,7 +1,5 @@
 """Outputs of a finished UltraEval run (`instance.jsonl`), scored again."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sampling parameters of a task: upstream's files (vLLM's names) in HELM's words."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Transform scripts: loading, calling, what they may import, and what is said when they fail."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """UltraEval task sets: from arguments and files to an EvalSet, and everything that can be wrong."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

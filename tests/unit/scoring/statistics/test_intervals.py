@@ -1,7 +1,5 @@
 """Intervals of means, also of rows that were answered several times, against other implementations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Two models on the same rows: p-values counted by hand, and 5 % false alarms where both are alike."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Archives with what systems add to them, and what packing refuses."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -1,7 +1,5 @@
 """Entries of versions: what is written, what is refused where one is not as it should be, and who gets a number."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The hub: versions, freezing, damage, refusals (docs/innodata.md, "The hub")."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

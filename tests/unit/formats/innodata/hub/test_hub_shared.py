@@ -1,7 +1,5 @@
 """A hub that several people use: other users' umasks and files, folders and disks that fail, clocks that differ."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Bundles: what is refused and with which words, and that packing is reproducible (docs/innodata.md, "Bundles")."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

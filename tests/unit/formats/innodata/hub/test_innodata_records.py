@@ -1,7 +1,5 @@
 """Every rule of a record and of the files, with the exact message (docs/innodata.md)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

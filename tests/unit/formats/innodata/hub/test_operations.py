@@ -1,7 +1,5 @@
 """What one does with a hub in a folder: what comes back, and the exact words where it is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
