@@ -134,6 +134,9 @@ def main() -> None:
                 for system in systems
                 if system.can_run(workload)
             ]
+            if not results:
+                print(f"\n{workload}: recorded rows only, which none of these systems takes")
+                continue
             measure_interleaved(results, workload, folder, arguments.repeat)
             known = workloads.known_accuracy(workloads.make_rows(workload, arguments.rows))
             table, notes = make_table(workload, results, known)

@@ -144,7 +144,7 @@ TESTS = {
         "unit/cli/test_judge_unclear.py",
     ],
     "scoring/corrected_scores": ["unit/scoring/test_corrected_scores.py"],
-    "scoring/texts": ["unit/scoring/test_pattern_limit.py"],
+    "scoring/bounded": ["unit/scoring/test_pattern_limit.py"],
 }
 """The modules that decide scores, samples and stored data, by their path under src/helm_ext, and their tests."""
 

@@ -31,7 +31,7 @@ from helm_ext import parsing
 from helm_ext.analysis.json_arrays import RowKey, RowStats, read_array, row_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring
 from helm_ext.judging.judgement import Judgement, question_text, take_judgements
-from helm_ext.scoring.texts import limit_pattern
+from helm_ext.scoring.bounded import limit_pattern
 
 JSONObject = dict[str, Any]
 

@@ -35,7 +35,7 @@ from helm_ext.analysis.json_arrays import BytesRead, read_array
 from helm_ext.evalset import EXTRA_KEY
 from helm_ext.files.writing import staged
 from helm_ext.running.serialise import ArrayWriter
-from helm_ext.scoring.texts import limit_pattern
+from helm_ext.scoring.bounded import limit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -322,8 +322,8 @@ def fold(
                 progress.done(done.rows)
 
 
-def split_states(states: list[RequestState], rows: int = BATCH_ROWS) -> Iterator[list[RequestState]]:
-    """Yield the states in batches of so many rows, and take them off the list.
+def split_states(states: list[RequestState]) -> Iterator[list[RequestState]]:
+    """Yield the states in batches of BATCH_ROWS rows, and take them off the list.
 
     All states of a row are in one batch. Where they do not stand together (trials), there is one batch.
     """
@@ -336,7 +336,7 @@ def split_states(states: list[RequestState], rows: int = BATCH_ROWS) -> Iterator
     for state in consume(states):
         key = (state.instance.id, state.instance.perturbation)
         if key != last:
-            if found == rows:
+            if found == BATCH_ROWS:
                 yield batch
                 batch, found = [], 0
             found, last = found + 1, key

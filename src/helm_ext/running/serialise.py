@@ -223,9 +223,9 @@ class ArrayWriter:
         self.file.write(self._nothing if self.is_empty else self._after)
 
 
-def write_array(file: IO[bytes], items: Iterable[Any], depth: int = 0) -> None:
-    """Write `items` as a JSON array that stands `depth` levels deep."""
-    writer = ArrayWriter(file, depth)
+def write_array(file: IO[bytes], items: Iterable[Any]) -> None:
+    """Write `items` as a JSON array."""
+    writer = ArrayWriter(file)
     for item in items:
         writer.add(item)
     writer.close()

@@ -37,8 +37,8 @@ from helm.common.request import Thinking
 
 from helm_ext import parsing
 from helm_ext.evalset import Scoring, row_extra
+from helm_ext.scoring.bounded import limit_pattern
 from helm_ext.scoring.normal_form import bare_form, normalize
-from helm_ext.scoring.texts import limit_pattern
 
 _RIGHT = "1000"
 """Stands for a right choice: a correct option, or exactly the correct options where all of them are asked for."""

@@ -25,7 +25,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from helm_ext.parsing.options import OTHER_NAMES, PREFIXES, UNIT_NAMES
-from helm_ext.scoring.texts import remember_short
+from helm_ext.scoring.bounded import remember_short
 
 UNSPACED = (
     "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer

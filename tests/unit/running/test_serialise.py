@@ -121,7 +121,10 @@ ANYTHING = st.recursive(
 @given(st.lists(ANYTHING.map(Box), min_size=1, max_size=3))
 def test_any_dataclass_in_arrays(items):
     file = io.BytesIO()
-    write_array(file, items, depth=2)
+    writer = ArrayWriter(file, depth=2)
+    for item in items:
+        writer.add(item)
+    writer.close()
     assert repr(json.loads(file.getvalue())) == repr([json.loads(helm(item)) for item in items])
 
 
@@ -229,7 +232,10 @@ def test_objects_with_a_streamed_field(items):
         file = io.BytesIO()
         before, behind = around_field(state, "items")
         file.write(before)
-        write_array(file, state.items, depth=1)
+        writer = ArrayWriter(file, depth=1)
+        for item in state.items:
+            writer.add(item)
+        writer.close()
         file.write(behind)
         assert file.getvalue().decode() == helm(state)
 

@@ -10,8 +10,8 @@ from request_states_files import answered, choice, state, write
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
-from helm_ext.scoring import texts as patterns
-from helm_ext.scoring.texts import PatternTimeoutError, limit_pattern
+from helm_ext.scoring import bounded as patterns
+from helm_ext.scoring.bounded import PatternTimeoutError, limit_pattern
 
 HOPELESS = "(a+)+$"
 TEXT = "a" * 100 + "b"

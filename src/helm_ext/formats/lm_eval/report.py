@@ -24,7 +24,7 @@ from helm_ext.errors import (
 )
 from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.row import is_finite_number
-from helm_ext.scoring.texts import limit_pattern
+from helm_ext.scoring.bounded import limit_pattern
 
 SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
 """The task lies between the first and the last `_` (lm_eval/utils.py, get_file_task_name)."""

@@ -38,9 +38,9 @@ from helm_ext.errors import HelmExtError
 from helm_ext.scoring.basic.calibration import compute_calibration
 from helm_ext.scoring.basic.one_pass import Context, OnePassMetric, Stats
 from helm_ext.scoring.basic.requests import RequestValues, Values, get_language_modeling_values
+from helm_ext.scoring.bounded import limit_pattern
 from helm_ext.scoring.folding import FoldingMetric, Measured, Place, RunFacts, place_of
 from helm_ext.scoring.scores.helm import get_score
-from helm_ext.scoring.texts import limit_pattern
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.scenario_state import ScenarioState

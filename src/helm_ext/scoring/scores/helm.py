@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from helm_ext.errors import HelmExtError
+from helm_ext.scoring.bounded import remember_short
 from helm_ext.scoring.score import Score
-from helm_ext.scoring.texts import remember_short
 
 _CHINESE = "; HELM needs its extra `cleva`"
 _SPEECH = "; HELM gives an empty prediction 0, and needs its extra `audiolm`"

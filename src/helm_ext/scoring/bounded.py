@@ -1,4 +1,4 @@
-"""What is done to texts that come with data: patterns end, and what was made of texts that come again is remembered.
+"""What texts of data may take is bounded: the time of a pattern, and the memory of what was made of them.
 
 Regular expressions (`extract`, `extract_all`, `output_mapping_pattern`) are applied by Python's `re`, whose meaning no
 other engine has (`$` before a line feed, which characters are words and digits, lookbehind), and which looks for
