@@ -139,10 +139,9 @@ def test_bleu_with_tokenizers(metrics, tokenizer):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("rouge_chinese") is None, reason="rouge-chinese is not installed")
-@pytest.mark.parametrize(
-    ("arguments", "suffix"),
-    [({}, ""), ({"n_gram": "2"}, "_2"), ({"n_gram": "l", "index": "r"}, "_r_l"), ({"tokenizer": "zh"}, "_zh")],
-)
+@pytest.mark.parametrize(("arguments", "suffix"), [
+    ({}, ""), ({"n_gram": "2"}, "_2"), ({"n_gram": "l", "index": "r"}, "_r_l"), ({"tokenizer": "zh"}, "_zh"),
+])  # fmt: skip
 def test_rouge(metrics, arguments, suffix):
     name = f"ultraeval_rouge{suffix}"
     definitions = {name: {"type": "rouge", **arguments}} if arguments else None

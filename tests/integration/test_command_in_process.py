@@ -59,20 +59,17 @@ def test_score_all_shows_every_stat(folder):
     assert "num_references" in run("score", BABI, "--model", "m", "--all").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["preview", BABI, "--model", "no/such"], 2, "error: no/such: "),
-        (["preview", BABI, "--arg", "instructions=Hello"], 2, "helm-ext/preview instructions=Hello: Unknown value\n"),
-        (["preview", BABI, "--arg", "stop=x"], 2, "error: helm-ext/preview stop=x: Unknown value: x\n"),
-        (["preview", BABI, "--arg", "temperature=abc"], 2, "error: temperature=abc: expected a number\n"),
-        (["preview", BABI, "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n  hint: --model"),
-        (["preview", BABI, "--arg", "path=b.json"], 2, "error: --arg path=b.json: the dataset is named already, "),
-        (["score", BABI, "--model", "m", "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n"),
-        (["score", BABI, "--model", "m", "--arg", "model_deployment=foo"], 2, "recorded completions are scored\n"),
-        (["score", BABI, "--model", "m", "-o", BABI], 1, f"--output-path {BABI}: cannot be made"),
-        (["preview", "babi_style.json"], 2, f"no such file\n  hint: dataset=babi_style reads {BABI}"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    (["preview", BABI, "--model", "no/such"], 2, "error: no/such: "),
+    (["preview", BABI, "--arg", "instructions=Hello"], 2, "helm-ext/preview instructions=Hello: Unknown value\n"),
+    (["preview", BABI, "--arg", "stop=x"], 2, "error: helm-ext/preview stop=x: Unknown value: x\n"),
+    (["preview", BABI, "--arg", "temperature=abc"], 2, "error: temperature=abc: expected a number\n"),
+    (["preview", BABI, "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n  hint: --model"),
+    (["preview", BABI, "--arg", "path=b.json"], 2, "error: --arg path=b.json: the dataset is named already, "),
+    (["score", BABI, "--model", "m", "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n"),
+    (["score", BABI, "--model", "m", "--arg", "model_deployment=foo"], 2, "recorded completions are scored\n"),
+    (["score", BABI, "--model", "m", "-o", BABI], 1, f"--output-path {BABI}: cannot be made"),
+    (["preview", "babi_style.json"], 2, f"no such file\n  hint: dataset=babi_style reads {BABI}"),
+])  # fmt: skip
 def test_what_cannot_be_is_a_message(folder, arguments, code, message):
     assert message in run(*arguments, code=code).stderr

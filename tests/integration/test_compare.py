@@ -104,23 +104,16 @@ def test_clusters_of_the_run_itself_are_respected_everywhere(tmp_path):
     assert f"{of_run['low']:.3f} to {of_run['high']:.3f} (10 clusters)" in (tmp_path / "r.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        # 4 and 12 of 60: z = -8 / sqrt(16) = -2 at no difference, p = 0.023.
-        (("0",), 1, "fail: two is worse than one on sums-*, for certain: -0.1333, one-sided 95 % limits -0.24"),
-        (("0.1",), 0, "cannot tell whether two is worse than one on sums-* by more than 0.1: -0.1333, one-sided 95"),
-        (("0.1", "--fail-if-unsure"), 3, "cannot tell"),
-        (("0.3", "--fail-if-unsure"), 0, "pass: two is not worse than one on sums-* by more than 0.3: "),
-        (("0", "--baseline", "two", "--fail-if-unsure"), 0, "pass: one is not worse than two on sums-*: +0.1333"),
-        (
-            ("0.1", "--point-estimate"),
-            1,
-            "fail: the mean of two is worse than that of one on sums-* by more than 0.1: -0.1",
-        ),
-        (("0.14", "--point-estimate"), 0, "pass"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    # 4 and 12 of 60: z = -8 / sqrt(16) = -2 at no difference, p = 0.023.
+    (("0",), 1, "fail: two is worse than one on sums-*, for certain: -0.1333, one-sided 95 % limits -0.24"),
+    (("0.1",), 0, "cannot tell whether two is worse than one on sums-* by more than 0.1: -0.1333, one-sided 95"),
+    (("0.1", "--fail-if-unsure"), 3, "cannot tell"),
+    (("0.3", "--fail-if-unsure"), 0, "pass: two is not worse than one on sums-* by more than 0.3: "),
+    (("0", "--baseline", "two", "--fail-if-unsure"), 0, "pass: one is not worse than two on sums-*: +0.1333"),
+    (("0.1", "--point-estimate"), 1, "fail: the mean of two is worse than that of one on sums-* by more than 0.1: -0.1"),
+    (("0.14", "--point-estimate"), 0, "pass"),
+])  # fmt: skip
 def test_ci_fails_where_a_model_is_worse_for_certain(suite, arguments, code, said):
     done = run("compare", suite / "out", "--fail-if-worse", *arguments, code=code)
     assert said in re.sub("sums-[0-9a-f]+", "sums-*", done.stderr)
@@ -140,27 +133,20 @@ def test_a_gate_says_p_and_how_many_rows_would_tell(suite):
     assert f"if it is 0.133 worse, as observed, {math.ceil(rows):,} rows settle it in 8 of 10 cases" in far
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        ("compare out --fail-if-unsure", 2, "--fail-if-unsure: by how much may a model be worse?"),
-        ("compare out --point-estimate", 2, "--point-estimate: by how much"),
-        ("compare out --fail-if-worse 0.1 --fail-if-unsure --point-estimate", 2, "a mean alone is never unsure"),
-        ("compare out --no-slices --slices subject", 2, "leave out one of the two"),
-        (
-            "compare out --slices subjct",
-            2,
-            "--slices subjct: no row has that attribute\n  hint: did you mean 'subject'",
-        ),
-        ("compare one.json", 1, "one.json: a file, and no folder of runs\n  hint: helm-ext score"),
-        ("compare out --metric exact_mach", 2, "did you mean 'exact_match'"),
-        ("compare out --cluster page", 2, "--cluster page: no row of"),
-        ("plan 0.1", 2, "one of --base-rate, --discordant and --from is needed"),
-        ("plan 0.1 --base-rate 0.5 --discordant 0.2", 2, "one of --base-rate, --discordant and --from is needed"),
-        ("plan 0.3 --discordant 0.2", 2, "error: "),
-        ("plan --from out out", 2, "'out' is no number. As in: helm-ext plan 0.03 --from RUN RUN"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    ("compare out --fail-if-unsure", 2, "--fail-if-unsure: by how much may a model be worse?"),
+    ("compare out --point-estimate", 2, "--point-estimate: by how much"),
+    ("compare out --fail-if-worse 0.1 --fail-if-unsure --point-estimate", 2, "a mean alone is never unsure"),
+    ("compare out --no-slices --slices subject", 2, "leave out one of the two"),
+    ("compare out --slices subjct", 2, "--slices subjct: no row has that attribute\n  hint: did you mean 'subject'"),
+    ("compare one.json", 1, "one.json: a file, and no folder of runs\n  hint: helm-ext score"),
+    ("compare out --metric exact_mach", 2, "did you mean 'exact_match'"),
+    ("compare out --cluster page", 2, "--cluster page: no row of"),
+    ("plan 0.1", 2, "one of --base-rate, --discordant and --from is needed"),
+    ("plan 0.1 --base-rate 0.5 --discordant 0.2", 2, "one of --base-rate, --discordant and --from is needed"),
+    ("plan 0.3 --discordant 0.2", 2, "error: "),
+    ("plan --from out out", 2, "'out' is no number. As in: helm-ext plan 0.03 --from RUN RUN"),
+])  # fmt: skip
 def test_what_makes_no_sense_is_refused(suite, monkeypatch, arguments, code, said):
     monkeypatch.chdir(suite)
     assert said in run(*arguments.split(), code=code).stderr

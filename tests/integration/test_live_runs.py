@@ -89,10 +89,7 @@ def test_notes_stand_in_the_runs_files_and_everything_reads_them(server, tmp_pat
     assert json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    ("number", "rows", "lost"),
-    [(signal.SIGKILL, 400, 16 + CHUNK), (signal.SIGINT, 400, 16)],
-)
+@pytest.mark.parametrize(("number", "rows", "lost"), [(signal.SIGKILL, 400, 16 + CHUNK), (signal.SIGINT, 400, 16)])
 def test_a_run_that_is_ended_asks_again_for_what_was_in_flight_and_killed_for_a_chunk(
     server, tmp_path, number, rows, lost
 ):

@@ -184,26 +184,23 @@ def test_a_wrong_name_is_told_of_before_it_is_written(folder, server):
     assert not Path("prod_env").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("tiny", "--url", "http://x/v1"), "expected ORGANIZATION/NAME"),
-        (("local/ti,ny", "--url", "http://x/v1"), "expected ORGANIZATION/NAME"),
-        (("recorded/x", "--url", "http://x/v1"), "those of recordings"),
-        (("local/x",), "one of --url and --path"),
-        (("local/x", "--url", "http://x/v1", "--path", "y"), "one of --url and --path"),
-        (("local/x", "--url", "x:8000"), "expected the server's address"),
-        (("local/x", "--url", "http://me:pw@127.0.0.1:9/v1"), "base_url holds a password"),
-        (("local/x", "--url", "http://127.0.0.1:9/v1", "--omit", "temprature"), "did you mean 'temperature'"),
-        (("local/x", "--url", "http://127.0.0.1:9/v1", "--prompt-logprobs"), "for the endpoint completions"),
-        (("local/x", "--url", "http://127.0.0.1:9/v1", "--max-length", "9"), "hint: --tokenizer"),
-        (("local/x", "--url", "http://127.0.0.1:9/v1", "--tokenizer", "simple/tokenizer1"), "hint: --max-length"),
-        (("local/x", "--url", "http://127.0.0.1:9/v1", "--tokenizer", "./none"), "no tokenizer can be loaded"),
-        (("local/x", "--url", "http://127.0.0.1:9/v1", "--model", "a/b"), "HELM knows no such model"),
-        (("huggingface/gpt2", "--url", "http://127.0.0.1:9/v1"), "HELM has a deployment of this name"),
-        (("local/x", "--path", "y", "--seed", "1"), "--seed: is for a server"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("tiny", "--url", "http://x/v1"), "expected ORGANIZATION/NAME"),
+    (("local/ti,ny", "--url", "http://x/v1"), "expected ORGANIZATION/NAME"),
+    (("recorded/x", "--url", "http://x/v1"), "those of recordings"),
+    (("local/x",), "one of --url and --path"),
+    (("local/x", "--url", "http://x/v1", "--path", "y"), "one of --url and --path"),
+    (("local/x", "--url", "x:8000"), "expected the server's address"),
+    (("local/x", "--url", "http://me:pw@127.0.0.1:9/v1"), "base_url holds a password"),
+    (("local/x", "--url", "http://127.0.0.1:9/v1", "--omit", "temprature"), "did you mean 'temperature'"),
+    (("local/x", "--url", "http://127.0.0.1:9/v1", "--prompt-logprobs"), "for the endpoint completions"),
+    (("local/x", "--url", "http://127.0.0.1:9/v1", "--max-length", "9"), "hint: --tokenizer"),
+    (("local/x", "--url", "http://127.0.0.1:9/v1", "--tokenizer", "simple/tokenizer1"), "hint: --max-length"),
+    (("local/x", "--url", "http://127.0.0.1:9/v1", "--tokenizer", "./none"), "no tokenizer can be loaded"),
+    (("local/x", "--url", "http://127.0.0.1:9/v1", "--model", "a/b"), "HELM knows no such model"),
+    (("huggingface/gpt2", "--url", "http://127.0.0.1:9/v1"), "HELM has a deployment of this name"),
+    (("local/x", "--path", "y", "--seed", "1"), "--seed: is for a server"),
+])  # fmt: skip
 def test_what_makes_no_sense(folder, arguments, said):
     os.environ["HF_HUB_OFFLINE"] = "1"
     assert said in refusal("add", *arguments)

@@ -119,13 +119,10 @@ def test_helm_run_is_killed_and_started_again(made, folder):
     assert not any(path.is_dir() for path in recorded_runs.run_folder(folder).iterdir())
 
 
-@pytest.mark.parametrize(
-    ("kilobytes", "message"),
-    [
-        (150, "the rows of a large file cannot be kept here: File too large\n  hint: they need about as much room"),
-        (4_000, "the files cannot be written: File too large\n  hint: make room and start again"),
-    ],
-)
+@pytest.mark.parametrize(("kilobytes", "message"), [
+    (150, "the rows of a large file cannot be kept here: File too large\n  hint: they need about as much room"),
+    (4_000, "the files cannot be written: File too large\n  hint: make room and start again"),
+])  # fmt: skip
 def test_a_full_disk_is_one_error_and_nothing_is_left(folder, kilobytes, message):
     """Of files that may have so many kilobytes: what a worker has read of the rows is more, or the file of all is."""
     limited = ("bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash")

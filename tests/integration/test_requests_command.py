@@ -174,37 +174,30 @@ def test_results_of_requests_that_were_never_written(folder):
 TINY, CHAT = "--model here/tiny", "--model here/tiny --endpoint chat"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (f"adapter_spec:path=sums.json {TINY}", 2, "given\n  hint: --model ORGANIZATION/NAME, --endpoint chat"),
-        ("adapter_spec:path=sums.json --endpoint chat", 2, "--model: must be given"),
-        (CHAT, 2, "RUN_ENTRY: must be given"),
-        (f"adapter_spec:path=sums.json {TINY} --endpoint both", 2, "is not one of 'chat'"),
-        ("adapter_spec:path=sums.json --model tiny --endpoint chat", 2, "expected ORGANIZATION/NAME"),
-        ("adapter_spec:path=sums.json --model recorded/x --endpoint chat", 2, "a recorded model answers"),
-        (f"adapter_spec:path=none.json {CHAT}", 1, "error: none.json: no such file"),
-        (f"sums.json {CHAT}", 2, "sums.json: a file, and no run entry\n  hint: adapter_spec:path=sums.json"),
-        (f"no_such_entry {CHAT}", 2, "Unknown run spec name: no_such_entry"),
-        (f"adapter_spec:path=sums.json,model=simple/model1 {CHAT}", 2, "names another model than --model here/tiny"),
-        (f"adapter_spec:path=sums.json adapter_spec:path=sums.json {CHAT}", 2, "is named twice"),
-        (f"adapter_spec:path=sums.json {CHAT} --prices 1", 2, "--prices 1: expected IN,OUT"),
-        (f"adapter_spec:path=sums.json {CHAT} --omit stop", 2, "omit=stop: cannot be left out"),
-        (f"ultraeval:config={WORKSHOP} {CHAT}", 1, "echo_prompt: log-probabilities of the prompt are asked for"),
-        (
-            f"commonsense:dataset=hellaswag,method=multiple_choice_separate_original {TINY} --endpoint completions",
-            2,
-            "HELM needs a tokenizer for multiple_choice_separate_original",
-        ),
-        (
-            f"innodata:path=first.zip {TINY} --endpoint completions",
-            1,
-            "messages: the completions endpoint takes a text (24 requests: ",
-        ),
-        (f"simple_safety_tests {CHAT}", 2, "SimpleSafetyTestsAnnotator asks mo"),
-        ("--only-missing", 1, "requests/manifest.json: no such file"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    (f"adapter_spec:path=sums.json {TINY}", 2, "given\n  hint: --model ORGANIZATION/NAME, --endpoint chat"),
+    ("adapter_spec:path=sums.json --endpoint chat", 2, "--model: must be given"),
+    (CHAT, 2, "RUN_ENTRY: must be given"),
+    (f"adapter_spec:path=sums.json {TINY} --endpoint both", 2, "is not one of 'chat'"),
+    ("adapter_spec:path=sums.json --model tiny --endpoint chat", 2, "expected ORGANIZATION/NAME"),
+    ("adapter_spec:path=sums.json --model recorded/x --endpoint chat", 2, "a recorded model answers"),
+    (f"adapter_spec:path=none.json {CHAT}", 1, "error: none.json: no such file"),
+    (f"sums.json {CHAT}", 2, "sums.json: a file, and no run entry\n  hint: adapter_spec:path=sums.json"),
+    (f"no_such_entry {CHAT}", 2, "Unknown run spec name: no_such_entry"),
+    (f"adapter_spec:path=sums.json,model=simple/model1 {CHAT}", 2, "names another model than --model here/tiny"),
+    (f"adapter_spec:path=sums.json adapter_spec:path=sums.json {CHAT}", 2, "is named twice"),
+    (f"adapter_spec:path=sums.json {CHAT} --prices 1", 2, "--prices 1: expected IN,OUT"),
+    (f"adapter_spec:path=sums.json {CHAT} --omit stop", 2, "omit=stop: cannot be left out"),
+    (f"ultraeval:config={WORKSHOP} {CHAT}", 1, "echo_prompt: log-probabilities of the prompt are asked for"),
+    (
+        f"commonsense:dataset=hellaswag,method=multiple_choice_separate_original {TINY} --endpoint completions",
+        2,
+        "HELM needs a tokenizer for multiple_choice_separate_original",
+    ),
+    (f"innodata:path=first.zip {TINY} --endpoint completions", 1, "messages: the completions endpoint takes a text (24 requests: "),
+    (f"simple_safety_tests {CHAT}", 2, "SimpleSafetyTestsAnnotator asks mo"),
+    ("--only-missing", 1, "requests/manifest.json: no such file"),
+])  # fmt: skip
 def test_what_cannot_be_written_is_refused_and_nothing_is(folder, arguments, code, said):
     shutil.copytree(ROOT / "examples", "examples")
     if "innodata" in arguments:

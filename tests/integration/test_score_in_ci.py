@@ -38,22 +38,12 @@ def test_a_folder_is_scored_file_by_file(folder):
     assert high == pytest.approx(0.9821, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("threshold", "code"),
-    [
-        ("main=0.5", 0),
-        ("main=0.6", 1),
-        ("f1_score=0.5", 0),
-        ("exact_match=0.91", 1),
-        ("exact_mtch=0", 1),
-        # Wilson's of 5 of 10: 0.2366 to 0.7634; 9 of 10 is above both
-        ("main@ci_low=0.23", 0),
-        ("main@ci_low=0.24", 1),
-        ("main@ci_high=0.76", 0),
-        ("main@ci_high=0.77", 1),
-        ("main@ci_lo=0.2", 1),
-    ],
-)
+@pytest.mark.parametrize(("threshold", "code"), [
+    ("main=0.5", 0), ("main=0.6", 1), ("f1_score=0.5", 0), ("exact_match=0.91", 1), ("exact_mtch=0", 1),
+    # Wilson's of 5 of 10: 0.2366 to 0.7634; 9 of 10 is above both
+    ("main@ci_low=0.23", 0), ("main@ci_low=0.24", 1), ("main@ci_high=0.76", 0), ("main@ci_high=0.77", 1),
+    ("main@ci_lo=0.2", 1),
+])  # fmt: skip
 def test_a_run_below_its_threshold_fails(folder, threshold, code):
     done = score("outputs", "--model", "m", "--fail-under", threshold, code=code)
     assert ("below: " in done.stderr) == (code == 1)
