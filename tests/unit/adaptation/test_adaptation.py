@@ -58,16 +58,13 @@ class TestLive:
         assert {name: getattr(state.request, name) for name in decoding} == decoding
         assert state.request.random == "7"
 
-    @pytest.mark.parametrize(
-        ("method", "extra", "expected"),
-        [
-            ("multiple_choice_joint", {}, (["\n"], 1, {"A": "3", "B": "4"}, 1)),
-            ("multiple_choice_joint", {"decoding": {"num_completions": 3}}, (["\n"], 1, {"A": "3", "B": "4"}, 3)),
-            ("generation", {}, (["\n"], 1, {"A": "3", "B": "4"}, 1)),
-            # Nothing is changed where a given text is scored.
-            ("multiple_choice_separate_original", {"decoding": {"top_p": 0.5}}, ([], 1, None, 1)),
-        ],
-    )
+    @pytest.mark.parametrize(("method", "extra", "expected"), [
+        ("multiple_choice_joint", {}, (["\n"], 1, {"A": "3", "B": "4"}, 1)),
+        ("multiple_choice_joint", {"decoding": {"num_completions": 3}}, (["\n"], 1, {"A": "3", "B": "4"}, 3)),
+        ("generation", {}, (["\n"], 1, {"A": "3", "B": "4"}, 1)),
+        # Nothing is changed where a given text is scored.
+        ("multiple_choice_separate_original", {"decoding": {"top_p": 0.5}}, ([], 1, None, 1)),
+    ])  # fmt: skip
     def test_what_helms_adapters_lose(self, live_deployment, method, extra, expected):
         adapter_spec = spec(live_deployment, method, stop_sequences=["\n"], reference_prefix="A. ", output_suffix="")
         states = adapt(adapter_spec, row(options=("3", "4"), correct=1, labels={"A": "3", "B": "4"}, **extra))
@@ -132,17 +129,14 @@ class TestPromptOfOurOwn:
         return adapter.adapt([row("question ", options, prompt=prompt)], parallelism=1)
 
     # HELM itself strips the end of the output prefix, never of the input: the final space stays.
-    @pytest.mark.parametrize(
-        ("size", "method", "options", "prompts"),
-        [
-            (5 + 9 + 9 + 9 + 5, "generation", ("4",), ["HEAD\ndemo one\ndemo two\nquestion "]),
-            (5 + 9 + 9 + 9 + 5 - 1, "generation", ("4",), ["HEAD\ndemo two\nquestion "]),
-            (5 + 9 + 5 - 1, "generation", ("4",), None),  # left out, not cut
-            (5 + 9 * 3 + 8 + 5, SEPARATE, LONG, [f"HEAD\ndemo one\ndemo two\nquestion {one}" for one in LONG]),
-            (5 + 9 * 3 + 8 + 5 - 1, SEPARATE, LONG, [f"HEAD\ndemo two\nquestion {one}" for one in LONG]),
-            (5 + 9 + 8 + 5 - 1, SEPARATE, LONG, None),  # one option too long: the whole row
-        ],
-    )
+    @pytest.mark.parametrize(("size", "method", "options", "prompts"), [
+        (5 + 9 + 9 + 9 + 5, "generation", ("4",), ["HEAD\ndemo one\ndemo two\nquestion "]),
+        (5 + 9 + 9 + 9 + 5 - 1, "generation", ("4",), ["HEAD\ndemo two\nquestion "]),
+        (5 + 9 + 5 - 1, "generation", ("4",), None),  # left out, not cut
+        (5 + 9 * 3 + 8 + 5, SEPARATE, LONG, [f"HEAD\ndemo one\ndemo two\nquestion {one}" for one in LONG]),
+        (5 + 9 * 3 + 8 + 5 - 1, SEPARATE, LONG, [f"HEAD\ndemo two\nquestion {one}" for one in LONG]),
+        (5 + 9 + 8 + 5 - 1, SEPARATE, LONG, None),  # one option too long: the whole row
+    ])  # fmt: skip
     def test_demonstrations_go_from_the_front_until_all_options_fit(
         self, live_deployment, size, method, options, prompts
     ):
@@ -178,13 +172,10 @@ class TestPromptOfOurOwn:
         (state,) = adapt(spec(live_deployment, **self.PLAIN), perturbed)
         assert state.request.prompt == "HEAD\ndemo\nQUESTION "
 
-    @pytest.mark.parametrize(
-        ("method", "fields", "said"),
-        [
-            ("generation", {"max_train_instances": 5}, r"max_train_instances=5: .*\n.*fewshot=N"),
-            ("multiple_choice_separate_original", {"num_outputs": 3}, r"num_outputs=3: nothing is sampled"),
-        ],
-    )
+    @pytest.mark.parametrize(("method", "fields", "said"), [
+        ("generation", {"max_train_instances": 5}, r"max_train_instances=5: .*\n.*fewshot=N"),
+        ("multiple_choice_separate_original", {"num_outputs": 3}, r"num_outputs=3: nothing is sampled"),
+    ])  # fmt: skip
     def test_what_such_a_prompt_cannot_have(self, live_deployment, method, fields, said):
         with pytest.raises(RunEntryError, match=said):
             adapt(spec(live_deployment, method, **fields), row(prompt=["", "q"]))
@@ -196,14 +187,11 @@ class TestPromptOfOurOwn:
 class TestNothingToEvaluate:
     """HELM would finish such a run as if all were well."""
 
-    @pytest.mark.parametrize(
-        ("rows", "fields"),
-        [
-            ([row(split="train")], {}),
-            ([row(split="train"), row(only="live", split="valid")], {"eval_splits": ["test"]}),
-            ([recorded_row(answered("4"), split="test")], {"eval_splits": ["valid"]}),
-        ],
-    )
+    @pytest.mark.parametrize(("rows", "fields"), [
+        ([row(split="train")], {}),
+        ([row(split="train"), row(only="live", split="valid")], {"eval_splits": ["test"]}),
+        ([recorded_row(answered("4"), split="test")], {"eval_splits": ["valid"]}),
+    ])  # fmt: skip
     @pytest.mark.parametrize("kind", ["live", "recorded"])
     def test_is_an_error(self, live_deployment, rows, fields, kind):
         deployment = live_deployment if kind == "live" else "recorded/x"
@@ -282,14 +270,11 @@ class TestRecorded:
         assert "left_out" not in row_extra(ok.instance)
         assert row_extra(left_out.instance)["left_out"] == "failed"
 
-    @pytest.mark.parametrize(
-        ("rows", "method", "said"),
-        [
-            ([row(id="a"), row(id="b")], "generation", "recorded/x: none of the 2 rows holds a recorded completion"),
-            ([Instance(Input("a"), [], split="test")], "generation", "recorded/x needs a dataset that holds completi"),
-            ([recorded_row(answered("4"))], "language_modeling", "language_modeling cannot be re-scored"),
-        ],
-    )
+    @pytest.mark.parametrize(("rows", "method", "said"), [
+        ([row(id="a"), row(id="b")], "generation", "recorded/x: none of the 2 rows holds a recorded completion"),
+        ([Instance(Input("a"), [], split="test")], "generation", "recorded/x needs a dataset that holds completi"),
+        ([recorded_row(answered("4"))], "language_modeling", "language_modeling cannot be re-scored"),
+    ])  # fmt: skip
     def test_what_is_no_recording(self, rows, method, said):
         with pytest.raises(RecordedError, match=said):
             adapt(spec("recorded/x", method), *rows)

@@ -86,20 +86,14 @@ def evaluated(path, deployment, limit):
     return [state.instance.id for state in AdapterFactory.get_adapter(spec, None).adapt(instances, 1)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "spec", "live", "recorded"),
-    [
-        # Not differentiated, a cap of 10 and 5 demonstrations: `-m 10` used to leave none.
-        (200, {"max_eval_instances": 10}, {1: 1, 7: 7, 10: 10, 50: 10, None: 10}, {1: 1, 7: 7, 50: 50, None: 200}),
-        # Without a cap demonstrations alone are kept out.
-        (30, {"max_train_instances": 12}, {1: 1, 5: 5, 18: 18, 25: 18}, {1: 1, 5: 5, 18: 18, 25: 25}),
-        # Splits that the file evaluates: every second row is of `dev`.
-        (
-            40, {"max_train_instances": 5, "eval_splits": ["dev"], "max_eval_instances": 8},
-            {3: 3, 30: 8, None: 8}, {3: 3, 30: 20, None: 20},
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "spec", "live", "recorded"), [
+    # Not differentiated, a cap of 10 and 5 demonstrations: `-m 10` used to leave none.
+    (200, {"max_eval_instances": 10}, {1: 1, 7: 7, 10: 10, 50: 10, None: 10}, {1: 1, 7: 7, 50: 50, None: 200}),
+    # Without a cap demonstrations alone are kept out.
+    (30, {"max_train_instances": 12}, {1: 1, 5: 5, 18: 18, 25: 18}, {1: 1, 5: 5, 18: 18, 25: 25}),
+    # Splits that the file evaluates: every second row is of `dev`.
+    (40, {"max_train_instances": 5, "eval_splits": ["dev"], "max_eval_instances": 8}, {3: 3, 30: 8, None: 8}, {3: 3, 30: 20, None: 20}),
+])  # fmt: skip
 def test_so_many_rows_of_a_file_are_evaluated(tmp_path, live_deployment, rows, spec, live, recorded):
     made = [answered(row, "4") for row in split_rows(rows)]
     if "eval_splits" in spec:

@@ -46,15 +46,12 @@ def run(tmp_path, deployment, method, rows, **spec):
 ROWS = [choice("Capital of France?", ["Rome", "Paris", "New York"], correct=1)]
 
 
-@pytest.mark.parametrize(
-    ("method", "predicted"),
-    [
-        # -3, -1, (-2 - 1.5) / 2 = -1.75: Paris
-        (ORIGINAL, 1),
-        # -3 - -4.5 = 1.5, -1 - -0.5 = -0.5, -3.5 - -3 = -0.5: Rome
-        (CALIBRATED, 0),
-    ],
-)
+@pytest.mark.parametrize(("method", "predicted"), [
+    # -3, -1, (-2 - 1.5) / 2 = -1.75: Paris
+    (ORIGINAL, 1),
+    # -3 - -4.5 = 1.5, -1 - -0.5 = -0.5, -3.5 - -3 = -0.5: Rome
+    (CALIBRATED, 0),
+])  # fmt: skip
 def test_the_option_is_what_is_scored_where_the_file_gives_no_suffix(method, predicted, tmp_path, live_deployment):
     states, stats = run(tmp_path, live_deployment, method, ROWS)
     assert states[0].request.prompt == "Input: Capital of France?\nOutput: Rome"
@@ -64,15 +61,11 @@ def test_the_option_is_what_is_scored_where_the_file_gives_no_suffix(method, pre
 
 
 @pytest.mark.parametrize("method", [ORIGINAL, CALIBRATED])
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ({"output_suffix": "\n"}, r'output_suffix "\\n": with method .* the end of the prompt is scored'),
-        ({"global_suffix": "."}, r'global_suffix "."'),
-        ({"output_prefix": "Output:"}, r'output_prefix "Output:": .*\n  hint: "output_prefix": "Output: "'),
-    ],
-    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
-)
+@pytest.mark.parametrize(("spec", "said"), [
+    ({"output_suffix": "\n"}, r'output_suffix "\\n": with method .* the end of the prompt is scored'),
+    ({"global_suffix": "."}, r'global_suffix "."'),
+    ({"output_prefix": "Output:"}, r'output_prefix "Output:": .*\n  hint: "output_prefix": "Output: "'),
+], ids=lambda given: next(iter(given)) if isinstance(given, dict) else "")  # fmt: skip
 def test_a_live_run_that_would_score_something_else_is_refused(method, spec, said, tmp_path, live_deployment):
     with pytest.raises(RunEntryError, match=said):
         run(tmp_path, live_deployment, method, ROWS, **spec)

@@ -38,33 +38,26 @@ HI = [{"role": "user", "content": "Hi there!"}]
 GO_ON = [*HI, {"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hi there!"}]
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected", "spec"),
-    [
-        ([EMMA, SUM, EMMA], [("duplicate", 4)], {}),
-        *(
-            ([EMMA, row(text, "Jane Austen")], [("duplicate", 3)], {})
-            for text in ("who wrote  emma?", "Who wrote Emma", "Who wrote “Emma”?", "Who\nwrote Emma ?")
-        ),
-        *(
-            ([row(one, "9"), row(two, "7")], [], {})
-            for one, two in [
-                ("(1+2)*3?", "1+(2*3)?"), ("12 - 5?", "12 + 5?"), ("10² ?", "102 ?"), ("f.x or f?", "fx or f?"), ("1.5?", "15?"),
-            ]
-        ),
-        ([row("US?", "Washington", "Washington, D.C."), row("US?", "washington")], [("duplicate", 3)], {}),
-        (
-            [row("Even?", "2", "4", options=("2", "3", "4")), row("Even?", "2", options=("2", "3", "4"))],
-            [("different-golds", 3)], CHOICE,
-        ),
-        ([row("Even?", "2", options=("2", "3")), row("Even?", "2", options=("3", "2"))], [("duplicate", 3)], CHOICE),
-        ([row("Fruit?", "fig", options=("fig", "oak")), row("Fruit?", "plum", options=("plum", "elm"))], [], CHOICE),
-        ([{**EMMA, "split": "train"}, EMMA], [("leak", 3)], {}),
-        ([EMMA, {**EMMA, "split": "train"}], [("leak", 2)], {}),
-        ([{**EMMA, "split": "train"}, {**EMMA, "split": "train"}, SUM], [("duplicate", 3)], {}),
-        ([row("", "x", messages=HI), row("", "x", messages=GO_ON), row("", "x", messages=HI)], [("duplicate", 4)], {"method": "chat"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "expected", "spec"), [
+    ([EMMA, SUM, EMMA], [("duplicate", 4)], {}),
+    *(
+        ([EMMA, row(text, "Jane Austen")], [("duplicate", 3)], {})
+        for text in ("who wrote  emma?", "Who wrote Emma", "Who wrote “Emma”?", "Who\nwrote Emma ?")
+    ),
+    *(
+        ([row(one, "9"), row(two, "7")], [], {})
+        for one, two in [
+            ("(1+2)*3?", "1+(2*3)?"), ("12 - 5?", "12 + 5?"), ("10² ?", "102 ?"), ("f.x or f?", "fx or f?"), ("1.5?", "15?"),
+        ]
+    ),
+    ([row("US?", "Washington", "Washington, D.C."), row("US?", "washington")], [("duplicate", 3)], {}),
+    ([row("Even?", "2", "4", options=("2", "3", "4")), row("Even?", "2", options=("2", "3", "4"))], [("different-golds", 3)], CHOICE),
+    ([row("Even?", "2", options=("2", "3")), row("Even?", "2", options=("3", "2"))], [("duplicate", 3)], CHOICE),
+    ([row("Fruit?", "fig", options=("fig", "oak")), row("Fruit?", "plum", options=("plum", "elm"))], [], CHOICE),
+    ([{**EMMA, "split": "train"}, EMMA], [("leak", 3)], {}), ([EMMA, {**EMMA, "split": "train"}], [("leak", 2)], {}),
+    ([{**EMMA, "split": "train"}, {**EMMA, "split": "train"}, SUM], [("duplicate", 3)], {}),
+    ([row("", "x", messages=HI), row("", "x", messages=GO_ON), row("", "x", messages=HI)], [("duplicate", 4)], {"method": "chat"}),
+])  # fmt: skip
 def test_the_same_question_twice(tmp_path, rows, expected, spec):
     assert find(tmp_path, rows, **spec) == expected
 
@@ -122,29 +115,26 @@ def about(*questions):
     return [row(f"{PASSAGE}\nQuestion: {text}\nAnswer:", gold) for text, gold in zip(questions, golds, strict=True)]
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        *(
-            moons(MOON, text)
-            for text in (
-                f"Please, {MOON[0].lower()}{MOON[1:]}",
-                f"Quick question: {MOON}",
-                f"{MOON} Answer in one word.",
-                MOON.replace("Jupiter", "Jupitre"),
-                MOON.replace("of the planet", "of planet"),
-                MOON.replace("moon", "satellite"),
-                "Of all, which moon of the planet Jupiter is the largest?",
-                "12. Which moon of the planet Jupiter is the largest of them all?",
-            )
-        ),
-        # Without a third book nothing says that the title matters.
-        [*(row(f"Who is the author of the novel {title}?", "Jane Austen") for title in ("Emma", "Persuasion")), *OTHERS],
-        about("Who built the old bridge?", "Tell me: who built the old bridge?", "Where were the lamps from?"),
-        moons("木星最大的卫星叫什么名字？", "木星最大的卫星叫什么？"),
-        moons("Как называется самый большой спутник планеты Юпитер?", "Как называется самый большой спутник планеты Юпитр?"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("rows", [
+    *(
+        moons(MOON, text)
+        for text in (
+            f"Please, {MOON[0].lower()}{MOON[1:]}",
+            f"Quick question: {MOON}",
+            f"{MOON} Answer in one word.",
+            MOON.replace("Jupiter", "Jupitre"),
+            MOON.replace("of the planet", "of planet"),
+            MOON.replace("moon", "satellite"),
+            "Of all, which moon of the planet Jupiter is the largest?",
+            "12. Which moon of the planet Jupiter is the largest of them all?",
+        )
+    ),
+    # Without a third book nothing says that the title matters.
+    [*(row(f"Who is the author of the novel {title}?", "Jane Austen") for title in ("Emma", "Persuasion")), *OTHERS],
+    about("Who built the old bridge?", "Tell me: who built the old bridge?", "Where were the lamps from?"),
+    moons("木星最大的卫星叫什么名字？", "木星最大的卫星叫什么？"),
+    moons("Как называется самый большой спутник планеты Юпитер?", "Как называется самый большой спутник планеты Юпитр?"),
+])  # fmt: skip
 def test_small_changes_make_no_other_question(tmp_path, rows):
     assert find(tmp_path, rows) == [("near-duplicate", 3)]
 
@@ -154,24 +144,18 @@ def test_a_changed_train_row_is_a_leak(tmp_path):
     assert find(tmp_path, rows) == [("leak", 3)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "spec"),
-    [
-        (moons(MOON, MOON.replace("the largest", "not the largest")), {}),
-        (moons(MOON, MOON.replace("largest", "smallest")), {}),
-        (moons(MOON, MOON.replace("moon", "2 moons").replace("is", "are")), {}),
-        (moons(MOON, "Who first saw the largest moon of the planet Jupiter?"), {}),
-        ([row("What is the currency of the old kingdom?", "crown"), row("What is the capital of the old kingdom?", "Ulm")], {}),
-        # A third question, with another answer, that differs there shows that it matters.
-        ([row(f"Who is the author of the novel {title}?", author) for title, author in BOOKS.items()], {}),
-        (about("Who built the old bridge?", "Whose work carried carts and later trams?", "Where were the lamps from?"), {}),
-        (
-            [row("", "x", messages=MOONS), row("", "x", messages=[*MOONS, GO_ON[1], {"role": "user", "content": "All."}])],
-            {"method": "chat"},
-        ),
-        ([row(f"Is stone number {n} of the garden wall heavier than the one above?", "yes") for n in range(40)], {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "spec"), [
+    (moons(MOON, MOON.replace("the largest", "not the largest")), {}),
+    (moons(MOON, MOON.replace("largest", "smallest")), {}),
+    (moons(MOON, MOON.replace("moon", "2 moons").replace("is", "are")), {}),
+    (moons(MOON, "Who first saw the largest moon of the planet Jupiter?"), {}),
+    ([row("What is the currency of the old kingdom?", "crown"), row("What is the capital of the old kingdom?", "Ulm")], {}),
+    # A third question, with another answer, that differs there shows that it matters.
+    ([row(f"Who is the author of the novel {title}?", author) for title, author in BOOKS.items()], {}),
+    (about("Who built the old bridge?", "Whose work carried carts and later trams?", "Where were the lamps from?"), {}),
+    ([row("", "x", messages=MOONS), row("", "x", messages=[*MOONS, GO_ON[1], {"role": "user", "content": "All."}])], {"method": "chat"}),
+    ([row(f"Is stone number {n} of the garden wall heavier than the one above?", "yes") for n in range(40)], {}),
+])  # fmt: skip
 def test_what_only_looks_like_the_same_question(tmp_path, rows, spec):
     assert find(tmp_path, rows, **spec) == []
 
@@ -181,39 +165,26 @@ def test_what_only_looks_like_the_same_question(tmp_path, rows, spec):
 FREE = [OTHERS[1], row("Who painted the ceiling of the old town hall?", "Karl Venner"), row("What is 12 + 5?", "17")]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Which moon is the largest? Answer: Ganymede",
-        "Which moon is the largest? (Answer: Ganymede)",
-        "Which moon is the largest? The answer is Ganymede.",
-        "Which moon is the largest? Ganymede",
-        "Which moon is the largest? (Ganymede)",
-        "Hint: Ganymede. Which moon is the largest?",
-        "Ganymede. Which moon is the largest?",
-        "The largest moon is called Ganymede. Which moon is the largest?",
-        "Welcher Mond ist der größte? Antwort: Ganymede",
-        "最大的卫星是哪个？答案是Ganymede",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Which moon is the largest? Answer: Ganymede", "Which moon is the largest? (Answer: Ganymede)",
+    "Which moon is the largest? The answer is Ganymede.", "Which moon is the largest? Ganymede",
+    "Which moon is the largest? (Ganymede)", "Hint: Ganymede. Which moon is the largest?",
+    "Ganymede. Which moon is the largest?",
+    "The largest moon is called Ganymede. Which moon is the largest?",
+    "Welcher Mond ist der größte? Antwort: Ganymede", "最大的卫星是哪个？答案是Ganymede",
+])  # fmt: skip
 def test_the_answer_stands_in_the_prompt(tmp_path, text):
     found = find(tmp_path, [*FREE * 7, row(text, "Ganymede")])
     assert [line for code, line in found if code == "answer-in-prompt"] == [len(FREE) * 7 + 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "gold"),
-    [
-        ("What is the capital of Luxembourg?", "Luxembourg"),
-        ("Is a whale a fish? Answer yes or no.", "yes"),
-        ("Is a whale a fish? Answer: yes or no", "yes"),
-        ("Tom has 5 apples and eats 2. How many were there?", "5"),
-        ("Which is larger, Titan or Ganymede?", "Ganymede"),
-        ("Translate into German: Paris", "Paris"),
-        ("Question: Who?\nAnswer: Ganymede\n\nQuestion: Which moon is the largest?\nAnswer:", "Ganymede"),
-        ("Which moon is it?\nA. Titan\nB. Io\nAnswer:", "A"),
-    ],
-)
+@pytest.mark.parametrize(("text", "gold"), [
+    ("What is the capital of Luxembourg?", "Luxembourg"), ("Is a whale a fish? Answer yes or no.", "yes"),
+    ("Is a whale a fish? Answer: yes or no", "yes"), ("Tom has 5 apples and eats 2. How many were there?", "5"),
+    ("Which is larger, Titan or Ganymede?", "Ganymede"), ("Translate into German: Paris", "Paris"),
+    ("Question: Who?\nAnswer: Ganymede\n\nQuestion: Which moon is the largest?\nAnswer:", "Ganymede"),
+    ("Which moon is it?\nA. Titan\nB. Io\nAnswer:", "A"),
+])  # fmt: skip
 def test_and_here_it_does_by_design(tmp_path, text, gold):
     assert "answer-in-prompt" not in dict(find(tmp_path, [*FREE, row(text, gold)]))
 
@@ -236,24 +207,19 @@ def trees(number, position):
     return row(f"Tree number {number}?", texts[position], options=texts)
 
 
-@pytest.mark.parametrize(
-    ("positions", "said"),
-    [
-        (
-            [0] * 6 + [1] * 24 + [2] * 6 + [3] * 4,
-            "40 rows stands at A 15.0%, B 60.0%, C 15.0%, D 10.0%: always answering A scores 15.0%, always B, the most frequent, 60.0%",
-        ),
-        (
-            [0] * 20,
-            "20 rows stands at A 100.0%, B 0.0%, C 0.0%, D 0.0%: always answering A scores 100.0%, which is the most frequent; guessing scores 25.0%",
-        ),
-        # What chance does too, and a few points too many in many rows, from which nobody gains
-        ([0, 1, 2, 3] * 10, None),
-        ([0] * 14 + [1] * 9 + [2] * 9 + [3] * 8, None),
-        ([2] * 4, None),
-        ([0] * 560 + [1] * 480 + [2] * 480 + [3] * 480, None),
-    ],
-)
+@pytest.mark.parametrize(("positions", "said"), [
+    (
+        [0] * 6 + [1] * 24 + [2] * 6 + [3] * 4,
+        "40 rows stands at A 15.0%, B 60.0%, C 15.0%, D 10.0%: always answering A scores 15.0%, always B, the most frequent, 60.0%",
+    ),
+    (
+        [0] * 20,
+        "20 rows stands at A 100.0%, B 0.0%, C 0.0%, D 0.0%: always answering A scores 100.0%, which is the most frequent; guessing scores 25.0%",
+    ),
+    # What chance does too, and a few points too many in many rows, from which nobody gains
+    ([0, 1, 2, 3] * 10, None), ([0] * 14 + [1] * 9 + [2] * 9 + [3] * 8, None), ([2] * 4, None),
+    ([0] * 560 + [1] * 480 + [2] * 480 + [3] * 480, None),
+])  # fmt: skip
 def test_where_right_options_stand(tmp_path, positions, said):
     found = problems(tmp_path, [trees(number, position) for number, position in enumerate(positions)], **CHOICE)
     messages = [one.message for one in found if one.code == "gold-position"]
@@ -309,19 +275,16 @@ def test_ten_of_a_hundred_rows(tmp_path, code):
     assert {one.severity for one in found} == {"error" if "empty" in code else "warning"}
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [row(f"The colour of door {number} is ...", f"blue {number}") for number in range(100)],
-        [row(f"<b>Door {number}</b> is of which colour?", f"blue {number}") for number in range(100)],
-        [row(f"What does `// TODO {number}` mean?", f"to do {number}") for number in range(100)],
-        [row(f"The colour of door number {number} is", f" blue {number}") for number in range(100)],
-        [row(f"Ist die Tür №{number} «groß», 5 × 3 m, 20 °C, für 7 €?", f"naïve Größe {number}") for number in range(100)],
-        [row(f"Is {number} < 12 & 3 > 2?", f"yes {number}") for number in range(100)],
-        [row(f"Door {number}", f"blue {number}") for number in range(100)],
-        [row(f"東京の {number} 番目のドアの色", f"青 {number}") for number in range(100)],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("rows", [
+    [row(f"The colour of door {number} is ...", f"blue {number}") for number in range(100)],
+    [row(f"<b>Door {number}</b> is of which colour?", f"blue {number}") for number in range(100)],
+    [row(f"What does `// TODO {number}` mean?", f"to do {number}") for number in range(100)],
+    [row(f"The colour of door number {number} is", f" blue {number}") for number in range(100)],
+    [row(f"Ist die Tür №{number} «groß», 5 × 3 m, 20 °C, für 7 €?", f"naïve Größe {number}") for number in range(100)],
+    [row(f"Is {number} < 12 & 3 > 2?", f"yes {number}") for number in range(100)],
+    [row(f"Door {number}", f"blue {number}") for number in range(100)],
+    [row(f"東京の {number} 番目のドアの色", f"青 {number}") for number in range(100)],
+])  # fmt: skip
 def test_the_style_of_a_dataset_is_no_fault(tmp_path, rows):
     assert [code for code, _ in find(tmp_path, rows) if code in PLANTED] == []
 

@@ -77,14 +77,11 @@ def of_helms_own(folder, model, picture):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (scored(picture_log, "eval"), "no two runs are of one dataset"),
-        (scored(helm_file, "jsonl"), "no two runs are of one dataset"),
-        (of_helms_own, "org/a and org/c were asked different questions in 1 row"),
-    ],
-)
+@pytest.mark.parametrize(("make", "said"), [
+    (scored(picture_log, "eval"), "no two runs are of one dataset"),
+    (scored(helm_file, "jsonl"), "no two runs are of one dataset"),
+    (of_helms_own, "org/a and org/c were asked different questions in 1 row"),
+])  # fmt: skip
 def test_runs_of_other_pictures_are_not_compared(tmp_path, make, said):
     pictures = {"a": "cat.png", "b": "cat.png", "c": "dog.png"}
     a, b, c = (read_scores(make(tmp_path, model, picture)) for model, picture in pictures.items())

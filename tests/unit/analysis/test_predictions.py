@@ -61,31 +61,21 @@ LIKELIHOODS = [{"text": "iron", "logprob": -3.5}, {"text": "mercury", "logprob":
 JOINT = {"method": "multiple_choice_joint", "max_train_instances": 0}
 
 
-@pytest.mark.parametrize(
-    ("rows", "arguments", "expected"),
-    [
-        (
-            [
-                answered(choice("Which is liquid?", METALS, 1, id="said", split="test"), "The answer is (B)."),
-                answered(choice("Which is yellow?", ["gold", "tin"], 0, id="lost", split="test"), "no idea"),
-            ],
-            {}, [("mercury", "B", "label"), (None, None, "label")],
-        ),
-        (
-            [answered(row, f"so it is {row['instance']['references'][0]['output']['text']}.") for row in split_rows(2)],
-            {"extract": r"is (\d+)"}, [("0", None, "regex"), ("2", None, "regex")],
-        ),
-        (
-            [{**choice("Which is liquid?", METALS, 1, id="a", split="test"), "likelihoods": LIKELIHOODS}],
-            {}, [("iron", None, "log_likelihood")],
-        ),
-        (
-            [answered(state("Which two?", "gold; tin", id="a", split="test"), "tin; gold")],
-            {"output_format": "list"}, [("tin; gold", None, "list")],
-        ),
-    ],
-    ids=["options", "extracted", "likelihoods", "list"],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "arguments", "expected"), [
+    (
+        [
+            answered(choice("Which is liquid?", METALS, 1, id="said", split="test"), "The answer is (B)."),
+            answered(choice("Which is yellow?", ["gold", "tin"], 0, id="lost", split="test"), "no idea"),
+        ],
+        {}, [("mercury", "B", "label"), (None, None, "label")],
+    ),
+    (
+        [answered(row, f"so it is {row['instance']['references'][0]['output']['text']}.") for row in split_rows(2)],
+        {"extract": r"is (\d+)"}, [("0", None, "regex"), ("2", None, "regex")],
+    ),
+    ([{**choice("Which is liquid?", METALS, 1, id="a", split="test"), "likelihoods": LIKELIHOODS}], {}, [("iron", None, "log_likelihood")]),
+    ([answered(state("Which two?", "gold; tin", id="a", split="test"), "tin; gold")], {"output_format": "list"}, [("tin; gold", None, "list")]),
+], ids=["options", "extracted", "likelihoods", "list"])  # fmt: skip
 def test_answers_are_read_as_the_metric_reads_them(tmp_path, rows, arguments, expected):
     spec = JOINT if expected[0][1] else None
     run = score(tmp_path, write(tmp_path / "rows.jsonl", rows, *([spec] if spec else [])), **arguments)

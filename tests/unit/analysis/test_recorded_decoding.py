@@ -64,18 +64,14 @@ def scored_again(folder):
     return score(folder, score(folder, table(folder)).folder / "scenario_state.json", model="again")
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (file_that_says({}), BOTH),
-        (file_that_says({"decoding_parameters": {"temperature": 0.7}}), {**BOTH, "temperature": "0.7"}),
-        (file_that_says({"temperature": 0, "max_tokens": 7}), {"temperature": "0.0", "max_tokens": "7"}),
-        (log_of_another_tool, {**BOTH, "temperature": "0.7"}),
-        (run_sums, {"temperature": "0.0", "max_tokens": "5"}),  # a live run: what it asked with
-        (converted, BOTH),
-        (scored_again, BOTH),
-    ],
-)
+@pytest.mark.parametrize(("make", "expected"), [
+    (file_that_says({}), BOTH),
+    (file_that_says({"decoding_parameters": {"temperature": 0.7}}), {**BOTH, "temperature": "0.7"}),
+    (file_that_says({"temperature": 0, "max_tokens": 7}), {"temperature": "0.0", "max_tokens": "7"}),
+    (log_of_another_tool, {**BOTH, "temperature": "0.7"}),
+    (run_sums, {"temperature": "0.0", "max_tokens": "5"}),  # a live run: what it asked with
+    (converted, BOTH), (scored_again, BOTH),
+])  # fmt: skip
 def test_each_way_to_a_run_says_what_its_source_says(tmp_path, make, expected):
     assert provenance(make(tmp_path)) == expected
 

@@ -122,14 +122,11 @@ def test_options_that_are_their_own_labels_are_listed_once():
     assert "question: Which swims? | cod | B: cat" in make_wrong_list([row], 1)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["--model", ""], "--model: expected a name"),
-        (["--model", "m", "--suite", " "], "--suite: expected a name"),
-        (["--model", "m", "--suite", "s" * 300], "--suite: a folder's name has 255 bytes at most, and this one 300"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), [
+    (["--model", ""], "--model: expected a name"),
+    (["--model", "m", "--suite", " "], "--suite: expected a name"),
+    (["--model", "m", "--suite", "s" * 300], "--suite: a folder's name has 255 bytes at most, and this one 300"),
+])  # fmt: skip
 def test_names_are_neither_empty_nor_longer_than_a_folders(given, said):
     assert said in run("score", "x.json", *given, code=2).stderr
 

@@ -84,18 +84,13 @@ def test_schema_prints_json(name):
     assert isinstance(json.loads(commands.run("schema", name).stdout), dict)
 
 
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("foo=1", "adapter_spec: unknown argument 'foo'"),
-        ("model=x", "adapter_spec: unknown argument 'model'"),
-        ("path=other.json", "--arg path=other.json: the dataset is named already, good.json"),
-        ("dataset=good", "--arg dataset=good: the dataset is named already, good.json"),
-        ("seed=x", "seed=x: expected a whole number"),
-        ("lower=maybe", "lower=maybe: expected true or false"),
-        ("foo", "--arg foo: expected KEY=VALUE"),
-    ],
-)
+@pytest.mark.parametrize(("argument", "message"), [
+    ("foo=1", "adapter_spec: unknown argument 'foo'"), ("model=x", "adapter_spec: unknown argument 'model'"),
+    ("path=other.json", "--arg path=other.json: the dataset is named already, good.json"),
+    ("dataset=good", "--arg dataset=good: the dataset is named already, good.json"),
+    ("seed=x", "seed=x: expected a whole number"), ("lower=maybe", "lower=maybe: expected true or false"),
+    ("foo", "--arg foo: expected KEY=VALUE"),
+])  # fmt: skip
 def test_wrong_arguments_are_wrong_usage(folder, argument, message):
     assert message in run("good.json", "--arg", argument, code=2).stderr
 
@@ -127,16 +122,13 @@ def pack_bundle(folder):
     return pack(name="front-desk", test=examples / "test.jsonl", target=folder).path
 
 
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("version=1", "version=1: a file has no versions\n  hint: dataset=NAME,version=1 reads from the hub"),
-        ("hub=there", "hub=there: a file is in no hub\n"),
-        ("metrics=expected_exat", 'unknown metric "expected_exat"\n  hint: did you mean'),
-        ("extract=(", "extract=(: "),
-        ("replies=none.jsonl", "none.jsonl: replies cannot be read: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("argument", "message"), [
+    ("version=1", "version=1: a file has no versions\n  hint: dataset=NAME,version=1 reads from the hub"),
+    ("hub=there", "hub=there: a file is in no hub\n"),
+    ("metrics=expected_exat", 'unknown metric "expected_exat"\n  hint: did you mean'),
+    ("extract=(", "extract=(: "),
+    ("replies=none.jsonl", "none.jsonl: replies cannot be read: No such file"),
+])  # fmt: skip
 def test_wrong_arguments_of_a_bundle_are_problems(folder, argument, message):
     result = run(pack_bundle(folder), "--arg", argument, code=1)
     assert message in result.stdout

@@ -47,20 +47,17 @@ def test_records_leave_runs_without_scores_out_and_say_so(out, tmp_path):
     assert json.loads((tmp_path / path).read_bytes())["source_metadata"]["source_organization_name"] == "Our lab"
 
 
-@pytest.mark.parametrize(
-    ("runs", "arguments", "code", "said"),
-    [
-        ("", ("xls",), 2, "'xls' is not one of 'csv', 'every_eval_ever'"),
-        ("", ("every_eval_ever", "--relationship", "friend"), 2, "'friend' is not one of 'first_party'"),
-        ("", ("every_eval_ever", "--organization", " "), 2, "--organization: expected a name"),
-        ("", ("csv", "--organization", "Our lab"), 2, "--organization and the like are for records of Every Eval Ever"),
-        ("", ("every_eval_ever", "--table", "scores"), 2, "--table scores: a record"),
-        ("", ("csv", "--out", "nowhere/rows.csv"), 1, "nowhere: no such folder"),
-        ("nowhere", ("csv",), 1, "nowhere: no such folder"),
-        ("runs/s/nothing", ("every_eval_ever",), 1, "nothing: none of the stats of its rows is a score"),
-        ("runs/s/scored", ("every_eval_ever", "--out", "file"), 1, "error: file: cannot be written: "),
-    ],
-)
+@pytest.mark.parametrize(("runs", "arguments", "code", "said"), [
+    ("", ("xls",), 2, "'xls' is not one of 'csv', 'every_eval_ever'"),
+    ("", ("every_eval_ever", "--relationship", "friend"), 2, "'friend' is not one of 'first_party'"),
+    ("", ("every_eval_ever", "--organization", " "), 2, "--organization: expected a name"),
+    ("", ("csv", "--organization", "Our lab"), 2, "--organization and the like are for records of Every Eval Ever"),
+    ("", ("every_eval_ever", "--table", "scores"), 2, "--table scores: a record"),
+    ("", ("csv", "--out", "nowhere/rows.csv"), 1, "nowhere: no such folder"),
+    ("nowhere", ("csv",), 1, "nowhere: no such folder"),
+    ("runs/s/nothing", ("every_eval_ever",), 1, "nothing: none of the stats of its rows is a score"),
+    ("runs/s/scored", ("every_eval_ever", "--out", "file"), 1, "error: file: cannot be written: "),
+])  # fmt: skip
 def test_what_cannot_be_is_refused(out, runs, arguments, code, said):
     Path("file").write_text("")
     assert said in run(out / runs, "--to", *arguments, code=code).stderr

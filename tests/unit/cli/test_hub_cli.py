@@ -87,19 +87,16 @@ def test_damage_is_an_exit_code(tmp_path):
     assert done.stdout.endswith("1 dataset verified, 1 problem\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--attr", "severity"], "--attr severity: expected KEY=VALUE"),
-        (["--attr", "=x"], "--attr =x: expected KEY=VALUE"),
-        (["--attr", "a=1", "--attr", "a=2"], "--attr a=2: a is given twice"),
-        (["--attributes", "none.json"], "none.json: cannot be read: No such file"),
-        (["--attributes", "bad.json"], "bad.json:1: not JSON"),
-        (["--attributes", "twice.json"], 'twice.json:1: the key "a" is given twice'),
-        (["--attributes", "bom.json"], "bom.json:1: starts with a byte order mark"),
-        (["--attributes", "list.json"], "list.json: expected a JSON object, got []"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--attr", "severity"], "--attr severity: expected KEY=VALUE"),
+    (["--attr", "=x"], "--attr =x: expected KEY=VALUE"),
+    (["--attr", "a=1", "--attr", "a=2"], "--attr a=2: a is given twice"),
+    (["--attributes", "none.json"], "none.json: cannot be read: No such file"),
+    (["--attributes", "bad.json"], "bad.json:1: not JSON"),
+    (["--attributes", "twice.json"], 'twice.json:1: the key "a" is given twice'),
+    (["--attributes", "bom.json"], "bom.json:1: starts with a byte order mark"),
+    (["--attributes", "list.json"], "list.json: expected a JSON object, got []"),
+])  # fmt: skip
 def test_attributes_that_make_no_sense(tmp_path, arguments, message):
     write(tmp_path / "t.jsonl", "4")
     (tmp_path / "bad.json").write_text("{")

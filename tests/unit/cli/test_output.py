@@ -25,17 +25,12 @@ def make_table(path, name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["validate", "FILE"],
-        ["preview", "FILE", "--model", "simple/model1"],
-        ["score", "FILE", "--arg", "by=subject", "--model", "m", "--show", "wrong=3"],
-        ["score", "FILE", "--arg", "question=nosuch", "--model", "m"],
-        ["convert", "FILE", "out.jsonl", "--arg", "gold=nosuch"],
-    ],
-    ids=lambda command: " ".join(command[:4]),
-)
+@pytest.mark.parametrize("command", [
+    ["validate", "FILE"], ["preview", "FILE", "--model", "simple/model1"],
+    ["score", "FILE", "--arg", "by=subject", "--model", "m", "--show", "wrong=3"],
+    ["score", "FILE", "--arg", "question=nosuch", "--model", "m"],
+    ["convert", "FILE", "out.jsonl", "--arg", "gold=nosuch"],
+], ids=lambda command: " ".join(command[:4]))  # fmt: skip
 def test_data_and_names_of_files_do_not_steer_the_terminal(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = make_table(tmp_path / "t\x1b]0;x\x07\u202e.csv", HOSTILE)

@@ -144,18 +144,15 @@ def test_two_different_answers_are_refused_and_nothing_is_changed(tmp_path):
     assert (tmp_path / ANSWERS).read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("line", "kind", "said"),
-    [
-        ("{", DatasetSyntaxError, "1.jsonl:2: not JSON"),
-        ('{"custom_id": "d-1-0-none", "resp', DatasetSyntaxError, "1.jsonl:2: not JSON"),
-        ("[]", DatasetSyntaxError, "1.jsonl:2: expected an object"),
-        ('{"response": null}', DatasetSyntaxError, "1.jsonl:2: custom_id: expected a text, got null"),
-        ('{"custom_id": "d-1-0-none", "response": 3}', DatasetSyntaxError, "1.jsonl:2: response: expected an object"),
-        ('{"custom_id": "d-1-0-none", "url": "/v1", "body": {}}', DatasetSyntaxError, "1.jsonl:2: this is a request"),
-        (json.dumps(ok("other-1-0-none")), DatasetIntegrityError, "'other-1-0-none' is no request of"),
-    ],
-)
+@pytest.mark.parametrize(("line", "kind", "said"), [
+    ("{", DatasetSyntaxError, "1.jsonl:2: not JSON"),
+    ('{"custom_id": "d-1-0-none", "resp', DatasetSyntaxError, "1.jsonl:2: not JSON"),
+    ("[]", DatasetSyntaxError, "1.jsonl:2: expected an object"),
+    ('{"response": null}', DatasetSyntaxError, "1.jsonl:2: custom_id: expected a text, got null"),
+    ('{"custom_id": "d-1-0-none", "response": 3}', DatasetSyntaxError, "1.jsonl:2: response: expected an object"),
+    ('{"custom_id": "d-1-0-none", "url": "/v1", "body": {}}', DatasetSyntaxError, "1.jsonl:2: this is a request"),
+    (json.dumps(ok("other-1-0-none")), DatasetIntegrityError, "'other-1-0-none' is no request of"),
+])  # fmt: skip
 def test_what_is_no_result_of_these_requests_is_refused(tmp_path, line, kind, said):
     path = tmp_path / "1.jsonl"
     path.write_text(json.dumps(ok(IDS[0])) + "\n" + line + "\n")

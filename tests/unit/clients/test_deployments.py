@@ -94,13 +94,10 @@ def test_entries_of_one_name_go_together(tmp_path):
     assert made.without("a/b").text == "model_deployments:\n- {name: c/d}\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1", "model_deployments: null\n",
-        "model_deployments: ~   # none\nx: 1\n", "model_deployments: [ ]   # none\nx: 1\n",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "", "# nothing yet", "model_deployments:", "model_deployments: []\nx: 1\n", "x: 1", "model_deployments: null\n",
+    "model_deployments: ~   # none\nx: 1\n", "model_deployments: [ ]   # none\nx: 1\n",
+])  # fmt: skip
 def test_empty_lists(tmp_path, text):
     made = read(tmp_path, text).with_entry(ENTRY)
     assert made.entries == [ENTRY]
@@ -111,34 +108,27 @@ def test_empty_lists(tmp_path, text):
     assert text.count("# none") == made.text.count("# none")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a: [", "f.yaml:1: not YAML: "),
-        ("model_deployments: 3", "model_deployments: expected a list, got 3"),
-        ("model_deployments:\n- 3", "model_deployments[0]: expected an entry with a name, got 3"),
-        ("model_deployments:\n- nam: x", "model_deployments[0]: expected an entry with a name"),
-        ("- a", 'expected model_deployments: and a list, got ["a"]'),
-        ("a: !!python/object/apply:os.system ['true']", "not YAML"),
-        ("a: " + "[" * 5000, "not YAML"),
-        (b"a: \xff", "can't decode byte 0xff in position 3"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("a: [", "f.yaml:1: not YAML: "),
+    ("model_deployments: 3", "model_deployments: expected a list, got 3"),
+    ("model_deployments:\n- 3", "model_deployments[0]: expected an entry with a name, got 3"),
+    ("model_deployments:\n- nam: x", "model_deployments[0]: expected an entry with a name"),
+    ("- a", 'expected model_deployments: and a list, got ["a"]'),
+    ("a: !!python/object/apply:os.system ['true']", "not YAML"), ("a: " + "[" * 5000, "not YAML"),
+    (b"a: \xff", "can't decode byte 0xff in position 3"),
+])  # fmt: skip
 def test_files_that_hold_no_such_list(tmp_path, text, said):
     with pytest.raises(HelmExtError) as caught:
         read(tmp_path, text)
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "change", "said"),
-    [
-        ("[{name: a/b}]\n", "with_entry", "f.yaml:1: the list is in brackets"),
-        ("[{name: a/b}]\n", "without", "f.yaml:1: the list is in brackets"),
-        ("\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n", "without", "change it by hand"),  # others lean on it
-        ("\n- name: a/b\n  note: |\n    text\n    # text\n", "with_entry", "change it by hand"),  # no comment
-    ],
-)
+@pytest.mark.parametrize(("text", "change", "said"), [
+    ("[{name: a/b}]\n", "with_entry", "f.yaml:1: the list is in brackets"),
+    ("[{name: a/b}]\n", "without", "f.yaml:1: the list is in brackets"),
+    ("\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n", "without", "change it by hand"),  # others lean on it
+    ("\n- name: a/b\n  note: |\n    text\n    # text\n", "with_entry", "change it by hand"),  # no comment
+])  # fmt: skip
 def test_what_is_left_alone(tmp_path, text, change, said):
     made = read(tmp_path, f"{KEY}: {text}")
     with pytest.raises(HelmExtError, match=said):

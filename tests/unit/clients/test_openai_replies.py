@@ -61,19 +61,14 @@ def test_the_reason_of_the_end_is_kept(reason):
 PARTS = [{"type": "text", "text": "Pa"}, {"type": "text", "text": "ris"}]
 
 
-@pytest.mark.parametrize(
-    ("content", "more", "said", "thinking"),
-    [
-        (None, {"refusal": "I will not."}, "I will not.", None),
-        ("", {"reason": "length", "refusal": None}, "", None),
-        (PARTS, {}, "Paris", None),
-        ("Paris", {"reasoning_content": "Let me see."}, "Paris", Thinking("Let me see.")),
-        ("Paris", {"reasoning": "Let me see."}, "Paris", Thinking("Let me see.")),
-        (None, {"reason": "length"}, "", None),  # null is an empty answer where something says why
-        (None, {"reason": "tool_calls"}, "", None),
-        (None, {"reason": "content_filter"}, "", None),
-    ],
-)
+@pytest.mark.parametrize(("content", "more", "said", "thinking"), [
+    (None, {"refusal": "I will not."}, "I will not.", None), ("", {"reason": "length", "refusal": None}, "", None),
+    (PARTS, {}, "Paris", None),
+    ("Paris", {"reasoning_content": "Let me see."}, "Paris", Thinking("Let me see.")),
+    ("Paris", {"reasoning": "Let me see."}, "Paris", Thinking("Let me see.")),
+    (None, {"reason": "length"}, "", None),  # null is an empty answer where something says why
+    (None, {"reason": "tool_calls"}, "", None), (None, {"reason": "content_filter"}, "", None),
+])  # fmt: skip
 def test_what_a_message_says(content, more, said, thinking):
     body = chat(message(content, **more))
     [completion] = read(body).completions
@@ -144,33 +139,30 @@ def test_a_prompt_is_scored(kind):
     assert (completion.text, completion.logprob) == ("1 2 3", pytest.approx(-2))
 
 
-@pytest.mark.parametrize(
-    ("body", "endpoint", "request_", "said"),
-    [
-        ([], "chat", REQUEST, "choices: expected a list, got null"),
-        ({"choices": "x"}, "chat", REQUEST, "choices: expected a list"),
-        (chat(), "chat", REQUEST, "0 choices, and 1 were asked for"),
-        (chat(message(), message(index=1)), "chat", REQUEST, "2 choices, and 1 were asked for"),
-        (chat(message(), message()), "chat", replace(REQUEST, num_completions=2), r"indices \[0, 0\]"),
-        (chat(None), "chat", REQUEST, "1 choices, and 1"),
-        (chat({"index": 0, "finish_reason": "stop"}), "chat", REQUEST, "message: expected an object, got null"),
-        (chat(message(42)), "chat", REQUEST, "content: expected a string, got 42"),
-        (chat(message(reason=3)), "chat", REQUEST, "finish_reason: expected a string"),
-        (chat(text(None)), "completions", REQUEST, "text: expected a string, got null"),
-        (chat(text("1 2 3")), "completions", SCORED, "no log-probabilities of the prompt"),
-        (chat(text("1", logprobs=logprobs([], []))), "completions", SCORED, "no log-probabilities of the prompt"),
-        (chat(text("1", logprobs=logprobs(["1", "2"], [None]))), "completions", SCORED, "2 tokens and 1 log-prob"),
-        (chat(text("1", logprobs=logprobs(["1", "2"], [None] * 2))), "completions", SCORED, "token 2: expected a num"),
-        (chat(text("1", logprobs=logprobs(["1", 2], [None, -1]))), "completions", SCORED, "expected strings"),
-        (chat(message(None)), "chat", REQUEST, "content is null, and nothing says why"),
-        (chat(message(None, reason=None)), "chat", REQUEST, "content is null, and nothing says why"),
-        *(
-            (chat(message(logprobs={"content": content})), "chat", REQUEST, "logprob|log-prob")
-            for content in (5, "abc", {"a": 1}, [{"token": "a", "logprob": 10**400}])
-        ),
-        (chat(text("1 2 3 4", logprobs=FOUR)), "completions", SCORED, "where none was asked for\n  hint: extra_token"),
-    ],
-)
+@pytest.mark.parametrize(("body", "endpoint", "request_", "said"), [
+    ([], "chat", REQUEST, "choices: expected a list, got null"),
+    ({"choices": "x"}, "chat", REQUEST, "choices: expected a list"),
+    (chat(), "chat", REQUEST, "0 choices, and 1 were asked for"),
+    (chat(message(), message(index=1)), "chat", REQUEST, "2 choices, and 1 were asked for"),
+    (chat(message(), message()), "chat", replace(REQUEST, num_completions=2), r"indices \[0, 0\]"),
+    (chat(None), "chat", REQUEST, "1 choices, and 1"),
+    (chat({"index": 0, "finish_reason": "stop"}), "chat", REQUEST, "message: expected an object, got null"),
+    (chat(message(42)), "chat", REQUEST, "content: expected a string, got 42"),
+    (chat(message(reason=3)), "chat", REQUEST, "finish_reason: expected a string"),
+    (chat(text(None)), "completions", REQUEST, "text: expected a string, got null"),
+    (chat(text("1 2 3")), "completions", SCORED, "no log-probabilities of the prompt"),
+    (chat(text("1", logprobs=logprobs([], []))), "completions", SCORED, "no log-probabilities of the prompt"),
+    (chat(text("1", logprobs=logprobs(["1", "2"], [None]))), "completions", SCORED, "2 tokens and 1 log-prob"),
+    (chat(text("1", logprobs=logprobs(["1", "2"], [None] * 2))), "completions", SCORED, "token 2: expected a num"),
+    (chat(text("1", logprobs=logprobs(["1", 2], [None, -1]))), "completions", SCORED, "expected strings"),
+    (chat(message(None)), "chat", REQUEST, "content is null, and nothing says why"),
+    (chat(message(None, reason=None)), "chat", REQUEST, "content is null, and nothing says why"),
+    *(
+        (chat(message(logprobs={"content": content})), "chat", REQUEST, "logprob|log-prob")
+        for content in (5, "abc", {"a": 1}, [{"token": "a", "logprob": 10**400}])
+    ),
+    (chat(text("1 2 3 4", logprobs=FOUR)), "completions", SCORED, "where none was asked for\n  hint: extra_token"),
+])  # fmt: skip
 def test_a_reply_that_answers_nothing_is_an_error(body, endpoint, request_, said):
     with pytest.raises(ReplyError, match=said):
         read(body, endpoint, request_)
@@ -211,19 +203,14 @@ def test_a_prompt_that_the_tokenizer_changed_is_scored(came, first):
     assert len(read(body, "completions", SCORED).completions[0].tokens) == 3
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        ([None, None], "token 2: expected one entry, got null"),
-        ([None, {"1": entry("a", -1), "2": entry("b", -2)}], "token 2: expected one entry"),
-        ([None, {"1": {"logprob": None, "decoded_token": "a"}}], "token 2: expected a number, got null"),
-        ([None, {"1": {"logprob": -1}}], "token 2: decoded_token: expected a string"),
-        ([None, {"1": 7}], "token 2: decoded_token"),
-        ({}, "expected a list"),
-        ([], "no log-probabilities of the prompt"),
-        (None, "no log-probabilities of the prompt"),
-    ],
-)
+@pytest.mark.parametrize(("found", "said"), [
+    ([None, None], "token 2: expected one entry, got null"),
+    ([None, {"1": entry("a", -1), "2": entry("b", -2)}], "token 2: expected one entry"),
+    ([None, {"1": {"logprob": None, "decoded_token": "a"}}], "token 2: expected a number, got null"),
+    ([None, {"1": {"logprob": -1}}], "token 2: decoded_token: expected a string"),
+    ([None, {"1": 7}], "token 2: decoded_token"), ({}, "expected a list"), ([], "no log-probabilities of the prompt"),
+    (None, "no log-probabilities of the prompt"),
+])  # fmt: skip
 def test_prompt_logprobs_that_are_none(found, said):
     with pytest.raises(ReplyError, match=said):
         read(chat({**text("!"), "prompt_logprobs": found}), "completions", SCORED)

@@ -32,22 +32,18 @@ SCORING = {"model": "tiny", "prompt": "Q: 1+1?\nA: 2", "temperature": 0}
 ECHO = {"echo": True, "logprobs": 1}
 
 
-@pytest.mark.parametrize(
-    ("request_", "dialect", "expected"),
-    [
-        (REQUEST, CHAT, CHATTED),
-        (REQUEST, COMPLETIONS, ASKED),
-        (replace(REQUEST, prompt="", messages=MESSAGES), CHAT, {**CHATTED, "messages": MESSAGES}),
-        (replace(REQUEST, stop_sequences=[]), CHAT, WITHOUT_STOP),
-        (replace(REQUEST, echo_prompt=True), COMPLETIONS, {**ASKED, **ECHO}),
-        (REQUEST, replace(COMPLETIONS, extra_body={"min_p": 0.1}), {**ASKED, "min_p": 0.1}),
-        (SCORED, COMPLETIONS, {**SCORING, **ECHO, "max_tokens": 0}),
-        (SCORED, replace(COMPLETIONS, extra_body={"min_p": 0.1}), {**SCORING, **ECHO, "max_tokens": 0, "min_p": 0.1}),
-        (SCORED, replace(COMPLETIONS, extra_token=True), {**SCORING, **ECHO, "max_tokens": 1}),
-        # vLLM's CompletionRequest: 0 for the prompt's own tokens alone; max_tokens is 1 at least.
-        (SCORED, replace(COMPLETIONS, prompt_logprobs=True), {**SCORING, "max_tokens": 1, "prompt_logprobs": 0}),
-    ],
-)
+@pytest.mark.parametrize(("request_", "dialect", "expected"), [
+    (REQUEST, CHAT, CHATTED), (REQUEST, COMPLETIONS, ASKED),
+    (replace(REQUEST, prompt="", messages=MESSAGES), CHAT, {**CHATTED, "messages": MESSAGES}),
+    (replace(REQUEST, stop_sequences=[]), CHAT, WITHOUT_STOP),
+    (replace(REQUEST, echo_prompt=True), COMPLETIONS, {**ASKED, **ECHO}),
+    (REQUEST, replace(COMPLETIONS, extra_body={"min_p": 0.1}), {**ASKED, "min_p": 0.1}),
+    (SCORED, COMPLETIONS, {**SCORING, **ECHO, "max_tokens": 0}),
+    (SCORED, replace(COMPLETIONS, extra_body={"min_p": 0.1}), {**SCORING, **ECHO, "max_tokens": 0, "min_p": 0.1}),
+    (SCORED, replace(COMPLETIONS, extra_token=True), {**SCORING, **ECHO, "max_tokens": 1}),
+    # vLLM's CompletionRequest: 0 for the prompt's own tokens alone; max_tokens is 1 at least.
+    (SCORED, replace(COMPLETIONS, prompt_logprobs=True), {**SCORING, "max_tokens": 1, "prompt_logprobs": 0}),
+])  # fmt: skip
 def test_a_request_becomes_a_body(request_, dialect, expected):
     assert to_body(request_, dialect) == expected
 
@@ -86,23 +82,19 @@ def test_what_is_omitted_is_not_sent():
         replace(CHAT, omit=("temprature",))
 
 
-@pytest.mark.parametrize(
-    ("changes", "dialect", "message"),
-    [
-        ({"stop_sequences": list("abcde")}, CHAT, "stop_sequences: 5 of them, and OpenAI's API takes 4"),
-        ({"echo_prompt": True}, CHAT, "echo_prompt: .*\n  hint: the endpoint completions"),
-        ({"messages": [{"role": "user", "content": "x"}], "prompt": ""}, COMPLETIONS, "messages: .*\n  hint: the endp"),
-        ({"messages": [{"role": "user", "content": "x"}]}, CHAT, "messages and a prompt"),
-        ({"prompt": ""}, CHAT, "the prompt is empty"),
-        ({"prompt": ""}, COMPLETIONS, "the prompt is empty"),
-        ({"max_tokens": 0}, CHAT, "max_tokens=0"),
-        ({"echo_prompt": True, "max_tokens": 0}, COMPLETIONS, "num_completions=3: a prompt is scored once"),
-        ({"embedding": True}, CHAT, "embedding: "),
-        ({"response_format": ResponseFormat(json_schema={"type": "object"})}, CHAT, "response_format: "),
-        ({"image_generation_parameters": ImageGenerationParameters()}, CHAT, "image_generation_parameters: "),
-        ({"multimodal_prompt": MultimediaObject([MediaObject("text/plain", text="x")])}, CHAT, "multimodal_prompt: "),
-    ],
-)
+@pytest.mark.parametrize(("changes", "dialect", "message"), [
+    ({"stop_sequences": list("abcde")}, CHAT, "stop_sequences: 5 of them, and OpenAI's API takes 4"),
+    ({"echo_prompt": True}, CHAT, "echo_prompt: .*\n  hint: the endpoint completions"),
+    ({"messages": [{"role": "user", "content": "x"}], "prompt": ""}, COMPLETIONS, "messages: .*\n  hint: the endp"),
+    ({"messages": [{"role": "user", "content": "x"}]}, CHAT, "messages and a prompt"),
+    ({"prompt": ""}, CHAT, "the prompt is empty"), ({"prompt": ""}, COMPLETIONS, "the prompt is empty"),
+    ({"max_tokens": 0}, CHAT, "max_tokens=0"),
+    ({"echo_prompt": True, "max_tokens": 0}, COMPLETIONS, "num_completions=3: a prompt is scored once"),
+    ({"embedding": True}, CHAT, "embedding: "),
+    ({"response_format": ResponseFormat(json_schema={"type": "object"})}, CHAT, "response_format: "),
+    ({"image_generation_parameters": ImageGenerationParameters()}, CHAT, "image_generation_parameters: "),
+    ({"multimodal_prompt": MultimediaObject([MediaObject("text/plain", text="x")])}, CHAT, "multimodal_prompt: "),
+])  # fmt: skip
 def test_what_cannot_be_said_is_an_error(changes, dialect, message):
     with pytest.raises(UnsendableError, match=message):
         to_body(replace(REQUEST, **changes), dialect)

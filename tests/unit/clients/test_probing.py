@@ -105,14 +105,11 @@ def test_a_wrong_key_is_told_of_at_once(server):
     assert ask(server, key="right")["/v1/chat/completions"].outcome is Outcome.WORKS
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"model": "large"}, "does not know the model 'large'(.|\n)*it knows tiny"),
-        ({"path": "/v2"}, "the address or the model is wrong"),
-        ({"url": "http://127.0.0.1:9"}, "nobody answers at http://127.0.0.1:9/v1/chat/completions"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"model": "large"}, "does not know the model 'large'(.|\n)*it knows tiny"),
+    ({"path": "/v2"}, "the address or the model is wrong"),
+    ({"url": "http://127.0.0.1:9"}, "nobody answers at http://127.0.0.1:9/v1/chat/completions"),
+])  # fmt: skip
 def test_a_wrong_model_or_address_is_told_of(server, wrong, said):
     with pytest.raises(DeploymentError, match=said):
         ask(server, **wrong)

@@ -141,16 +141,13 @@ def test_all_that_cannot_be_sent_is_said_and_nothing_is_written(tmp_path):
     assert not list(tmp_path.glob("*.json*"))
 
 
-@pytest.mark.parametrize(
-    ("instance", "more", "number", "expected"),
-    [
-        ("id7", {}, 0, "0123456789ab-id7-0-none"),
-        ("a_b.c-1", {"trial": 2, "reference": 3}, 0, "0123456789ab-a_b.c-1-2-3"),
-        ("x", {"reference": 0, "mode": "calibration"}, 0, "0123456789ab-x-0-0-calibration"),
-        ("x", {"perturbation": "typos"}, 4, "0123456789ab-x-0-none-typos-4"),
-        *((odd, {}, 0, None) for odd in ("a/b", "甲", "x" * 60, "a b", "")),  # what no id can hold becomes a hash
-    ],
-)
+@pytest.mark.parametrize(("instance", "more", "number", "expected"), [
+    ("id7", {}, 0, "0123456789ab-id7-0-none"),
+    ("a_b.c-1", {"trial": 2, "reference": 3}, 0, "0123456789ab-a_b.c-1-2-3"),
+    ("x", {"reference": 0, "mode": "calibration"}, 0, "0123456789ab-x-0-0-calibration"),
+    ("x", {"perturbation": "typos"}, 4, "0123456789ab-x-0-none-typos-4"),
+    *((odd, {}, 0, None) for odd in ("a/b", "甲", "x" * 60, "a b", "")),  # what no id can hold becomes a hash
+])  # fmt: skip
 def test_an_id_says_what_it_is_the_id_of(instance, more, number, expected):
     targets = [Target(**{"run": 0, "instance": instance, "trial": t, "reference": None, **more}) for t in range(9)]
     if expected is not None:
@@ -185,15 +182,12 @@ def test_the_digest_of_a_run_is_of_all_that_decides_its_files():
     assert len({digest, *others}) == 6
 
 
-@pytest.mark.parametrize(
-    ("now", "said"),
-    [
-        ([state(1), state(2, "other")], "the request of row row2 is another one, or new"),
-        ([state(1), state(2), state(3)], "the request of row row3 is another one, or new"),
-        ([state(1), state(2, gold="3")], "what its answers are scored with is not the same"),
-        ([state(1)], "what its answers are scored with is not the same"),
-    ],
-)
+@pytest.mark.parametrize(("now", "said"), [
+    ([state(1), state(2, "other")], "the request of row row2 is another one, or new"),
+    ([state(1), state(2), state(3)], "the request of row row3 is another one, or new"),
+    ([state(1), state(2, gold="3")], "what its answers are scored with is not the same"),
+    ([state(1)], "what its answers are scored with is not the same"),
+])  # fmt: skip
 def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
     manifest = write(tmp_path, [state(1), state(2)])
     run_spec = replace(RUN, name="run0")
@@ -205,17 +199,14 @@ def test_answers_to_a_changed_dataset_are_refused(tmp_path, now, said):
         find_requests(manifest, RUN, [state(1), state(2)])
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("{", "", "no manifest of requests"),
-        ('"helm_ext"', '"helmext"', "no manifest of requests: Object contains unknown field `helmext`"),
-        ("helm-ext requests 1", "helm-ext requests 2", "expected 'helm-ext requests 1', got 'helm-ext requests 2'"),
-        ("run0", "\udcff", "no manifest of requests"),
-        ('"run": 0', '"run": 7', r"requests\[0\].targets: there is no run 7, of 1"),
-        ('"echo": true', '"choices": 0', r">= 1 - at `\$.requests\[0\].choices`"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "said"), [
+    ("{", "", "no manifest of requests"),
+    ('"helm_ext"', '"helmext"', "no manifest of requests: Object contains unknown field `helmext`"),
+    ("helm-ext requests 1", "helm-ext requests 2", "expected 'helm-ext requests 1', got 'helm-ext requests 2'"),
+    ("run0", "\udcff", "no manifest of requests"),
+    ('"run": 0', '"run": 7', r"requests\[0\].targets: there is no run 7, of 1"),
+    ('"echo": true', '"choices": 0', r">= 1 - at `\$.requests\[0\].choices`"),
+])  # fmt: skip
 def test_what_is_no_manifest_is_refused(tmp_path, before, after, said):
     write(tmp_path, [state(1, echo_prompt=True)])
     path = tmp_path / MANIFEST
@@ -224,16 +215,11 @@ def test_what_is_no_manifest_is_refused(tmp_path, before, after, said):
         read_manifest(path)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "crosses"),
-    [
-        (["Q:", " 1+1?", "\nA:", " 2"], False),
-        (["Q:", " 1+1?", "\nA: ", "2"], False),
-        (["Q:", " 1+1?", "\nA", ": 2"], True),
-        (["<s>", "Q:", " 1+1?", "\nA:", " 2"], False),
-        (["Q:1+1?", "A:", "2"], False),  # tokens that do not spell the prompt say nothing of its borders
-    ],
-)
+@pytest.mark.parametrize(("tokens", "crosses"), [
+    (["Q:", " 1+1?", "\nA:", " 2"], False), (["Q:", " 1+1?", "\nA: ", "2"], False),
+    (["Q:", " 1+1?", "\nA", ": 2"], True), (["<s>", "Q:", " 1+1?", "\nA:", " 2"], False),
+    (["Q:1+1?", "A:", "2"], False),  # tokens that do not spell the prompt say nothing of its borders
+])  # fmt: skip
 def test_a_token_on_both_sides_of_the_border_is_seen(tokens, crosses):
     from helm.common.request import GeneratedOutput, Token
 

@@ -150,15 +150,10 @@ def test_a_reply_of_no_use_that_is_in_the_cache_is_asked_for_again_and_replaced(
     assert kept["choices"] == (answer_chat if "chat" in path else answer_completions)(body)["choices"]
 
 
-@pytest.mark.parametrize(
-    ("odd", "asked"),
-    [
-        ([(500, {}), (500, {})], 3),
-        ([Odd(reset=True), Odd(reset=True)], 3),
-        ([Odd(200, {"choices": [1, 2, 3]}, cut=5)], 2),
-    ],
-    ids=["errors", "connections that are reset", "a reply that breaks off"],
-)
+@pytest.mark.parametrize(("odd", "asked"), [
+    ([(500, {}), (500, {})], 3), ([Odd(reset=True), Odd(reset=True)], 3),
+    ([Odd(200, {"choices": [1, 2, 3]}, cut=5)], 2),
+], ids=["errors", "connections that are reset", "a reply that breaks off"])  # fmt: skip
 def test_errors_that_pass(server, config, odd, asked):
     first(server, *odd)
     assert make(server, config).make_request(REQUEST).success
@@ -193,17 +188,14 @@ def test_what_is_not_tried_again(server, config, kind):
     assert (len(server.asked), client.server._resume_at) == (1, 0)  # nor do others wait
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "url", "expected"),
-    [
-        (400, "The model `tiny` does not exist.", "/v1", "in the deployment; it knows tiny-1, tiny:latest"),
-        (404, "The model `tiny` does not exist.", "/v1", "the server does not know the model 'tiny'"),
-        # Servers answer to more names than they list (Ollama: `tiny` for `tiny:latest`).
-        (400, "This model's maximum context length is 8 tokens.", "/v1", "status 400: This model's maximum context"),
-        (401, "Unauthorized", "/v1", "refuses requests without a key (status 401): Unauthorized\n  hint: api_key in"),
-        (None, "", "/v2", "status 404: no such endpoint: /v2/chat/completions\n  hint: the address or the model is"),
-    ],
-)
+@pytest.mark.parametrize(("status", "said", "url", "expected"), [
+    (400, "The model `tiny` does not exist.", "/v1", "in the deployment; it knows tiny-1, tiny:latest"),
+    (404, "The model `tiny` does not exist.", "/v1", "the server does not know the model 'tiny'"),
+    # Servers answer to more names than they list (Ollama: `tiny` for `tiny:latest`).
+    (400, "This model's maximum context length is 8 tokens.", "/v1", "status 400: This model's maximum context"),
+    (401, "Unauthorized", "/v1", "refuses requests without a key (status 401): Unauthorized\n  hint: api_key in"),
+    (None, "", "/v2", "status 404: no such endpoint: /v2/chat/completions\n  hint: the address or the model is"),
+])  # fmt: skip
 def test_the_first_request_tells_what_is_wrong_with_the_deployment(server, config, status, said, url, expected):
     server.models = ["tiny-1", "tiny:latest"] if url == "/v1" else ["tiny"]
     server.instead = lambda path, body: status and (status, saying_why(said))

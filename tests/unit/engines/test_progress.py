@@ -108,10 +108,9 @@ def test_a_reader_that_went_away_does_not_end_a_run():
     assert progress.counts().rows == 2
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.2, "1 s"), (59.0, "59 s"), (59.5, "1:00 min"), (185, "3:05 min"), (3599.5, "1:00 h"), (360_000, "100:00 h")],
-)
+@pytest.mark.parametrize(("seconds", "text"), [
+    (0.2, "1 s"), (59.0, "59 s"), (59.5, "1:00 min"), (185, "3:05 min"), (3599.5, "1:00 h"), (360_000, "100:00 h"),
+])  # fmt: skip
 def test_times(seconds, text):
     assert format_time(seconds) == text
 

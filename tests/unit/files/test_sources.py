@@ -110,15 +110,11 @@ def test_an_error_of_the_disk(tmp_path, monkeypatch, what, name):
 
 @pytest.mark.parametrize(("compress", "name"), [(gzip.compress, "gzip"), (zstandard.compress, "zstd")])
 class TestBrokenCompression:
-    @pytest.mark.parametrize(
-        ("break_", "said"),
-        [
-            (lambda whole: whole[:-900], "the compressed data is truncated\n  hint: the file was not copied"),
-            (lambda whole: whole[:12] + b"\xff" * 4_000, "no valid {name} file|truncated"),
-            (lambda whole: whole + b"the rest, which is text", "no valid {name} file"),
-        ],
-        ids=["truncated", "garbage", "garbage behind it"],
-    )
+    @pytest.mark.parametrize(("break_", "said"), [
+        (lambda whole: whole[:-900], "the compressed data is truncated\n  hint: the file was not copied"),
+        (lambda whole: whole[:12] + b"\xff" * 4_000, "no valid {name} file|truncated"),
+        (lambda whole: whole + b"the rest, which is text", "no valid {name} file"),
+    ], ids=["truncated", "garbage", "garbage behind it"])  # fmt: skip
     def test_is_said(self, tmp_path, compress, name, break_, said):
         path = write(tmp_path / "x", break_(compress(os.urandom(5_000))))
         with pytest.raises(DatasetSyntaxError, match=said.format(name=name)):
@@ -162,15 +158,10 @@ def test_document_limit(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    ("data", "limit", "said"),
-    [
-        (b"1\n" + b"x" * 300_000, 1 << 17, "128 KiB"),
-        (b"1\n" + b"x" * 300_000 + b"\n2\n", 1 << 17, "128 KiB"),
-        (b"1\n12345\n", 4, "4 bytes"),
-        (b"1\n" + b"x" * (3 << 19) + b"xx", 3 << 19, "1.5 MiB"),
-    ],
-)
+@pytest.mark.parametrize(("data", "limit", "said"), [
+    (b"1\n" + b"x" * 300_000, 1 << 17, "128 KiB"), (b"1\n" + b"x" * 300_000 + b"\n2\n", 1 << 17, "128 KiB"),
+    (b"1\n12345\n", 4, "4 bytes"), (b"1\n" + b"x" * (3 << 19) + b"xx", 3 << 19, "1.5 MiB"),
+])  # fmt: skip
 def test_line_limit(tmp_path, data, limit, said):
     path = write(tmp_path / "x", data)
     with sources.LineSource(path, max_line_bytes=limit) as source, pytest.raises(DatasetSyntaxError) as error:
@@ -201,49 +192,40 @@ class TestStrictJson:
     def test_values(self):
         assert self.parse('{"a": [1, 2.5, null, true, "\\u00e9\\ud83d\\ude00"]}') == {"a": [1, 2.5, None, True, "é😀"]}
 
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ('{"a": 1,\n "b" 2}', "2: not JSON: a colon is expected here (column 6)"),
-            ('{"a": 1\n "b": 2}', "2: not JSON: a comma is expected here (column 2)"),
-            ("[1,\n\n x]", "3: not JSON: a value is expected here (column 2)"),
-            ("{a: 1}", "1: not JSON: a key in double quotes is expected here (column 2)"),
-            ('{"a": "b', "1: not JSON: this string has no end (column 7)"),
-            ('{"a": 1', "1: not JSON: the text ends too early (column 8)"),
-            ('"a" "b"', "1: not JSON: there is more after the end of the JSON value (column 5)"),
+    @pytest.mark.parametrize(("text", "expected"), [
+        ('{"a": 1,\n "b" 2}', "2: not JSON: a colon is expected here (column 6)"),
+        ('{"a": 1\n "b": 2}', "2: not JSON: a comma is expected here (column 2)"),
+        ("[1,\n\n x]", "3: not JSON: a value is expected here (column 2)"),
+        ("{a: 1}", "1: not JSON: a key in double quotes is expected here (column 2)"),
+        ('{"a": "b', "1: not JSON: this string has no end (column 7)"),
+        ('{"a": 1', "1: not JSON: the text ends too early (column 8)"),
+        ('"a" "b"', "1: not JSON: there is more after the end of the JSON value (column 5)"),
+        (
+            '{"a": 1}\n{"a": 2}',
             (
-                '{"a": 1}\n{"a": 2}',
-                (
-                    "2: not JSON: there is more after the end of the JSON value (column 1)\n"
-                    "  hint: one record per line, without commas between them, is JSON Lines: name the file .jsonl"
-                ),
+                "2: not JSON: there is more after the end of the JSON value (column 1)\n"
+                "  hint: one record per line, without commas between them, is JSON Lines: name the file .jsonl"
             ),
+        ),
+        (
+            '"a\nb"',
             (
-                '"a\nb"',
-                (
-                    "1: not JSON: a line break or control character stands inside a string (column 3)\n"
-                    "  hint: write \\n for a line break inside a string"
-                ),
+                "1: not JSON: a line break or control character stands inside a string (column 3)\n"
+                "  hint: write \\n for a line break inside a string"
             ),
-            ('"\\q"', "1: not JSON: invalid \\escape (column 2)"),
-            (
-                b'{"a":\n "caf\xc3\xa9 \xe9"}',
-                '2: not UTF-8: byte 0xe9 at column 8\n  hint: save the file as UTF-8; in cp1252 it reads " \\"café é\\"}"',
-            ),
-            ('{"b": 1, "c": {"a": 1,\n "b": 2,\n "a": 3}}', f"3: {TWICE}"),
-            ('{"\\u0022": 1, "c": {"a": "\\u0022\\u0022",\n\n"a": 3}}', f"3: {TWICE}"),
-            ('["x",\n"\\ud83d"]', f"2: {HALF}"),
-            ('["\\ud83d\\ude00",\n"\\ude00"]', f"2: {HALF}"),
-            ('["",\n"\\ud83d\\n"]', f"2: {HALF}"),
-            ('["\\\\ud83d",\n"\\ud83d\\ud83d"]', f"2: {HALF}"),
-            ("[" * 200_000 + "]" * 200_000, f"1: {DEEP}"),
-            ('{"a": "{",\n"b": ' + "[" * 600 + "]" * 600 + "}", f"2: {DEEP}"),
-            ('{"a":' * 255 + "1" + "}" * 255, f"1: {DEEP}"),
-            ('{"a": 1e400}', f"1: {LARGE}"),
-            ("-1" + "0" * 400 + ".5", f"1: {LARGE}"),
-            ('{"\\u0022": ' + "1" * 5_000 + "}", "1: not usable JSON: a number has too many digits"),
-        ],
-    )
+        ),
+        ('"\\q"', "1: not JSON: invalid \\escape (column 2)"),
+        (b'{"a":\n "caf\xc3\xa9 \xe9"}', '2: not UTF-8: byte 0xe9 at column 8\n  hint: save the file as UTF-8; in cp1252 it reads " \\"café é\\"}"'),
+        ('{"b": 1, "c": {"a": 1,\n "b": 2,\n "a": 3}}', f"3: {TWICE}"),
+        ('{"\\u0022": 1, "c": {"a": "\\u0022\\u0022",\n\n"a": 3}}', f"3: {TWICE}"),
+        ('["x",\n"\\ud83d"]', f"2: {HALF}"), ('["\\ud83d\\ude00",\n"\\ude00"]', f"2: {HALF}"),
+        ('["",\n"\\ud83d\\n"]', f"2: {HALF}"), ('["\\\\ud83d",\n"\\ud83d\\ud83d"]', f"2: {HALF}"),
+        ("[" * 200_000 + "]" * 200_000, f"1: {DEEP}"),
+        ('{"a": "{",\n"b": ' + "[" * 600 + "]" * 600 + "}", f"2: {DEEP}"),
+        ('{"a":' * 255 + "1" + "}" * 255, f"1: {DEEP}"), ('{"a": 1e400}', f"1: {LARGE}"),
+        ("-1" + "0" * 400 + ".5", f"1: {LARGE}"),
+        ('{"\\u0022": ' + "1" * 5_000 + "}", "1: not usable JSON: a number has too many digits"),
+    ])  # fmt: skip
     def test_errors_have_their_place(self, text, expected):
         assert self.fail(text) == f"f.json:{expected}"
         line, _, said = expected.partition(":")
@@ -274,19 +256,14 @@ class TestStrictJson:
         assert json.loads(sources.canonical_json({"b": 1 << 70, "a": 1})) == {"a": 1, "b": 1 << 70}
         assert sources.is_faithful(b"1", 1 << 70) is False
 
-    @pytest.mark.parametrize(
-        ("data", "value", "expected"),
-        [
-            (b'{"a": null}', {"a": None}, True),
-            (b'{"a": "null", "b": 1.5}', {"a": "null", "b": 1.5}, True),
-            (b'{"a": NaN, "b": null}', {"a": float("nan"), "b": None}, False),
-            (b'{"a": 1e999}', {"a": float("inf")}, False),
-            (b'{"a": 1, "a": 2}', {"a": 2}, False),
-            (rb'{"a": "x\"y\n", "b": 1}', {"a": 'x"y\n', "b": 1}, True),
-            (rb'{"a": "\null", "b": NaN}', {"a": "\null", "b": float("nan")}, False),
-            (rb'{"b": 1, "a": "\u0022\u0022", "b": 2}', {"a": '""', "b": 2}, False),
-        ],
-    )
+    @pytest.mark.parametrize(("data", "value", "expected"), [
+        (b'{"a": null}', {"a": None}, True), (b'{"a": "null", "b": 1.5}', {"a": "null", "b": 1.5}, True),
+        (b'{"a": NaN, "b": null}', {"a": float("nan"), "b": None}, False),
+        (b'{"a": 1e999}', {"a": float("inf")}, False), (b'{"a": 1, "a": 2}', {"a": 2}, False),
+        (rb'{"a": "x\"y\n", "b": 1}', {"a": 'x"y\n', "b": 1}, True),
+        (rb'{"a": "\null", "b": NaN}', {"a": "\null", "b": float("nan")}, False),
+        (rb'{"b": 1, "a": "\u0022\u0022", "b": 2}', {"a": '""', "b": 2}, False),
+    ])  # fmt: skip
     def test_what_a_quick_parser_loses(self, data, value, expected):
         assert sources.is_faithful(data, value) is expected
 
@@ -299,16 +276,13 @@ class TestRelaxedJson:
         text = '{ // comment, with "quotes\n "a": [1, 2, /* } */ ], "b": "// no, comment,]", /* x\n*/\n}\n// end'
         assert self.parse(text) == {"a": [1, 2], "b": "// no, comment,]"}
 
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ("// x\n{a: 1}", "2: not JSON: a key in double quotes is expected here"),
-            ("// x\n{'a': 1}", "2: not JSON: a key in double quotes is expected here"),
-            ('{"a": 1,\n "b": "x\\ud800",}', "2: a string holds half of a surrogate pair"),
-            ('{ // a comment\n "a": 1, /* another\n */ "b": }', "3: not JSON: a value is expected here (column 10)"),
-            ('{"a": 1, // x\n"a": 2}', '2: the key "a" is given twice'),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "said"), [
+        ("// x\n{a: 1}", "2: not JSON: a key in double quotes is expected here"),
+        ("// x\n{'a': 1}", "2: not JSON: a key in double quotes is expected here"),
+        ('{"a": 1,\n "b": "x\\ud800",}', "2: a string holds half of a surrogate pair"),
+        ('{ // a comment\n "a": 1, /* another\n */ "b": }', "3: not JSON: a value is expected here (column 10)"),
+        ('{"a": 1, // x\n"a": 2}', '2: the key "a" is given twice'),
+    ])  # fmt: skip
     def test_errors_keep_their_position(self, text, said):
         with pytest.raises(DatasetError) as error:
             self.parse(text)
@@ -358,19 +332,10 @@ class TestPlaces:
         wanted = {(): 1, ("a",): 2, ("a", "b", 0): 2, ("a", "b", 1): 3, ("a", "b", 2, "c"): 3, ("d",): 5}
         assert sources.locate(text, wanted) == wanted
 
-    @pytest.mark.parametrize(
-        ("text", "lines"),
-        [
-            ('{\n "a": {\n  "b": [\n 1]}}', {("a", "x", 3): 2, ("a", "b", 9): 3, ("z",): 1}),  # the nearest ancestor
-            (
-                '{ // {\n "a": "it\\"s, [", /* \n\n ] */ "b\\u0061": [1, // ,\n 2,],\n "c": 3}',
-                {("a",): 2, ("ba", 1): 5, ("c",): 6},
-            ),
-            ('{"\\q": 1,\n"a": 1}', {("\\q",): 1, ("a",): 2}),
-            ("{", {}),
-            ("", {("a",): 1}),
-            ("]}, :{", {("a",): 1}),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "lines"), [
+        ('{\n "a": {\n  "b": [\n 1]}}', {("a", "x", 3): 2, ("a", "b", 9): 3, ("z",): 1}),  # the nearest ancestor
+        ('{ // {\n "a": "it\\"s, [", /* \n\n ] */ "b\\u0061": [1, // ,\n 2,],\n "c": 3}', {("a",): 2, ("ba", 1): 5, ("c",): 6}),
+        ('{"\\q": 1,\n"a": 1}', {("\\q",): 1, ("a",): 2}), ("{", {}), ("", {("a",): 1}), ("]}, :{", {("a",): 1}),
+    ])  # fmt: skip
     def test_odd_texts(self, text, lines):
         assert sources.locate(text, lines) == lines

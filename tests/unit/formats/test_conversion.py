@@ -185,15 +185,12 @@ def test_what_an_ultraeval_task_loses(tmp_path):
         assert loss in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (["x.json", "x.txt"], RunEntryError, "expected FILE.jsonl"),
-        (["qa.json", "x.jsonl", "--arg", "sed=1"], RunEntryError, "adapter_spec: unknown argument 'sed'\n  hint: did you mean 'seed'"),
-        (["none.json", "x.jsonl"], HelmExtError, "none.json"),
-        (["qa.json", "none/x.jsonl"], HelmExtError, "no such folder"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    (["x.json", "x.txt"], RunEntryError, "expected FILE.jsonl"),
+    (["qa.json", "x.jsonl", "--arg", "sed=1"], RunEntryError, "adapter_spec: unknown argument 'sed'\n  hint: did you mean 'seed'"),
+    (["none.json", "x.jsonl"], HelmExtError, "none.json"),
+    (["qa.json", "none/x.jsonl"], HelmExtError, "no such folder"),
+])  # fmt: skip
 def test_usage(tmp_path, run, arguments, error, message):
     write_bundle(tmp_path)
     write_file(tmp_path, [state("a")])

@@ -17,31 +17,24 @@ from helm_ext.formats.scenario import EvalSetScenario
 NAMES = ["adapter_spec", "ultraeval", "innodata"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("a.json", '{"adapter_spec": {}, "request_states": []}', "adapter_spec"),
-        ("a.json", '{"adapter_spec": {"instructions": "\\"transform\\""}}', "adapter_spec"),
-        ("a.json", "{ not json", "adapter_spec"),
-        ("a.dat", '// a comment\n{"adapter_spec": {}}', "adapter_spec"),
-        ("a.json", "", "adapter_spec"),
-        ("task.json", '[{"task_name": "x", "transform": "t.py"}]', "ultraeval"),
-        ("task.json", '{"transforms": "t.py"}', "ultraeval"),
-        ("rows.jsonl", '{"question": "?", "target_scores": {"a": 1}}', "ultraeval"),
-        (
-            "instance.jsonl",
-            '{"data": {}, "ground_truth": "a", "prompt_inputs": "?", "raw_outputs": ["a"]}',
-            "ultraeval",
-        ),
-        # Keys of another place or in a text are no keys of the file.
-        ("a.json", '{"adapter_spec": {"transform": 1}, "request_states": []}', "adapter_spec"),
-        ("a.json", '{"request_states": [{"target_scores": {}}]}', "adapter_spec"),
-        ("rows.jsonl", '{"question": "What is \\"adapter_spec\\": {}?", "target_scores": {"a": 1}}', "ultraeval"),
-        ("rows.jsonl", '{"a": 1}\n{"target_scores": {"a": 1}}', "table"),
-        ("transform_gen_v0.py", "def transform(): ...", "ultraeval"),
-        ("a.zip", "no zip at all", "innodata"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "expected"), [
+    ("a.json", '{"adapter_spec": {}, "request_states": []}', "adapter_spec"),
+    ("a.json", '{"adapter_spec": {"instructions": "\\"transform\\""}}', "adapter_spec"),
+    ("a.json", "{ not json", "adapter_spec"),
+    ("a.dat", '// a comment\n{"adapter_spec": {}}', "adapter_spec"),
+    ("a.json", "", "adapter_spec"),
+    ("task.json", '[{"task_name": "x", "transform": "t.py"}]', "ultraeval"),
+    ("task.json", '{"transforms": "t.py"}', "ultraeval"),
+    ("rows.jsonl", '{"question": "?", "target_scores": {"a": 1}}', "ultraeval"),
+    ("instance.jsonl", '{"data": {}, "ground_truth": "a", "prompt_inputs": "?", "raw_outputs": ["a"]}', "ultraeval"),
+    # Keys of another place or in a text are no keys of the file.
+    ("a.json", '{"adapter_spec": {"transform": 1}, "request_states": []}', "adapter_spec"),
+    ("a.json", '{"request_states": [{"target_scores": {}}]}', "adapter_spec"),
+    ("rows.jsonl", '{"question": "What is \\"adapter_spec\\": {}?", "target_scores": {"a": 1}}', "ultraeval"),
+    ("rows.jsonl", '{"a": 1}\n{"target_scores": {"a": 1}}', "table"),
+    ("transform_gen_v0.py", "def transform(): ...", "ultraeval"),
+    ("a.zip", "no zip at all", "innodata"),
+])  # fmt: skip
 def test_the_format_is_told_from_the_file(tmp_path, name, content, expected):
     (tmp_path / name).write_text(content)
     assert detect(tmp_path / name).name == expected

@@ -88,16 +88,13 @@ FORMAT = Half()
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("no_module", "no_such_module:FORMAT: ModuleNotFoundError: No module named 'no_such_module'"),
-        ("no_object", "json:FORMAT: AttributeError: module 'json' has no attribute 'FORMAT'"),
-        ("no_format", "json:loads is no helm_ext.formats.Format"),
-        ("half", "half_a_format:FORMAT says nothing of arguments, scenario_class"),
-        ("other_name", "qa_csv_format.format:FORMAT calls itself 'qa_csv'"),
-    ],
-)
+@pytest.mark.parametrize(("name", "reason"), [
+    ("no_module", "no_such_module:FORMAT: ModuleNotFoundError: No module named 'no_such_module'"),
+    ("no_object", "json:FORMAT: AttributeError: module 'json' has no attribute 'FORMAT'"),
+    ("no_format", "json:loads is no helm_ext.formats.Format"),
+    ("half", "half_a_format:FORMAT says nothing of arguments, scenario_class"),
+    ("other_name", "qa_csv_format.format:FORMAT calls itself 'qa_csv'"),
+])  # fmt: skip
 def test_a_broken_one_is_one_warning_and_an_error_where_it_is_used(fresh, monkeypatch, tmp_path, caplog, name, reason):
     register(tmp_path, "broken-formats", **{name: BROKEN[name]})
     (tmp_path / "half_a_format.py").write_text(HALF)
@@ -113,13 +110,10 @@ def test_a_broken_one_is_one_warning_and_an_error_where_it_is_used(fresh, monkey
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("distribution", "name", "owner", "title"),
-    [
-        ("thief", "innodata", "helm-ext", "Innodata Dataset Hub bundle"),
-        ("late-csv", "qa_csv", "helm-qa-csv", "CSV of questions and answers"),  # the first by the alphabet
-    ],
-)
+@pytest.mark.parametrize(("distribution", "name", "owner", "title"), [
+    ("thief", "innodata", "helm-ext", "Innodata Dataset Hub bundle"),
+    ("late-csv", "qa_csv", "helm-qa-csv", "CSV of questions and answers"),  # the first by the alphabet
+])  # fmt: skip
 def test_a_name_belongs_to_one(fresh, monkeypatch, tmp_path, caplog, distribution, name, owner, title):
     register(tmp_path, distribution, **{name: "another:FORMAT"})
     monkeypatch.syspath_prepend(FOURTH)

@@ -140,15 +140,12 @@ def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
     assert "which are not corrected: no row has a label of both answers" in said
 
 
-@pytest.mark.parametrize(
-    ("labels", "options", "says", "code"),
-    [
-        (30, ["--fail-if-worse", "0.02"], "fail: org/b is worse than org/a", 1),
-        (30, ["--fail-if-worse", "0.3"], "pass: org/b is not worse than org/a", 0),
-        (30, ["--fail-if-worse", "0.1"], "cannot tell whether org/b is worse", 0),
-        (0, ["--fail-if-worse", "0", "--point-estimate"], "not corrected: no row has a label of both answers", 0),
-    ],
-)
+@pytest.mark.parametrize(("labels", "options", "says", "code"), [
+    (30, ["--fail-if-worse", "0.02"], "fail: org/b is worse than org/a", 1),
+    (30, ["--fail-if-worse", "0.3"], "pass: org/b is not worse than org/a", 0),
+    (30, ["--fail-if-worse", "0.1"], "cannot tell whether org/b is worse", 0),
+    (0, ["--fail-if-worse", "0", "--point-estimate"], "not corrected: no row has a label of both answers", 0),
+])  # fmt: skip
 def test_a_gate_judges_by_the_corrected_difference(tmp_path, labels, options, says, code):
     a = score(tmp_path, make_rows((1.0, 90, labels, 0), (0.0, 30, 0, labels * 2 // 3)), "a", "org/a")
     worse = labels // 5

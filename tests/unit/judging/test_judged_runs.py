@@ -223,17 +223,11 @@ def test_what_was_changed_in_a_run_is_stale(tmp_path: Path) -> None:
     assert (stats[f"judge_correct[{GPT}]_stale"], stats[f"judge_correct[{CLAUDE}]_stale"]) == (3, 3)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"criterium": 1}, "request_states[1].judgements[0].criterium: unknown key\n  hint: did you mean 'criterion'?"),
-        ({"value": None}, "request_states[1].judgements[0].value: null with status ok"),
-        (
-            {"scale": [0, 0.5, 1]},
-            'request_states[1].judgements[0].scale: [0.0, 0.5, 1.0], where "correct" was judged on [0.0, 1.0]',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"criterium": 1}, "request_states[1].judgements[0].criterium: unknown key\n  hint: did you mean 'criterion'?"),
+    ({"value": None}, "request_states[1].judgements[0].value: null with status ok"),
+    ({"scale": [0, 0.5, 1]}, 'request_states[1].judgements[0].scale: [0.0, 0.5, 1.0], where "correct" was judged on [0.0, 1.0]'),
+])  # fmt: skip
 def test_a_wrong_judgement_is_an_error_with_its_place(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     states = rows()
     states[1]["judgements"][0] |= change

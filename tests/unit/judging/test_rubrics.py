@@ -30,42 +30,25 @@ def test_no_reply_is_read_as_a_wrong_verdict():
     assert len(REPLIES) == 100
 
 
-@pytest.mark.parametrize(
-    ("rubric", "reply", "value"),
-    [
-        ("better", "Choice: A. No, B.", None),
-        ("better", "Winner: A — no wait, B", None),
-        ("better", "Choice: [[C]]", None),
-        ("correct", "GRADE: I'd say C", None),
-        ("correct", "Not GRADE: C.", None),
-        ("helpful", "Score: 4. On reflection 3", None),
-        ("helpful", "Score: 1,000", None),
-        ("helpful", "Score: 1e3", None),
-        ("correct", "GRADE: C\nCorrection: the grade is I.", None),
-        ("correct", "GRADE: C?", None),
-        ("better", "CHOICE: A\nI take that back: B is the better one.", None),
-        ("helpful", "SCORE: 2 (out of 10)", None),
-        # Words behind a verdict are no other one
-        ("correct", "GRADE: C\nI think that a date would have helped.", 1.0),
-        ("helpful", "SCORE: 2 (out of 5)", 2.0),
-    ],
-)
+@pytest.mark.parametrize(("rubric", "reply", "value"), [
+    ("better", "Choice: A. No, B.", None), ("better", "Winner: A — no wait, B", None),
+    ("better", "Choice: [[C]]", None), ("correct", "GRADE: I'd say C", None), ("correct", "Not GRADE: C.", None),
+    ("helpful", "Score: 4. On reflection 3", None), ("helpful", "Score: 1,000", None), ("helpful", "Score: 1e3", None),
+    ("correct", "GRADE: C\nCorrection: the grade is I.", None), ("correct", "GRADE: C?", None),
+    ("better", "CHOICE: A\nI take that back: B is the better one.", None),
+    ("helpful", "SCORE: 2 (out of 10)", None),
+    # Words behind a verdict are no other one
+    ("correct", "GRADE: C\nI think that a date would have helped.", 1.0),
+    ("helpful", "SCORE: 2 (out of 5)", 2.0),
+])  # fmt: skip
 def test_what_is_unclear_is_no_verdict(rubric, reply, value):
     assert load_rubric(rubric).reading.read(reply) == value
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "GRADE: C\n" + "I " * 50_000,
-        "SCORE: 4\n" + "7" * 99_999,
-        "grade: " * 20_000,
-        "[[" * 50_000,
-        "<grade>" * 20_000,
-        "GRADE: C. " * 10_000,
-        "{" * 99_999,
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "GRADE: C\n" + "I " * 50_000, "SCORE: 4\n" + "7" * 99_999, "grade: " * 20_000, "[[" * 50_000, "<grade>" * 20_000,
+    "GRADE: C. " * 10_000, "{" * 99_999,
+])  # fmt: skip
 def test_hostile_replies_take_no_long_time(text):
     for name in OURS:  # pytest's timeout ends what is quadratic
         load_rubric(name).reading.read(text)

@@ -217,18 +217,15 @@ def test_a_label_set_is_not_bound_to_the_texts_of_an_earlier_question():
     assert read_label("Paris", {"A": "London", "B": "Paris"}) == "B"
 
 
-@pytest.mark.parametrize(
-    ("completion", "pattern", "label"),
-    [
-        ("I choose C, not B", r"choose (\w)", "C"), ("I choose C", r"\b[A-D]\b", "C"),
-        ("choice=(b)!", r"choice=(.*)", "B"), ("choice=Rome", r"choice=(.*)", "C"),
-        ("  B  ", r"^B$", "B"),  # HELM strips before the pattern is applied
-        ("A B", r"[A-D]", "A"),  # the first match
-        ("The answer is B.", r"choice=(.*)", None),  # the pattern overrides
-        ("E", r"(A)|E", None),  # a group that took no part
-        ("B", None, "B"), ("B.", "", "B"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("completion", "pattern", "label"), [
+    ("I choose C, not B", r"choose (\w)", "C"), ("I choose C", r"\b[A-D]\b", "C"), ("choice=(b)!", r"choice=(.*)", "B"),
+    ("choice=Rome", r"choice=(.*)", "C"),
+    ("  B  ", r"^B$", "B"),  # HELM strips before the pattern is applied
+    ("A B", r"[A-D]", "A"),  # the first match
+    ("The answer is B.", r"choice=(.*)", None),  # the pattern overrides
+    ("E", r"(A)|E", None),  # a group that took no part
+    ("B", None, "B"), ("B.", "", "B"),
+])  # fmt: skip
 def test_an_output_mapping_pattern_overrides(completion, pattern, label):
     assert read_choice(completion, CITIES, pattern) == [label]
 

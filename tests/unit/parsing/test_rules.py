@@ -50,14 +50,11 @@ def test_a_denied_answer(before):
     assert read_label(f"The answer is {before} C but B.", LABELS) == "B"
 
 
-@pytest.mark.parametrize(
-    "adjective",
-    [
-        *("previous", "prior", "other", "earlier", "former", "old", "initial", "original", "first", "alternative"),
-        *("second", "next", "worst", "wrong", "incorrect", "false", "opposite", "common", "popular", "tempting"),
-        *("typical", "rejected", "runner-up", "preceding", "second best", "common wrong", "student's", "teacher's"),
-    ],
-)
+@pytest.mark.parametrize("adjective", [
+    *("previous", "prior", "other", "earlier", "former", "old", "initial", "original", "first", "alternative"),
+    *("second", "next", "worst", "wrong", "incorrect", "false", "opposite", "common", "popular", "tempting"),
+    *("typical", "rejected", "runner-up", "preceding", "second best", "common wrong", "student's", "teacher's"),
+])  # fmt: skip
 def test_another_answer(adjective):
     assert read_label(f"The {adjective} answer is C.", LABELS) is None
     assert read_label(f"The answer is B. The {adjective} answer is C.", LABELS) == "B"
@@ -77,14 +74,11 @@ def test_the_answer(mine):
     assert read_label("So it's clear: the answer is C.", LABELS) == "C"
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "If it rained", "Unless it rains", "Otherwise", "Supposing it rains", "Assuming rain", "At first", "Initially",
-        "In a different setting", "In another case", "Under different rules", "For the next question",
-        "In the case of rain", "Had it rained", "Were it raining", "Should it rain", "Wenn es regnet", "如果下雨",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("condition", [
+    "If it rained", "Unless it rains", "Otherwise", "Supposing it rains", "Assuming rain", "At first", "Initially",
+    "In a different setting", "In another case", "Under different rules", "For the next question",
+    "In the case of rain", "Had it rained", "Were it raining", "Should it rain", "Wenn es regnet", "如果下雨",
+])  # fmt: skip
 def test_a_condition_before_an_answer(condition):
     assert read_label(f"{condition}, the answer is C.", LABELS) is None
     assert read_label(f"The answer is B. {condition}, the answer is C.", LABELS) == "B"
@@ -101,76 +95,58 @@ def test_a_condition_behind_an_answer(condition):
     assert read_label("The answer would have been C.", LABELS) is None
 
 
-@pytest.mark.parametrize(
-    "doubt",
-    [
-        *("I doubt that", "I don't think", "I do not believe that", "It is unlikely that", "It is impossible that"),
-        *("You might think", "Some people say that", "Many believe", "Students often say", "They claim", "One may say"),
-        *("It is not true that", "I am not sure whether", "Nobody said that", "I thought", "It is tempting to say"),
-        *("I deny that", "It is false that", "It may be that", "It is unclear whether", "It cannot be that"),
-    ],
-)
+@pytest.mark.parametrize("doubt", [
+    *("I doubt that", "I don't think", "I do not believe that", "It is unlikely that", "It is impossible that"),
+    *("You might think", "Some people say that", "Many believe", "Students often say", "They claim", "One may say"),
+    *("It is not true that", "I am not sure whether", "Nobody said that", "I thought", "It is tempting to say"),
+    *("I deny that", "It is false that", "It may be that", "It is unclear whether", "It cannot be that"),
+])  # fmt: skip
 def test_doubt_and_what_others_think(doubt):
     assert read_label(f"{doubt} the answer is C.", LABELS) is None
     assert read_label(f"The answer is B. {doubt} the answer is C.", LABELS) == "B"
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        *(
-            "Sorry,", "Wait,", "Actually,", "Oops,", "Correction:", "On second thought,", "On reflection,",
-            "My mistake:",
-        ),
-        *("Scratch that,", "Hold on,", "I was wrong,", "Let me reconsider.", "Let me recheck.", "My apologies,"),
-        *("I changed my mind,", "Edit:", "Update:", "I misread it,", "Thinking again,", "No,", "I meant:"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("word", [
+    *("Sorry,", "Wait,", "Actually,", "Oops,", "Correction:", "On second thought,", "On reflection,", "My mistake:"),
+    *("Scratch that,", "Hold on,", "I was wrong,", "Let me reconsider.", "Let me recheck.", "My apologies,"),
+    *("I changed my mind,", "Edit:", "Update:", "I misread it,", "Thinking again,", "No,", "I meant:"),
+])  # fmt: skip
 def test_a_correction_wins(word):
     assert read_label(f"The answer is B. {word} the answer is C.", LABELS) == "C"
     assert read_label(f"B\n\n{word} the answer is C.", LABELS) == "C"
     assert read_label("The answer is B. The answer is C.", LABELS) is None
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["I meant", "I mean", "No,", "Wait,", "Actually,", "No wait,", "Rather", "Make it", "Make that", "Scratch that,"],
-)
+@pytest.mark.parametrize("words", [
+    "I meant", "I mean", "No,", "Wait,", "Actually,", "No wait,", "Rather", "Make it", "Make that", "Scratch that,",
+])  # fmt: skip
 def test_a_correction_may_be_short(words):
     assert read_label(f"The answer is B. {words} C.", LABELS) == "C"
     assert read_label(f"The answer is B. {words} nothing.", LABELS) == "B"
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later", "label"),
-    [
-        ("C would be correct.", "B is correct.", "B"), ("B is correct.", "C would be correct.", "B"),
-        ("It is C.", "The answer is B.", "B"), ("The answer is B.", "It is C.", None),
-        ("The answer is C.", "So the answer is B.", "B"), ("So the answer is B.", "The answer is C.", None),
-        ("So the answer is C.", "So the answer is B.", None), ("So the answer is C.", "The final answer is B.", "B"),
-        ("The final answer is B.", "The answer is C.", None), ("The final answer is C.", "The final answer is B.", "B"),
-        ("The answer is C.", "#### B", "B"), ("The answer is C.", "\\boxed{B}", "B"),
-        ("C\n", "So the answer is B.", None), ("C\n", "Final answer: B", "B"), ("B\n", "The answer is B.", "B"),
-        ("B is correct.", "C is correct.", None), ("The answer is B.", "B is wrong.", None),
-        ("B is wrong.", "The answer is B.", "B"), ("The answer is B.", "B is wrong. The answer is C.", "C"),
-        ("Let us see.", "\nB", "B"), ("The answer is C.", "\nB", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("earlier", "later", "label"), [
+    ("C would be correct.", "B is correct.", "B"), ("B is correct.", "C would be correct.", "B"),
+    ("It is C.", "The answer is B.", "B"), ("The answer is B.", "It is C.", None),
+    ("The answer is C.", "So the answer is B.", "B"), ("So the answer is B.", "The answer is C.", None),
+    ("So the answer is C.", "So the answer is B.", None), ("So the answer is C.", "The final answer is B.", "B"),
+    ("The final answer is B.", "The answer is C.", None), ("The final answer is C.", "The final answer is B.", "B"),
+    ("The answer is C.", "#### B", "B"), ("The answer is C.", "\\boxed{B}", "B"), ("C\n", "So the answer is B.", None),
+    ("C\n", "Final answer: B", "B"), ("B\n", "The answer is B.", "B"), ("B is correct.", "C is correct.", None),
+    ("The answer is B.", "B is wrong.", None), ("B is wrong.", "The answer is B.", "B"),
+    ("The answer is B.", "B is wrong. The answer is C.", "C"), ("Let us see.", "\nB", "B"),
+    ("The answer is C.", "\nB", None),
+])  # fmt: skip
 def test_what_weighs_more(earlier, later, label):
     assert read_label(f"{earlier} {later}", LABELS) == label
 
 
-@pytest.mark.parametrize(
-    "verdict",
-    [
-        *("is correct", "is right", "is the answer", "is my answer", "is the best choice", "is the correct option"),
-        *("must be the answer", "should be correct", "seems correct", "appears to be the correct answer", "fits best"),
-        *(
-            "makes the most sense", "is what I would choose", "is my final answer", "is clearly correct", "is true",
-        ),
-        *("is the most appropriate answer", "is correct, because it fits", "is correct because it fits"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("verdict", [
+    *("is correct", "is right", "is the answer", "is my answer", "is the best choice", "is the correct option"),
+    *("must be the answer", "should be correct", "seems correct", "appears to be the correct answer", "fits best"),
+    *("makes the most sense", "is what I would choose", "is my final answer", "is clearly correct", "is true"),
+    *("is the most appropriate answer", "is correct, because it fits", "is correct because it fits"),
+])  # fmt: skip
 def test_a_verdict(verdict):
     assert read_label(f"B {verdict}.", LABELS) == "B"
     assert read_label(f"I think that B {verdict}.", LABELS) == "B"
@@ -181,44 +157,39 @@ def test_a_verdict(verdict):
     assert read_labels(f"A and B {verdict}.", LABELS) == ("A", "B")
 
 
-@pytest.mark.parametrize(
-    "verdict",
-    ["is wrong", "is not correct", "isn't right", "is incorrect", "cannot be right", "is false", "is never right"],
-)
+@pytest.mark.parametrize("verdict", [
+    "is wrong", "is not correct", "isn't right", "is incorrect", "cannot be right", "is false", "is never right",
+])  # fmt: skip
 def test_a_rejection(verdict):
     assert read_label(f"B {verdict}.", LABELS) is None
     assert read_label(f"The answer is B. B {verdict}.", LABELS) is None
     assert read_label(f"The answer is B. C {verdict}.", LABELS) == "B"
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("I choose B.", "B"), ("They choose B.", None), ("Choose B.", "B"), ("We pick B.", "B"),
-        ("Let's go with B.", "B"), ("Let us think B.", None), ("I think B.", "B"), ("Think B.", None),
-        ("anything but B", None), ("not A but B", "B"), ("A but B", None), ('{"answer": "B"}', "B"),
-        ('{"answers": "B"}', "B"), ('{"my_answer": "B"}', "B"), ('{"options": ["A", "B"]}', None),
-        ('{"question": "B"}', None), ("Result: B", "B"), ("no result: B", None), ("The answer is B?", None),
-        ("B?", "B"), ("Is the answer B?", None), ("Is it B?", None), ("it's clear. B", "B"), ("kolpus (B)", "B"),
-        ("kolpus (A)", None), ("kolpus, A", None), ("kolpus, option B", "B"), ("kolpus - B", "B"), ("B kolpus", "B"),
-        ("B zormun", None), ("B-kolpus", "B"), ("B-level", None), ("the kolpus", "B"), ("The result is kolpus.", "B"),
-        ("The result is not kolpus.", None), ("The result is kolpus or zormun.", None),
-        ("The result is kolpus. It was zormun before.", None), ("Is the result kolpus?", None),
-        ("kolpus is the result.", "B"), ("kolpus is not the result.", None),
-        ("kolpus is a result.", "B"),  # the only one that is named
-        ("A story of kolpus", None), ("It ended in a kolpus.", "B"), ("Why not? kolpus.", "B"),
-        # What follows a comma in a sentence of doubt
-        ("Not A, B.", "B"), ("Not zormun, not kolpus, wemtin.", "C"), ("If I had to guess, kolpus.", "B"),
-        # Two options in doubt, or denied, are no answer.
-        ("Maybe A, B", None), ("It could be A, B", None), ("It can't be A, B", None), ("I would not say A, B", None),
-        ("It states A, B", None), ("Possibly A, B.", None),
-        # A sentence counts where others are denied
-        ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
-        ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
-        ("B would be correct, wemtin as well.", "B"),
-        ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "label"), [
+    ("I choose B.", "B"), ("They choose B.", None), ("Choose B.", "B"), ("We pick B.", "B"), ("Let's go with B.", "B"),
+    ("Let us think B.", None), ("I think B.", "B"), ("Think B.", None), ("anything but B", None), ("not A but B", "B"),
+    ("A but B", None), ('{"answer": "B"}', "B"), ('{"answers": "B"}', "B"), ('{"my_answer": "B"}', "B"),
+    ('{"options": ["A", "B"]}', None), ('{"question": "B"}', None), ("Result: B", "B"), ("no result: B", None),
+    ("The answer is B?", None), ("B?", "B"), ("Is the answer B?", None), ("Is it B?", None), ("it's clear. B", "B"),
+    ("kolpus (B)", "B"), ("kolpus (A)", None), ("kolpus, A", None), ("kolpus, option B", "B"), ("kolpus - B", "B"),
+    ("B kolpus", "B"), ("B zormun", None), ("B-kolpus", "B"), ("B-level", None), ("the kolpus", "B"),
+    ("The result is kolpus.", "B"), ("The result is not kolpus.", None), ("The result is kolpus or zormun.", None),
+    ("The result is kolpus. It was zormun before.", None), ("Is the result kolpus?", None),
+    ("kolpus is the result.", "B"), ("kolpus is not the result.", None),
+    ("kolpus is a result.", "B"),  # the only one that is named
+    ("A story of kolpus", None), ("It ended in a kolpus.", "B"), ("Why not? kolpus.", "B"),
+    # What follows a comma in a sentence of doubt
+    ("Not A, B.", "B"), ("Not zormun, not kolpus, wemtin.", "C"), ("If I had to guess, kolpus.", "B"),
+    # Two options in doubt, or denied, are no answer.
+    ("Maybe A, B", None), ("It could be A, B", None), ("It can't be A, B", None), ("I would not say A, B", None),
+    ("It states A, B", None), ("Possibly A, B.", None),
+    # A sentence counts where others are denied
+    ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
+    ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
+    ("B would be correct, wemtin as well.", "B"),
+    ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said
+])  # fmt: skip
 def test_where_an_answer_stands(text, label):
     assert read_label(text, LABELS) == label
 
@@ -250,13 +221,10 @@ def test_what_may_be_left_out_of_a_text():
     assert read_label("The total is 20 thousand.", {"A": "$20", "B": "$5"}) is None
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "The answer is {}.", "the answer is {}", "Answer: {}", "So the correct option is ({}).",
-        "The final answer is: option {}", "answer:{}", 'The choice is "{}".',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("form", [
+    "The answer is {}.", "the answer is {}", "Answer: {}", "So the correct option is ({}).",
+    "The final answer is: option {}", "answer:{}", 'The choice is "{}".',
+])  # fmt: skip
 @pytest.mark.parametrize(
     "options", [LABELS, {"A": "x", "B": "y"}, {"A": "b", "B": "(A)"}, {"A": "option B", "B": "long enough a text"}]
 )
@@ -363,22 +331,18 @@ def test_the_mark_at_the_end_of_a_long_line_of_a_list():
     assert read_label("\n".join(lines), LABELS) == "C"
 
 
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        # Nothing but options
-        ("A\nC D", "ACD"), ("B B", "B"), ("B x B", ""), ("AA", ""), ("A E", ""), ("A 1", ""), ("A C" + " C" * 14, ""),
-        (" ".join("B" * 17), ""), ("- B", "B"), ("B. kolpus", "B"), ("both A and C!", "AC"),
-        # The first line and the last
-        ("B\nIt is a nice one.", "B"), ("It is a nice one.\nOption B", "B"), ("B\nIt is a nice one.\nB", "B"),
-        ("B\nB\nIt is.", "B"), ("B\n- Option C", ""), ("It is.\n- B", "B"), ("AC\nThey are.", "AC"),
-        # The beginning
-        ("1. B, because", "B"), ("B and C, because", "BC"), ("(B) is wrong", ""), ("B? It is", ""),
-        ("B. kolpus C. wemtin", ""), ("B. It is nice\nC. It is, too", ""),
-        ("B. kolpus. It is nice, B. kolpus", "B"), ("kolpus. Actually, on second thought, it is wemtin", "C"),
-        ("kolpus. Actually, it is all one", "B"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "labels"), [
+    # Nothing but options
+    ("A\nC D", "ACD"), ("B B", "B"), ("B x B", ""), ("AA", ""), ("A E", ""), ("A 1", ""), ("A C" + " C" * 14, ""),
+    (" ".join("B" * 17), ""), ("- B", "B"), ("B. kolpus", "B"), ("both A and C!", "AC"),
+    # The first line and the last
+    ("B\nIt is a nice one.", "B"), ("It is a nice one.\nOption B", "B"), ("B\nIt is a nice one.\nB", "B"),
+    ("B\nB\nIt is.", "B"), ("B\n- Option C", ""), ("It is.\n- B", "B"), ("AC\nThey are.", "AC"),
+    # The beginning
+    ("1. B, because", "B"), ("B and C, because", "BC"), ("(B) is wrong", ""), ("B? It is", ""),
+    ("B. kolpus C. wemtin", ""), ("B. It is nice\nC. It is, too", ""), ("B. kolpus. It is nice, B. kolpus", "B"),
+    ("kolpus. Actually, on second thought, it is wemtin", "C"), ("kolpus. Actually, it is all one", "B"),
+])  # fmt: skip
 def test_lines_and_beginnings(text, labels):
     assert read_labels(text, LABELS) == tuple(labels)
 
@@ -398,13 +362,10 @@ def test_alternatives_are_no_two_answers():
 NUMBERS = {"A": "-5", "B": "5", "C": "1/5", "D": "-1/5"}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("minus 5", "A"), ("The answer is negative 5.", "A"),
-        (r"\frac{1}{5}", "C"),  # no 5
-        (r"The answer is $-\frac15$.", "D"), ("5 - 10 = -5", "A"), ("5 - 10 = -5, so it is 5 minus 10", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("minus 5", "A"), ("The answer is negative 5.", "A"),
+    (r"\frac{1}{5}", "C"),  # no 5
+    (r"The answer is $-\frac15$.", "D"), ("5 - 10 = -5", "A"), ("5 - 10 = -5, so it is 5 minus 10", None),
+])  # fmt: skip
 def test_a_number_is_read_with_its_sign_and_fraction_and_no_operand_is_an_answer(text, expected):
     assert read_label(text, NUMBERS) == expected

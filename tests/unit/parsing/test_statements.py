@@ -21,82 +21,76 @@ def states(text):
     return [(s.rank, ("-" if s.is_denied else "") + "".join(sorted(s.named))) for s in find_statements(mentions(text))]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # What introduces an answer
-        ("The answer is B.", [(STATED, "B")]), ("the answer is kolpus", [(STATED, "B")]),
-        ("Answer: B", [(STATED, "B")]), ("I choose B.", [(STATED, "B")]), ("Correct: B", [(STATED, "B")]),
-        ('{"answer": "B"}', [(STATED, "B")]), ("答案是B", [(STATED, "B")]), ("Respuesta: B", [(STATED, "B")]),
-        ("It is B.", [(PLAIN, "B")]), ("It's kolpus.", [(PLAIN, "B")]), ("So B.", [(CONCLUDED, "B")]),
-        ("So the answer is B.", [(CONCLUDED, "B")]), ("Therefore, the answer is B.", [(CONCLUDED, "B")]),
-        ("That leaves B.", [(CONCLUDED, "B")]), ("Final answer: B", [(CORRECTED, "B")]),
-        ("\\boxed{B}", [(CORRECTED, "B")]), ("The answer would be B.", [(MODAL, "B")]),
-        ("The answer is A and C.", [(STATED, "AC")]), ("The answer is A or C.", [(STATED, "")]),
-        ("The answer is AC.", [(STATED, "AC")]),
-        # What declares one
-        ("B is correct.", [(PLAIN, "B")]), ("A and C are correct.", [(PLAIN, "AC")]),
-        ("kolpus is the right answer.", [(PLAIN, "B")]), ("B would be correct.", [(MODAL, "B")]),
-        ("Only B fits.", [(PLAIN, "B")]), ("Not A, B.", [(STATED, "-A")]),
-        # What denies
-        ("A is not correct.", [(PLAIN, "-A")]), ("A is wrong.", [(PLAIN, "-A")]),
-        ("A and B are incorrect.", [(PLAIN, "-AB")]), ("The answer is not A.", [(PLAIN, "-A")]),
-        ("It is not A but B.", [(STATED, "B")]), ("Not A.", [(STATED, "-A")]), ("Wait, not A.", [(STATED, "-A")]),
-        ("Oh no, wait, not A or B", [(STATED, "-A")]), ("Sorry, not A, B.", [(STATED, "-A")]),
-        # What states nothing
-        ("They are not A.", []), ("Not A good question", []), ("Is it B?", []), ("The answer is B?", [(STATED, "-")]),
-        ("If it rains, the answer is B.", [(STATED, "-")]), ("I do not think the answer is B.", [(STATED, "-")]),
-        ("Banswer: B", []), ("The answers vary.", []), ("nothing", []), ("", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    # What introduces an answer
+    ("The answer is B.", [(STATED, "B")]), ("the answer is kolpus", [(STATED, "B")]), ("Answer: B", [(STATED, "B")]),
+    ("I choose B.", [(STATED, "B")]), ("Correct: B", [(STATED, "B")]), ('{"answer": "B"}', [(STATED, "B")]),
+    ("答案是B", [(STATED, "B")]), ("Respuesta: B", [(STATED, "B")]), ("It is B.", [(PLAIN, "B")]),
+    ("It's kolpus.", [(PLAIN, "B")]), ("So B.", [(CONCLUDED, "B")]), ("So the answer is B.", [(CONCLUDED, "B")]),
+    ("Therefore, the answer is B.", [(CONCLUDED, "B")]), ("That leaves B.", [(CONCLUDED, "B")]),
+    ("Final answer: B", [(CORRECTED, "B")]), ("\\boxed{B}", [(CORRECTED, "B")]),
+    ("The answer would be B.", [(MODAL, "B")]), ("The answer is A and C.", [(STATED, "AC")]),
+    ("The answer is A or C.", [(STATED, "")]), ("The answer is AC.", [(STATED, "AC")]),
+    # What declares one
+    ("B is correct.", [(PLAIN, "B")]), ("A and C are correct.", [(PLAIN, "AC")]),
+    ("kolpus is the right answer.", [(PLAIN, "B")]), ("B would be correct.", [(MODAL, "B")]),
+    ("Only B fits.", [(PLAIN, "B")]), ("Not A, B.", [(STATED, "-A")]),
+    # What denies
+    ("A is not correct.", [(PLAIN, "-A")]), ("A is wrong.", [(PLAIN, "-A")]),
+    ("A and B are incorrect.", [(PLAIN, "-AB")]), ("The answer is not A.", [(PLAIN, "-A")]),
+    ("It is not A but B.", [(STATED, "B")]), ("Not A.", [(STATED, "-A")]), ("Wait, not A.", [(STATED, "-A")]),
+    ("Oh no, wait, not A or B", [(STATED, "-A")]), ("Sorry, not A, B.", [(STATED, "-A")]),
+    # What states nothing
+    ("They are not A.", []), ("Not A good question", []), ("Is it B?", []), ("The answer is B?", [(STATED, "-")]),
+    ("If it rains, the answer is B.", [(STATED, "-")]), ("I do not think the answer is B.", [(STATED, "-")]),
+    ("Banswer: B", []), ("The answers vary.", []), ("nothing", []), ("", []),
+])  # fmt: skip
 def test_statements(text, expected):
     assert states(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("The answer is A. Sorry, I meant B.", "B"), ("The answer is A. Wait, it is B.", "B"),
-        ("The answer is A. No, the answer is B.", "B"), ("The answer is A. So the answer is B.", "B"),
-        ("So the answer is A. The answer is B.", None),  # it weighs less, and says something else
-        ("The answer is A. The answer is B.", None), ("It is A. The answer is B.", "B"),
-        ("The answer is B. A would be right in June.", "B"), ("A would be right.", "A"),
-        ("The answer is A. Final answer: B", "B"), ("The answer is A. A is wrong.", None),
-        ("The answer is A. B is wrong.", "A"), ("A is wrong. The answer is A.", "A"),
-        ("Sorry, I cannot tell A from B. The answer is C.", "C"), ("I apologize, I should not have said B.", None),
-        ("I apologize for the earlier answer A. It is B.", "B"), ("I apologize, I should have said B.", "B"),
-        ("The answer is A. Sorry, I should've written B, not A.", "B"), ("Perdón, debería haber dicho B.", "B"),
-        ("I apologize, I said B.", None), ("I apologize for having said B.", None), ("Perdón por haber dicho B.", None),
-        # An option that is denied behind a correction, alone or with the right one behind it
-        ("The answer is B. Sorry, not B, C.", None), ("The answer is B. No, wait, not B, C.", None),
-        ("The answer is B. Oh, my mistake, not B, C.", None), ("The answer is B. Sorry, not B but C.", "C"),
-        ("It is B. Wait, not B. It is C.", "C"), ("The answer is B. Wait, not A. It is C.", "C"),
-        ("It is B. Wait, not B.", None), ("It is B. Not B.", None), ("It is B. Wait, not B or C.", None),
-        ("B. Wait, not B.", None), ("B\nWait, not B.", None), ("B. kolpus is not only nice, but old.", "B"),
-        ("It is B. Wait, not A.", "B"), ("It is B. Not only B, I know, but it is.", "B"),
-        ("It is B. Not just kolpus, since it is old.", "B"), ("It is B. Not A.", "B"), ("B. Wait, not A.", "B"),
-        # What is doubted may stand in quotes or brackets
-        ('It is not true that "the answer is B".', None), ('It is false that ("the answer is B").', None),
-        ("I doubt that (the answer is B).", None), ("I don't believe that **the answer is B**.", None),
-        ('It is true that "the answer is B".', "B"), ("I do not doubt that (the answer is B).", "B"),
-        ("I don't doubt that the answer is B.", "B"),
-        # What follows an apology
-        ("A. I apologize. B.", "B"), ("Sorry for that; B it is", "B"), ("Sorry! My answer is B", "B"),
-        ("Oops: kolpus", "B"),
-        ("I apologize, B is meant.", None),  # a sentence about B
-        ("I apologize, A is wrong.", None), ("Sorry, I confused A and B", None), ("Sorry, is it B?", None),
-        ("Sorry, B?", None), ("抱歉,B", "B"), ("Sorry. It was late. There was much to do. B", "B"),
-        # Ratings
-        ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"), ("A: 10%, B: 75%", "B"), ("A (20%), B (60%)", "B"),
-        ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"), ("| A | 0.1 |\n| B | 0.7 |", "B"),
-        ("P(A) = .2, P(B) = .8", "B"), ("A: 2/10, B: 9/10", "B"), ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"),
-        ("A: 10%, B: 75%. So the answer is A.", "A"), ("A. Incorrect B. Correct", "B"), ("A ✗ B ✓", "B"),
-        ("A: 45%, B: 45%", None),  # two are largest
-        ("A. Incorrect B. Incorrect", None), ("B ❌", None), ("A) B) C) D)", None),
-        ('{"A": 3, "B": 4}', None),  # may count anything
-        ("A: true, B: false", None),  # statements that hold, not all of the options
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "label"), [
+    ("The answer is A. Sorry, I meant B.", "B"), ("The answer is A. Wait, it is B.", "B"),
+    ("The answer is A. No, the answer is B.", "B"), ("The answer is A. So the answer is B.", "B"),
+    ("So the answer is A. The answer is B.", None),  # it weighs less, and says something else
+    ("The answer is A. The answer is B.", None), ("It is A. The answer is B.", "B"),
+    ("The answer is B. A would be right in June.", "B"), ("A would be right.", "A"),
+    ("The answer is A. Final answer: B", "B"), ("The answer is A. A is wrong.", None),
+    ("The answer is A. B is wrong.", "A"), ("A is wrong. The answer is A.", "A"),
+    ("Sorry, I cannot tell A from B. The answer is C.", "C"), ("I apologize, I should not have said B.", None),
+    ("I apologize for the earlier answer A. It is B.", "B"), ("I apologize, I should have said B.", "B"),
+    ("The answer is A. Sorry, I should've written B, not A.", "B"),
+    ("Perdón, debería haber dicho B.", "B"), ("I apologize, I said B.", None), ("I apologize for having said B.", None),
+    ("Perdón por haber dicho B.", None),
+    # An option that is denied behind a correction, alone or with the right one behind it
+    ("The answer is B. Sorry, not B, C.", None), ("The answer is B. No, wait, not B, C.", None),
+    ("The answer is B. Oh, my mistake, not B, C.", None), ("The answer is B. Sorry, not B but C.", "C"),
+    ("It is B. Wait, not B. It is C.", "C"), ("The answer is B. Wait, not A. It is C.", "C"),
+    ("It is B. Wait, not B.", None), ("It is B. Not B.", None), ("It is B. Wait, not B or C.", None),
+    ("B. Wait, not B.", None), ("B\nWait, not B.", None), ("B. kolpus is not only nice, but old.", "B"),
+    ("It is B. Wait, not A.", "B"), ("It is B. Not only B, I know, but it is.", "B"),
+    ("It is B. Not just kolpus, since it is old.", "B"), ("It is B. Not A.", "B"), ("B. Wait, not A.", "B"),
+    # What is doubted may stand in quotes or brackets
+    ('It is not true that "the answer is B".', None), ('It is false that ("the answer is B").', None),
+    ("I doubt that (the answer is B).", None), ("I don't believe that **the answer is B**.", None),
+    ('It is true that "the answer is B".', "B"), ("I do not doubt that (the answer is B).", "B"),
+    ("I don't doubt that the answer is B.", "B"),
+    # What follows an apology
+    ("A. I apologize. B.", "B"), ("Sorry for that; B it is", "B"), ("Sorry! My answer is B", "B"),
+    ("Oops: kolpus", "B"),
+    ("I apologize, B is meant.", None),  # a sentence about B
+    ("I apologize, A is wrong.", None), ("Sorry, I confused A and B", None), ("Sorry, is it B?", None),
+    ("Sorry, B?", None), ("抱歉,B", "B"), ("Sorry. It was late. There was much to do. B", "B"),
+    # Ratings
+    ('{"A": 0.05, "B": 0.85, "C": 0.06, "D": 0.04}', "B"), ("A: 10%, B: 75%", "B"), ("A (20%), B (60%)", "B"),
+    ("zormun – 30%\nkolpus – 5%\nwemtin – 65%", "C"), ("| A | 0.1 |\n| B | 0.7 |", "B"), ("P(A) = .2, P(B) = .8", "B"),
+    ("A: 2/10, B: 9/10", "B"), ('{"A": 3, "B": 4, "C": 90, "D": 3}', "C"), ("A: 10%, B: 75%. So the answer is A.", "A"),
+    ("A. Incorrect B. Correct", "B"), ("A ✗ B ✓", "B"),
+    ("A: 45%, B: 45%", None),  # two are largest
+    ("A. Incorrect B. Incorrect", None), ("B ❌", None), ("A) B) C) D)", None),
+    ('{"A": 3, "B": 4}', None),  # may count anything
+    ("A: true, B: false", None),  # statements that hold, not all of the options
+])  # fmt: skip
 def test_which_statement_wins(text, label):
     assert read_label(text, LABELS) == label
 
@@ -107,18 +101,16 @@ def test_an_option_may_begin_with_a_denial():
     assert read_label("Not entailment, since it is older.", labels) == "B"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The capital of France is kolpus.", "B"), ("It lies north. The capital is kolpus.", "B"),
-        ("The capital is kolpus. It lies north.", "B"), ("The capital is not kolpus.", None),
-        ("Is the capital kolpus?", None), ("The capital is kolpus, and wemtin is a town.", None),
-        ("zormun is the capital.", "A"), ("zormun is not the capital.", None), ("He was born in kolpus.", "B"),
-        ("Nothing of it.", None), ("The capital is zormun. I like zormun a lot. It is big.", "A"),
-        ("This is a story about zormun.", None),
-        ("There are people in zormun.", "A"),  # the only one that is named
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("The capital of France is kolpus.", "B"), ("It lies north. The capital is kolpus.", "B"),
+    ("The capital is kolpus. It lies north.", "B"), ("The capital is not kolpus.", None),
+    ("Is the capital kolpus?", None), ("The capital is kolpus, and wemtin is a town.", None),
+    ("zormun is the capital.", "A"), ("zormun is not the capital.", None), ("He was born in kolpus.", "B"),
+    ("Nothing of it.", None),
+    ("The capital is zormun. I like zormun a lot. It is big.", "A"),
+    ("This is a story about zormun.", None),
+    ("There are people in zormun.", "A"),  # the only one that is named
+])  # fmt: skip
 def test_a_sentence_about_an_option(text, expected):
     found = read_sentence(mentions(text))
     assert ("".join(sorted(found)) if found else None) == expected
@@ -139,14 +131,11 @@ def test_what_is_concluded_weighs_more_where_the_clause_begins_with_it():
 
 
 @pytest.mark.parametrize("find", [phrases.find_verdicts, phrases.find_rejections])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "b is correct, a and c are not right. d fits best; b seems to be the best answer.",
-        "также b является верным ответом, c неверно. also ist b richtig — a est faux, c no es correcta.",
-        "b n'est pas, c is ruled out … only d remains\nand a doesn't fit",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "b is correct, a and c are not right. d fits best; b seems to be the best answer.",
+    "также b является верным ответом, c неверно. also ist b richtig — a est faux, c no es correcta.",
+    "b n'est pas, c is ruled out … only d remains\nand a doesn't fit",
+])  # fmt: skip
 def test_what_is_declared_is_found_alike_where_no_script_without_spaces_is_looked_for(find, text):
     expected = [found.span() for found in find(f"{text}\n山")]
     assert expected
@@ -165,19 +154,16 @@ def items_at(text, place=0, labels=LABELS):
 # Options that are named together
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("B", "B"), ("B and C", "BC"), ("B, C", "BC"), ("B, C and D", "BCD"), ("B., C.", "BC"), ("B & C", "BC"),
-        ("B/C", "BC"), ("B + C", "BC"), ("(B) and (C)", "BC"), ("both kolpus", None), ("kolpus and wemtin", "BC"),
-        ("kolpus, wemtin", "BC"), ("B and also C", "BC"), ("B, and maybe C", ""), ("B or C", ""),
-        ("B or kolpus", "B"),  # the same one
-        ("B 或 C", ""), ("B、C", "BC"), ("B、E", None), ("B、C good", ""),
-        ("B and E", ""),  # a label of no option
-        ("B and everything", None), ("B\nC", "BC"), ("B\n- C", "BC"), ("B\nC is nice", "B"), ("A good question", None),
-        ("A, for one, like it", None), ("kolpus kolpus", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("B", "B"), ("B and C", "BC"), ("B, C", "BC"), ("B, C and D", "BCD"), ("B., C.", "BC"), ("B & C", "BC"),
+    ("B/C", "BC"), ("B + C", "BC"), ("(B) and (C)", "BC"), ("both kolpus", None), ("kolpus and wemtin", "BC"),
+    ("kolpus, wemtin", "BC"), ("B and also C", "BC"), ("B, and maybe C", ""), ("B or C", ""),
+    ("B or kolpus", "B"),  # the same one
+    ("B 或 C", ""), ("B、C", "BC"), ("B、E", None), ("B、C good", ""),
+    ("B and E", ""),  # a label of no option
+    ("B and everything", None), ("B\nC", "BC"), ("B\n- C", "BC"), ("B\nC is nice", "B"), ("A good question", None),
+    ("A, for one, like it", None), ("kolpus kolpus", None),
+])  # fmt: skip
 def test_options_named_together(text, expected):
     assert items_at(text) == expected
 
@@ -189,14 +175,10 @@ def test_words_of_one_letter_between_options_are_labels_where_there_are_such():
     assert items_at("B y C", labels={**LABELS, "Y": "x"}) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("B. kolpus", "B"), ("B. wemtin", ""), ("B - wemtin", ""), ("B. wemtin. It lies north.", ""), ("B. C", ""),
-        ("B. B", "B"), ("B. wemtin is north of it", "B"), ("B: it is not wemtin", "B"),
-        ("B\nwemtin is north of it", "B"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("B. kolpus", "B"), ("B. wemtin", ""), ("B - wemtin", ""), ("B. wemtin. It lies north.", ""), ("B. C", ""),
+    ("B. B", "B"), ("B. wemtin is north of it", "B"), ("B: it is not wemtin", "B"), ("B\nwemtin is north of it", "B"),
+])  # fmt: skip
 def test_a_label_with_another_options_text(text, expected):
     assert items_at(text) == expected
 
@@ -214,10 +196,9 @@ def test_a_label_with_another_options_long_text():
     assert items_at(f"B. {long['B']}", labels=long) == "B"
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [("- B", 2), ("1. B", 3), ("(2) B", 4), ("** B", 0), ("-B", 0), ("B. C", 0), ("x", 0), ("• B", 2)],
-)
+@pytest.mark.parametrize(("text", "place"), [
+    ("- B", 2), ("1. B", 3), ("(2) B", 4), ("** B", 0), ("-B", 0), ("B. C", 0), ("x", 0), ("• B", 2),
+])  # fmt: skip
 def test_the_mark_of_a_list(text, place):
     assert mentions(text).skip_list_mark(0) == place
 
@@ -233,16 +214,13 @@ def _go_through(shape, right, wrong, label):
     return "\n".join(shape.format(key, text, right if key == label else wrong) for key, text in LABELS.items())
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        *(("✅", "❌"), ("✓", "✗"), ("✔️", "✘"), ("correct", "incorrect"), ("right", "wrong"), ("true", "false"), ("yes", "no")),
-        *(("is correct.", "is not correct."), ("(correct)", "(incorrect)"), ("correct, it fits", "incorrect, it does not")),
-        *(("richtig", "falsch"), ("correcto", "incorrecto"), ("corretta", "sbagliata"), ("vrai", "faux"), ("верно", "неверно")),
-        *(("正确", "错误"), ("对", "不对"), ("正解", "不正解"), ("← answer", ""), ("(correct)", ""), ("<- correct", ""), ("✅", "")),
-        ("", "❌"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("right", "wrong"), [
+    *(("✅", "❌"), ("✓", "✗"), ("✔️", "✘"), ("correct", "incorrect"), ("right", "wrong"), ("true", "false"), ("yes", "no")),
+    *(("is correct.", "is not correct."), ("(correct)", "(incorrect)"), ("correct, it fits", "incorrect, it does not")),
+    *(("richtig", "falsch"), ("correcto", "incorrecto"), ("corretta", "sbagliata"), ("vrai", "faux"), ("верно", "неверно")),
+    *(("正确", "错误"), ("对", "不对"), ("正解", "不正解"), ("← answer", ""), ("(correct)", ""), ("<- correct", ""), ("✅", "")),
+    ("", "❌"),
+])  # fmt: skip
 @pytest.mark.parametrize("shape", ["{}. {} {}", "{}) {}: {}", "- {}: {} {}", "**{}** {} - {}"])
 @pytest.mark.parametrize("label", LABELS)
 def test_the_one_that_is_marked_right_is_the_answer(shape, right, wrong, label):
@@ -260,15 +238,12 @@ def test_marks_on_one_line():
     assert read_labels("A ✅ B ❌ C ✅ D ❌", LABELS) == ("A", "C")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A ✅ B ❌ C ✅ D ❌",  # two are right
-        "A ❌ B ❌ C ❌ D ❌", "A ✅ B ✅ C ✅ D ✅",
-        "A: correct\nA: incorrect\nB: correct\nB: incorrect",  # each option twice
-        "A. zormun\nB. kolpus\nC. wemtin\nD. purkol",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "A ✅ B ❌ C ✅ D ❌",  # two are right
+    "A ❌ B ❌ C ❌ D ❌", "A ✅ B ✅ C ✅ D ✅",
+    "A: correct\nA: incorrect\nB: correct\nB: incorrect",  # each option twice
+    "A. zormun\nB. kolpus\nC. wemtin\nD. purkol",
+])  # fmt: skip
 def test_a_list_that_does_not_mark_one_means_none(text):
     assert read_label(text, LABELS) is None
 
@@ -289,20 +264,17 @@ def shown(found):
     return None if found is None else (found[0], found[1], "".join(sorted(found[2])))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("A ✅\nB ❌\nC ❌", (0, 11, "A")), ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
-        ("A ✅\nB ❌", None),  # too few of four
-        ("A ❌\nB ❌\nC ❌", (0, 11, "")),  # D may be meant, but is not named
-        ("A ❌\nB ❌\nC ❌\nD", (0, 13, "D")),
-        ("A ❌\nB ❌\nC\nD", None),  # two are left
-        ("A ✅\nB ✅\nC ✅", (0, 11, "")),
-        ("A: right\nB: right\nC: right", None),  # words and no marks: prose
-        ("A ✅\nB ❌\nC ❌\nA ❌", None),  # twice
-        ("A\nB\nC\nD", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("A ✅\nB ❌\nC ❌", (0, 11, "A")), ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
+    ("A ✅\nB ❌", None),  # too few of four
+    ("A ❌\nB ❌\nC ❌", (0, 11, "")),  # D may be meant, but is not named
+    ("A ❌\nB ❌\nC ❌\nD", (0, 13, "D")),
+    ("A ❌\nB ❌\nC\nD", None),  # two are left
+    ("A ✅\nB ✅\nC ✅", (0, 11, "")),
+    ("A: right\nB: right\nC: right", None),  # words and no marks: prose
+    ("A ✅\nB ❌\nC ❌\nA ❌", None),  # twice
+    ("A\nB\nC\nD", None),
+])  # fmt: skip
 def test_lists(text, expected):
     assert shown(read_checklist(mentions(text))) == expected
 

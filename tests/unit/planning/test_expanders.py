@@ -43,10 +43,9 @@ def test_one_run_for_each_task(config):
     assert gen == direct
 
 
-@pytest.mark.parametrize(
-    ("chosen", "method"),
-    [({"method": "ppl"}, "multiple_choice_separate_original"), ({"task": "sums_sums_gen"}, "generation")],
-)
+@pytest.mark.parametrize(("chosen", "method"), [
+    ({"method": "ppl"}, "multiple_choice_separate_original"), ({"task": "sums_sums_gen"}, "generation"),
+])  # fmt: skip
 def test_one_task_of_the_file(config, chosen, method):
     (only,) = expand(config, chosen)
     assert only.adapter_spec.method == method
@@ -127,20 +126,17 @@ def test_everything_an_expander_may_change_is_kept(config):
     assert run.name == f"{plain.name},data_augmentation=canonical"
 
 
-@pytest.mark.parametrize(
-    ("expander", "name", "value"),
-    [
-        (run_expander.TemperatureRunExpander(1.0), "temperature", 1.0),  # HELM's default; the task's is 0
-        (run_expander.IncreaseTemperatureRunExpander(0.25), "temperature", 0.25),
-        (run_expander.IncreaseMaxTokensRunExpander(7), "max_tokens", 107),
-        (run_expander.NumOutputsRunExpander(1), "num_outputs", 1),
-        (run_expander.MaxTrainInstancesRunExpander(5), "max_train_instances", 5),
-        (run_expander.NumTrialRunExpander(1), "num_trials", 1),
-        (run_expander.StopRunExpander("none"), "stop_sequences", []),
-        (run_expander.AddToStopRunExpander("END"), "stop_sequences", ["STOP", "END"]),
-        (run_expander.OpenFlamingoRunExpander(), "input_prefix", "<|endofchunk|>"),
-    ],
-)
+@pytest.mark.parametrize(("expander", "name", "value"), [
+    (run_expander.TemperatureRunExpander(1.0), "temperature", 1.0),  # HELM's default; the task's is 0
+    (run_expander.IncreaseTemperatureRunExpander(0.25), "temperature", 0.25),
+    (run_expander.IncreaseMaxTokensRunExpander(7), "max_tokens", 107),
+    (run_expander.NumOutputsRunExpander(1), "num_outputs", 1),
+    (run_expander.MaxTrainInstancesRunExpander(5), "max_train_instances", 5),
+    (run_expander.NumTrialRunExpander(1), "num_trials", 1),
+    (run_expander.StopRunExpander("none"), "stop_sequences", []),
+    (run_expander.AddToStopRunExpander("END"), "stop_sequences", ["STOP", "END"]),
+    (run_expander.OpenFlamingoRunExpander(), "input_prefix", "<|endofchunk|>"),
+])  # fmt: skip
 def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, name, value):
     params = made.write_config(Path("params.json"), {"stop": ["STOP"]})
     generate = {"method": "generate", "params": str(params)}

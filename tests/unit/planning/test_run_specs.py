@@ -122,19 +122,16 @@ def test_arguments_reach_the_scenario_or_the_metric(write):
 NEEDED = "adapter_spec: exactly one of dataset, path is needed,"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
-        ("seed=1", f"{NEEDED} none is given\n{BOTH_FORMS}"),
-        ("dataset=sums,path=x", f"{NEEDED} dataset and path are given\n{BOTH_FORMS}"),
-        ("dataset=sums,seed=x", "seed=x: expected a whole number"),
-        ("dataset=sums,separator=", "separator=: expected a text that is not empty"),
-        ("dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
-        ("dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
-        ("dataset=sums,output_format=tree", "output_format=tree: not a choice\n  hint: one of string, list"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("datset=x", "adapter_spec: unknown argument 'datset'\n  hint: did you mean 'dataset'?"),
+    ("seed=1", f"{NEEDED} none is given\n{BOTH_FORMS}"),
+    ("dataset=sums,path=x", f"{NEEDED} dataset and path are given\n{BOTH_FORMS}"),
+    ("dataset=sums,seed=x", "seed=x: expected a whole number"),
+    ("dataset=sums,separator=", "separator=: expected a text that is not empty"),
+    ("dataset=sums,strip=perhaps", "strip=perhaps: expected true or false"),
+    ("dataset=sums,missing=skp", "missing=skp: not a choice\n  hint: did you mean 'skip'?"),
+    ("dataset=sums,output_format=tree", "output_format=tree: not a choice\n  hint: one of string, list"),
+])  # fmt: skip
 def test_wrong_arguments(write, arguments, message):
     write()
     with pytest.raises(RunEntryError) as caught:

@@ -236,16 +236,13 @@ def test_many_failures_are_named_by_their_reasons():
     assert "; ... and other reasons for 42 more" in said
 
 
-@pytest.mark.parametrize(
-    ("name", "args", "expected"),
-    [
-        ("helm_ext.formats.request_states.scenario.AdapterSpecScenario", {}, False),
-        ("helm_ext.formats.request_states.scenario.AdapterSpecScenario", {"missing": "skip"}, True),
-        ("helm_ext.formats.lm_eval.scenario.LmEvalScenario", {}, True),
-        ("helm_ext.formats.lm_eval.scenario.LmEvalScenario", {"missing": "error"}, False),
-        ("helm.benchmark.scenarios.mmlu_scenario.MMLUScenario", {"missing": "skip"}, False),
-    ],
-)
+@pytest.mark.parametrize(("name", "args", "expected"), [
+    ("helm_ext.formats.request_states.scenario.AdapterSpecScenario", {}, False),
+    ("helm_ext.formats.request_states.scenario.AdapterSpecScenario", {"missing": "skip"}, True),
+    ("helm_ext.formats.lm_eval.scenario.LmEvalScenario", {}, True),
+    ("helm_ext.formats.lm_eval.scenario.LmEvalScenario", {"missing": "error"}, False),
+    ("helm.benchmark.scenarios.mmlu_scenario.MMLUScenario", {"missing": "skip"}, False),
+])  # fmt: skip
 def test_the_run_entry_decides_or_the_format(name, args, expected):
     spec = RunSpec("x", ScenarioSpec(name, args), AdapterSpec(), [], [])
     assert skips_failed(spec) is expected

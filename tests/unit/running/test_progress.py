@@ -42,13 +42,10 @@ def test_without_a_price_of_their_own_kept_tokens_cost_what_others_cost():
     assert Prices(2.0, 10.0).cost(1_000_000, 0, 400_000) == 2.0
 
 
-@pytest.mark.parametrize(
-    ("budget", "said"),
-    [
-        (Budget(cost=0.004), "0.005 spent, and the limit is 0.004"),
-        (Budget(tokens=1500), "2,000 tokens in and out, and the limit is 1,500"),
-    ],
-)
+@pytest.mark.parametrize(("budget", "said"), [
+    (Budget(cost=0.004), "0.005 spent, and the limit is 0.004"),
+    (Budget(tokens=1500), "2,000 tokens in and out, and the limit is 1,500"),
+])  # fmt: skip
 def test_a_spent_budget_stops(budget, said):
     progress = LiveProgress(10, stream=io.StringIO(), prices=Prices(1.0, 4.0), budget=budget)
     progress.done(tokens_in=500, tokens_out=500)

@@ -54,10 +54,9 @@ def test_the_answers_noise_is_written_of_each_row_and_adds_up(tmp_path, monkeypa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("right", "answers", "completions"),
-    [((1, 0, 1, 1), 1, "mean"), (RIGHT, 4, "pass_at_4"), (RIGHT, 4, "max"), ((4, 0, 4, 0), 4, "mean")],
-)
+@pytest.mark.parametrize(("right", "answers", "completions"), [
+    ((1, 0, 1, 1), 1, "mean"), (RIGHT, 4, "pass_at_4"), (RIGHT, 4, "max"), ((4, 0, 4, 0), 4, "mean"),
+])  # fmt: skip
 def test_what_the_answers_do_not_tell_is_not_known(tmp_path, monkeypatch, right, answers, completions):
     """One answer each; as many as k; a rule whose noise nobody knows; answers that always agree."""
     monkeypatch.chdir(tmp_path)

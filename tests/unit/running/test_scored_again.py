@@ -407,11 +407,9 @@ BY_HELMS_RUNNER = ("lists", "left_out", "live_text", "live_separate", "refusals"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "runner"),
-    [*((name, StreamingRunner) for name in KINDS), *((name, Runner) for name in BY_HELMS_RUNNER)],
-    ids=[*KINDS, *(f"{name}-helm" for name in BY_HELMS_RUNNER)],
-)
+@pytest.mark.parametrize(("name", "runner"), [
+    *((name, StreamingRunner) for name in KINDS), *((name, Runner) for name in BY_HELMS_RUNNER),
+], ids=[*KINDS, *(f"{name}-helm" for name in BY_HELMS_RUNNER)])  # fmt: skip
 def test_the_same_stats(tmp_path, answering, name, runner):
     entry, write_files, arguments = KINDS[name]
     made = run(tmp_path, entry, runner=runner, **write_files(tmp_path), **arguments)
@@ -462,21 +460,15 @@ def test_rows_that_were_left_out_are_said(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("edit", "said"),
-    [
-        ({"class_name": "os.system"}, 'scored by "os.system", which is none of this package'),
-        ({"args": {"root": "/evil", "metrics": []}}, 'scored by code of "/evil", which is not run'),
-        (
-            {"args": {"metrics": ["ultraeval_function_execution"]}},
-            '"ultraeval_function_execution" cannot be measured here',
-        ),
-        ({"args": {"metrics": ["exact_match"], "extract": "("}}, "not as a run writes it: not a regular expression"),
-        ({"args": {"metrics": "exact_match"}}, "not as a run writes it: Expected `array`"),
-        ({"args": {"metrics": [], "source": {"tool": "x"}}}, "not as a run writes it: Object missing"),
-        ({"args": 1}, "not as a run writes it: Expected `object`, got `int`"),
-    ],
-)
+@pytest.mark.parametrize(("edit", "said"), [
+    ({"class_name": "os.system"}, 'scored by "os.system", which is none of this package'),
+    ({"args": {"root": "/evil", "metrics": []}}, 'scored by code of "/evil", which is not run'),
+    ({"args": {"metrics": ["ultraeval_function_execution"]}}, '"ultraeval_function_execution" cannot be measured here'),
+    ({"args": {"metrics": ["exact_match"], "extract": "("}}, "not as a run writes it: not a regular expression"),
+    ({"args": {"metrics": "exact_match"}}, "not as a run writes it: Expected `array`"),
+    ({"args": {"metrics": [], "source": {"tool": "x"}}}, "not as a run writes it: Object missing"),
+    ({"args": 1}, "not as a run writes it: Expected `object`, got `int`"),
+])  # fmt: skip
 def test_nothing_is_run_because_a_file_says_so(tmp_path, edit, said):
     state = finished(tmp_path)
     change(state, lambda states: states[0]["instance"]["extra_data"]["helm_ext"]["scoring"].update(edit))

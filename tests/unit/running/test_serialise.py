@@ -161,31 +161,18 @@ def test_request_states():
     assert file.getvalue().decode() == json.dumps(list(map(asdict_without_nones, states)), indent=2)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {1: "a", None: "b", False: "c", 1.5: "d"},
-        {"big": 2**64, "bigger": -(2**70), "fits": 2**64 - 1},
-        "\ud800 lone",
-        [math.nan, -math.inf, None, "null"],
-        {"text": "a: null,\n", "none": None},
-        (1, (2, Box(3))),
-        Pair(1, Box(2)),
-        OrderedDict(a=Box(None, 1)),
-        {"e": Colour.RED, "i": Level.HIGH, "s": Text("t"), "f": np.float64(0.1)},
-        '\x7f\x1f\u2028 ünï 😀 \\ "',
-        {"é\x7f": ["a\x7fü\\u00fc\\xfc€😀😀 x😀\U0010ffff\x80", "null,\n", {"": None}, [None, math.nan]]},
-        *("\x80", "\xff", "\U00010000", "\U0010ffff", '山\u0100\ud7ff\ue000\uffff \\x\x7f"'),
-        [[], {}, Nothing(), One(), Slotted(1)],
-        Request(prompt="p"),
-        CodeReference(output=Output("x"), tags=[], test_cases={"not": "a field"}),
-        PassageQuestionInput(passage="p", question="q"),
-        1e16,
-        -0.0,
-        Text("only"),
-    ],
-    ids=repr,
-)  # fmt: skip
+@pytest.mark.parametrize("value", [
+    {1: "a", None: "b", False: "c", 1.5: "d"}, {"big": 2**64, "bigger": -(2**70), "fits": 2**64 - 1}, "\ud800 lone",
+    [math.nan, -math.inf, None, "null"], {"text": "a: null,\n", "none": None}, (1, (2, Box(3))), Pair(1, Box(2)),
+    OrderedDict(a=Box(None, 1)),
+    {"e": Colour.RED, "i": Level.HIGH, "s": Text("t"), "f": np.float64(0.1)},
+    '\x7f\x1f\u2028 ünï 😀 \\ "',
+    {"é\x7f": ["a\x7fü\\u00fc\\xfc€😀😀 x😀\U0010ffff\x80", "null,\n", {"": None}, [None, math.nan]]},
+    *("\x80", "\xff", "\U00010000", "\U0010ffff", '山\u0100\ud7ff\ue000\uffff \\x\x7f"'),
+    [[], {}, Nothing(), One(), Slotted(1)], Request(prompt="p"),
+    CodeReference(output=Output("x"), tags=[], test_cases={"not": "a field"}),
+    PassageQuestionInput(passage="p", question="q"), 1e16, -0.0, Text("only"),
+], ids=repr)  # fmt: skip
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_odd_values(value, depth):
     expected = helm(Box(value)).replace("\n", "\n" + "  " * depth)
@@ -199,11 +186,9 @@ def test_default_dict():
     assert json.loads(dumps(Box(defaultdict(list, {"a": [1]})))) == {"value": {"a": [1]}}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [{1, 2}, object(), np.float32(1), dt.date(2024, 1, 1), Box, b"x"],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize("value", [
+    {1, 2}, object(), np.float32(1), dt.date(2024, 1, 1), Box, b"x",
+], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_what_json_cannot_write_is_refused_as_in_helm(value):
     with pytest.raises(TypeError, match="not JSON serializable"):
         helm(Box(value))

@@ -41,13 +41,10 @@ def test_a_file_that_is_named_must_be_there(tmp_path, monkeypatch):
         Spending.read(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a/b: 3", "a/b: {in: 1}", "a/b: {in: 1, out: -1}", "a/b: {in: 1, out: true}", "a/b: {in: .inf, out: 1}",
-        "a/b: {in: 1, out: 2, kept: 3}", "a/b: {in: '1', out: 2}", "- a", "", "a: [", "a/b: {in: .nan, out: 1}",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "a/b: 3", "a/b: {in: 1}", "a/b: {in: 1, out: -1}", "a/b: {in: 1, out: true}", "a/b: {in: .inf, out: 1}",
+    "a/b: {in: 1, out: 2, kept: 3}", "a/b: {in: '1', out: 2}", "- a", "", "a: [", "a/b: {in: .nan, out: 1}",
+])  # fmt: skip
 def test_prices_that_are_none(tmp_path, text):
     path = tmp_path / "prices.yaml"
     path.write_text(text)
@@ -56,10 +53,9 @@ def test_prices_that_are_none(tmp_path, text):
     assert "hint: local/my-model: {in: 0.15" in str(caught.value) or "prices.yaml:1: not YAML" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("MAX_TOKENS", "much"), ("MAX_TOKENS", "1.5"), ("MAX_COST", "-1"), ("MAX_COST", "inf"), ("MAX_COST", "nan")],
-)
+@pytest.mark.parametrize(("name", "text"), [
+    ("MAX_TOKENS", "much"), ("MAX_TOKENS", "1.5"), ("MAX_COST", "-1"), ("MAX_COST", "inf"), ("MAX_COST", "nan"),
+])  # fmt: skip
 def test_limits_that_are_none(tmp_path, monkeypatch, name, text):
     """There is no half a token."""
     name = f"HELM_EXT_{name}"
@@ -68,18 +64,14 @@ def test_limits_that_are_none(tmp_path, monkeypatch, name, text):
         Spending.read(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("prices", "budget", "client", "said"),
-    [
-        (None, {"cost": 1}, CLIENT, "what a/b costs is not known"),
-        (Prices(1, 1), {"cost": 1}, CLIENT, ""),
-        (None, {"tokens": 1}, None, "does not say how many tokens"),
-        (Prices(1, 1), {"cost": 1}, None, "does not say how many tokens"),
-        (Prices(0, 0), {"cost": 1}, None, ""),  # a model of one's own
-        (None, {}, None, ""),
-        (None, {"tokens": 5, "spent_tokens": 5}, CLIENT, "stopped: 5 tokens in and out"),  # nothing is left
-    ],
-)
+@pytest.mark.parametrize(("prices", "budget", "client", "said"), [
+    (None, {"cost": 1}, CLIENT, "what a/b costs is not known"), (Prices(1, 1), {"cost": 1}, CLIENT, ""),
+    (None, {"tokens": 1}, None, "does not say how many tokens"),
+    (Prices(1, 1), {"cost": 1}, None, "does not say how many tokens"),
+    (Prices(0, 0), {"cost": 1}, None, ""),  # a model of one's own
+    (None, {}, None, ""),
+    (None, {"tokens": 5, "spent_tokens": 5}, CLIENT, "stopped: 5 tokens in and out"),  # nothing is left
+])  # fmt: skip
 def test_a_limit_needs_prices_and_a_client_that_counts(prices, budget, client, said):
     spending = Spending({} if prices is None else {"a/b": prices}, Budget(**budget))
     if not said:

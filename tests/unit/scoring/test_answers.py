@@ -45,27 +45,21 @@ def all_of(stats):
 # Options are compared as such.
 
 
-@pytest.mark.parametrize(
-    ("right", "other"),
-    [
-        ("5", "-5"), ("1.5", "15"), ("The cat", "A cat"), ("New York", "New York City"), ("New York City", "New York"),
-        ("a", "A"), ("x = 2", "y = 2"), ("?", "!"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("right", "other"), [
+    ("5", "-5"), ("1.5", "15"), ("The cat", "A cat"), ("New York", "New York City"), ("New York City", "New York"),
+    ("a", "A"), ("x = 2", "y = 2"), ("?", "!"),
+])  # fmt: skip
 def test_a_choice_is_right_or_wrong_in_every_metric(right, other):
     options = {"correct": [right], "wrong": [other], "options": [right, other]}
     assert all_of(score(row("A", **options))) == {1}
     assert all_of(score(row("B", **options))) == {0}
 
 
-@pytest.mark.parametrize(
-    ("correct", "wrong", "options"),
-    [
-        (["x", "y"], ["z"], ["x", "y", "z"]),  # any of several correct ones is right
-        (["x"], ["y"], ["x", "x ", "y"]),  # the same text twice is one option
-        (["Paris"], ["Paris ", "Rome"], ["Paris", "Paris ", "Rome"]),  # white space tells none apart
-    ],
-)
+@pytest.mark.parametrize(("correct", "wrong", "options"), [
+    (["x", "y"], ["z"], ["x", "y", "z"]),  # any of several correct ones is right
+    (["x"], ["y"], ["x", "x ", "y"]),  # the same text twice is one option
+    (["Paris"], ["Paris ", "Rome"], ["Paris", "Paris ", "Rome"]),  # white space tells none apart
+])  # fmt: skip
 def test_two_of_three_options_are_right(correct, wrong, options):
     rows = [row(text, correct=correct, wrong=wrong, options=options, id=text) for text in "ABC"]
     assert all_of(score(*rows)) == {round(2 / 3, 9)}
@@ -143,26 +137,20 @@ def test_helms_own_runs_are_scored_by_the_texts_as_helm_does():
 # All correct references are asked for.
 
 
-@pytest.mark.parametrize(
-    ("completion", "exact", "quasi", "f1"),
-    [
-        ("Paris, Lyon", 1, 1, 1), ("Lyon, Paris", 1, 1, 1), ("Lyon,Paris", 1, 1, 1), ("lyon, paris.", 0, 1, 1),
-        ("Paris", 0, 0, 2 / 3), ("Paris, Paris", 0, 0, 2 / 3), ("Paris, Lyon, Nice", 0, 0, 4 / 5), ("", 0, 0, 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("completion", "exact", "quasi", "f1"), [
+    ("Paris, Lyon", 1, 1, 1), ("Lyon, Paris", 1, 1, 1), ("Lyon,Paris", 1, 1, 1), ("lyon, paris.", 0, 1, 1),
+    ("Paris", 0, 0, 2 / 3), ("Paris, Paris", 0, 0, 2 / 3), ("Paris, Lyon, Nice", 0, 0, 4 / 5), ("", 0, 0, 0),
+])  # fmt: skip
 def test_free_text_must_name_all_of_them(completion, exact, quasi, f1):
     stats = score(row(completion, correct=["Paris", "Lyon"]), multi_label=True)
     assert (stats["exact_match"], stats["quasi_exact_match"]) == (exact, quasi)
     assert stats["f1_score"] == pytest.approx(f1)
 
 
-@pytest.mark.parametrize(
-    ("completion", "value"),
-    [
-        ("A, C", 1), ("C and A", 1), ("AC", 1), ("The answers are A and C.", 1), ("x, z", 1), ("A", 0), ("C", 0),
-        ("A, B, C", 0), ("A, B", 0), ("no idea", 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("completion", "value"), [
+    ("A, C", 1), ("C and A", 1), ("AC", 1), ("The answers are A and C.", 1), ("x, z", 1), ("A", 0), ("C", 0),
+    ("A, B, C", 0), ("A, B", 0), ("no idea", 0),
+])  # fmt: skip
 def test_the_set_of_labels_must_be_the_correct_ones(completion, value):
     one = row(completion, correct=["x", "z"], wrong=["y"], options=["x", "y", "z"])
     stats = score(one, multi_label=True)
@@ -184,13 +172,10 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("completion", "exact", "as_set", "f1"),
-    [
-        ("A; C", 1, 1, 1), ("(A); Rome", 1, 1, 1), ("C; A", 0, 1, 1), ("A", 0, 0, 2 / 3), ("A; B", 0, 0, 1 / 2),
-        ("A; nonsense", 0, 0, 1 / 2), ("A; B; C", 0, 0, 4 / 5), ("nonsense", 0, 0, 0), ("", 0, 0, 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("completion", "exact", "as_set", "f1"), [
+    ("A; C", 1, 1, 1), ("(A); Rome", 1, 1, 1), ("C; A", 0, 1, 1), ("A", 0, 0, 2 / 3), ("A; B", 0, 0, 1 / 2),
+    ("A; nonsense", 0, 0, 1 / 2), ("A; B; C", 0, 0, 4 / 5), ("nonsense", 0, 0, 0), ("", 0, 0, 0),
+])  # fmt: skip
 def test_each_segment_is_read_as_an_option(completion, exact, as_set, f1):
     stats = lists(completion, **OPTIONS)
     assert (stats["exact_match"], stats["set_exact_match"]) == (exact, as_set)
@@ -201,26 +186,22 @@ def test_each_segment_is_read_as_an_option(completion, exact, as_set, f1):
 COLOURS = {"correct": ["red; blue"], "wrong": ["red; green"], "options": ["red; blue", "red; green"]}
 
 
-@pytest.mark.parametrize(
-    ("texts", "fields", "expected"),
-    [
-        (["A", "The answer is C."], {**OPTIONS, "num_outputs": 2}, {"exact_match": 1, "unmapped": 0}),
-        # HELM's metrics of a list of options compare the sets.
-        (["C; A"], {**OPTIONS, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
-        (["A; B"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),
-        (["x"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),
-        # An option's text may hold semicolons.
-        *(([text], COLOURS, {"exact_match": right})
-          for text, right in (("red; blue", 1), ("A", 1), ("red; green", 0), ("B", 0))),
-        # With `multi_label` a list may be written with commas, and is that of all references.
-        (["A, C"], {**OPTIONS, "multi_label": True}, {"exact_match": 1}),
-        (["A, C"], OPTIONS, {"unmapped": 1}),
-        (["Paris; Lyon"], {**BOTH, "multi_label": True}, {"exact_match": 1}),
-        (["Paris"], {**BOTH, "multi_label": True}, {"list_f1": pytest.approx(2 / 3)}),
-        (["Paris"], BOTH, {"exact_match": 1}),
-        (["paris;Lyon"], {**BOTH, "multi_label": True, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("texts", "fields", "expected"), [
+    (["A", "The answer is C."], {**OPTIONS, "num_outputs": 2}, {"exact_match": 1, "unmapped": 0}),
+    # HELM's metrics of a list of options compare the sets.
+    (["C; A"], {**OPTIONS, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
+    (["A; B"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),
+    (["x"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),
+    # An option's text may hold semicolons.
+    *(([text], COLOURS, {"exact_match": right}) for text, right in (("red; blue", 1), ("A", 1), ("red; green", 0), ("B", 0))),
+    # With `multi_label` a list may be written with commas, and is that of all references.
+    (["A, C"], {**OPTIONS, "multi_label": True}, {"exact_match": 1}),
+    (["A, C"], OPTIONS, {"unmapped": 1}),
+    (["Paris; Lyon"], {**BOTH, "multi_label": True}, {"exact_match": 1}),
+    (["Paris"], {**BOTH, "multi_label": True}, {"list_f1": pytest.approx(2 / 3)}),
+    (["Paris"], BOTH, {"exact_match": 1}),
+    (["paris;Lyon"], {**BOTH, "multi_label": True, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
+])  # fmt: skip
 def test_one_list(texts, fields, expected):
     stats = lists(*texts, **fields)
     assert {name: stats[name] for name in expected} == expected

@@ -24,21 +24,10 @@ from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMe
 from helm_ext.scoring.scores.helm import get_score, normalize_text
 
 NAMES = [
-    "exact_match",
-    "quasi_exact_match",
-    "quasi_leave_articles_exact_match",
-    "prefix_exact_match",
-    "quasi_prefix_exact_match",
-    "final_number_exact_match",
-    "f1_set_match",
-    "iou_set_match",
-    "f1_score",
-    "rouge_1",
-    "rouge_2",
-    "rouge_l",
-    "absolute_value_difference",
-    "math_equiv",
-]
+    "exact_match", "quasi_exact_match", "quasi_leave_articles_exact_match", "prefix_exact_match",
+    "quasi_prefix_exact_match", "final_number_exact_match", "f1_set_match", "iou_set_match", "f1_score", "rouge_1",
+    "rouge_2", "rouge_l", "absolute_value_difference", "math_equiv",
+]  # fmt: skip
 WORDS = ["the", "A", "cat", "12", "3.5", "sat.", "on", "", "an", "Mat!", "is", "and", "Nothing.", "$x$", "ÄÖ", "甲"]
 PERTURBATIONS = [
     PerturbationDescription(name="contraction", robustness=True),
@@ -210,15 +199,11 @@ def assert_equal(ours, helms):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "options",
-    [
-        {}, {"trials": 3}, {"outputs": 3}, {"perturbed": True}, {"mapped": True}, {"echo": True},
-        {"model": "openai/davinci"},  # a deployment of HELM's efficiency tables
-        {"trials": 2, "outputs": 2, "perturbed": True, "mapped": True},
-    ],
-    ids=lambda options: "-".join(options) or "plain",
-)  # fmt: skip
+@pytest.mark.parametrize("options", [
+    {}, {"trials": 3}, {"outputs": 3}, {"perturbed": True}, {"mapped": True}, {"echo": True},
+    {"model": "openai/davinci"},  # a deployment of HELM's efficiency tables
+    {"trials": 2, "outputs": 2, "perturbed": True, "mapped": True},
+], ids=lambda options: "-".join(options) or "plain")  # fmt: skip
 @pytest.mark.parametrize("seed", [1, 2])
 def test_generation_equals_helm(options, seed):
     names = NAMES[:5] if options.get("mapped") else NAMES  # the others cannot take an answer that maps to nothing
@@ -310,14 +295,11 @@ def test_same_id_twice_fails_as_in_helm():
         evaluate(FastGenerationMetric([]), ScenarioState(state.adapter_spec, doubled))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda s: replace(s, result=None), "never executed"),
-        (lambda s: replace(s, instance=replace(s.instance, id=None)), "no id"),
-        (lambda s: replace(s, instance=replace(s.instance, references=[Reference(Output("x"), [])])), "correct"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda s: replace(s, result=None), "never executed"),
+    (lambda s: replace(s, instance=replace(s.instance, id=None)), "no id"),
+    (lambda s: replace(s, instance=replace(s.instance, references=[Reference(Output("x"), [])])), "correct"),
+])  # fmt: skip
 def test_unusable_states(change, message):
     state = make_generation(10, rows=2)
     with pytest.raises(ValueError, match=message):

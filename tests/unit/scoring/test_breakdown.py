@@ -116,13 +116,10 @@ def test_texts_of_a_table_and_a_group_that_can_be_a_file_name():
 # Intervals
 
 
-@pytest.mark.parametrize(
-    ("stat", "bounds"),
-    [
-        ("f1_score", (0, 1)), ("f1_score@subject=law", (0, 1)), ("exact_match@5", (0, 1)), ("wer_score", (0, math.inf)),
-        ("ultraeval_bleu", (0, 100)), ("brier_score", (0, 2)), ("inspect_fluency", (-math.inf, math.inf)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stat", "bounds"), [
+    ("f1_score", (0, 1)), ("f1_score@subject=law", (0, 1)), ("exact_match@5", (0, 1)), ("wer_score", (0, math.inf)),
+    ("ultraeval_bleu", (0, 100)), ("brier_score", (0, 2)), ("inspect_fluency", (-math.inf, math.inf)),
+])  # fmt: skip
 def test_bounds_are_known_by_name(stat, bounds):
     assert find_bounds(stat) == bounds
 

@@ -9,25 +9,21 @@ from helm_ext.errors import DatasetIntegrityError
 from helm_ext.scoring.scores.ultraeval import make_program, passes
 
 
-@pytest.mark.parametrize(
-    "program",
-    ["x = 1", "print('é' * 1000)", "import math\nassert math.sqrt(4) == 2", "def f(): return 1\nassert f() == 1"],
-)
+@pytest.mark.parametrize("program", [
+    "x = 1", "print('é' * 1000)", "import math\nassert math.sqrt(4) == 2", "def f(): return 1\nassert f() == 1",
+])  # fmt: skip
 def test_passes(program):
     assert passes(program)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "assert False", "raise SystemExit",
-        "import sys; sys.exit(0)",  # leaving early is not passing
-        "import os; os._exit(0)", "def f(:",
-        "x = bytearray(2 << 30)",  # beyond the memory limit
-        "open('big', 'wb').write(b'x' * (2 << 20))",  # beyond the file limit
-        "input()", "\ud800",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("program", [
+    "assert False", "raise SystemExit",
+    "import sys; sys.exit(0)",  # leaving early is not passing
+    "import os; os._exit(0)", "def f(:",
+    "x = bytearray(2 << 30)",  # beyond the memory limit
+    "open('big', 'wb').write(b'x' * (2 << 20))",  # beyond the file limit
+    "input()", "\ud800",
+])  # fmt: skip
 def test_does_not_pass(program):
     assert not passes(program)
 

@@ -101,10 +101,9 @@ def test_prompt_tokens_are_unmeasured_without_tokenizer(live_deployment):
 TOKENS = (("Is", -9.0), (" it", -9.0), (" O", -1.0), ("b", -2.0), (" river", -3.0))
 
 
-@pytest.mark.parametrize(
-    ("method", "logprob"),
-    [("multiple_choice_separate_original", -2.0), ("multiple_choice_separate_calibrated", -6.0)],
-)
+@pytest.mark.parametrize(("method", "logprob"), [
+    ("multiple_choice_separate_original", -2.0), ("multiple_choice_separate_calibrated", -6.0),
+])  # fmt: skip
 def test_the_tokens_of_a_reference_become_one(method, logprob):
     made = state(tokens=TOKENS, reference_index=1)
     collapsed = collapse_reference(made, replace(RECORDED, method=method))

@@ -35,10 +35,9 @@ CELLS = ((1.0, 900, 47, 3), (0.0, 100, 10, 40))
 TRUE = 0.9 * 0.94 + 0.1 * 0.2
 
 
-@pytest.mark.parametrize(
-    ("design", "chances"),
-    [("by_verdict", {1.0: 50 / 900, 0.0: 0.5}), ("by_verdict", None), ("ours", {1.0: 0.06, 0.0: 0.5})],
-)
+@pytest.mark.parametrize(("design", "chances"), [
+    ("by_verdict", {1.0: 50 / 900, 0.0: 0.5}), ("by_verdict", None), ("ours", {1.0: 0.06, 0.0: 0.5}),
+])  # fmt: skip
 def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
     found = measure_judged(make(CELLS, design, chances))
     assert found.raw.mean == 0.9
@@ -52,38 +51,29 @@ def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
     assert bias.mean == pytest.approx(0.9 - TRUE)
 
 
-@pytest.mark.parametrize(
-    ("rows", "reason"),
-    [
-        (make(CELLS, None), "100 labels do not say how their rows were drawn"), (make(((1.0, 50, 0, 0),)), "no labels"),
-        (make(CELLS, "picked"), "labels drawn by picked do not say with which chance"),
-        (make(((1.0, 50, 9, 1), (0.0, 50, 1, 8))), "19 labels; at least 20 are needed"),
-        (
-            make(((1.0, 50, 30, 1), (0.0, 50, 1, 1))),
-            "2 of the 50 rows with the verdict 0 have a label; at least 3 are needed",
-        ),
-        (
-            # Of a jury whose second judge has seen few rows: verdicts are not pooled.
-            make(((1.0, 100, 46, 0), (0.0, 60, 0, 1))) + [see([verdict(1.0), verdict(1.0, "b"), label(1.0)])] * 10,
-            "1 of the 60 rows with the verdict 0 have a label; at least 3 are needed",
-        ),
-        (
-            [see([verdict(v, scale=FIVE), label(v, "by_verdict", stratum=f"{v:g}", p=1, scale=FIVE)]) for v in (1, 2)]
-            * 20
-            + [see([verdict(5, scale=FIVE)])],
-            "no row with the verdict 5 has a label",
-        ),
-        ([see([verdict(1.0), label(5.0, scale=FIVE)])] * 30, "labels and verdicts are not all on one scale"),
-        (
-            [see([verdict(3.0, scale=FIVE), label(value, "by_label", scale=FIVE)]) for value in (1.0, 5.0) * 20],
-            "labels balanced on the human verdict correct one judge's right and wrong alone",
-        ),
-    ],
-    ids=[
-        "undesigned", "none", "unknown-chance", "few", "few-of-a-verdict", "half-a-jury", "grade-without-a-label",
-        "scales", "balanced-grades",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "reason"), [
+    (make(CELLS, None), "100 labels do not say how their rows were drawn"),
+    (make(((1.0, 50, 0, 0),)), "no labels"),
+    (make(CELLS, "picked"), "labels drawn by picked do not say with which chance"),
+    (make(((1.0, 50, 9, 1), (0.0, 50, 1, 8))), "19 labels; at least 20 are needed"),
+    (make(((1.0, 50, 30, 1), (0.0, 50, 1, 1))), "2 of the 50 rows with the verdict 0 have a label; at least 3 are needed"),
+    (
+        # Of a jury whose second judge has seen few rows: verdicts are not pooled.
+        make(((1.0, 100, 46, 0), (0.0, 60, 0, 1))) + [see([verdict(1.0), verdict(1.0, "b"), label(1.0)])] * 10,
+        "1 of the 60 rows with the verdict 0 have a label; at least 3 are needed",
+    ),
+    (
+        [see([verdict(v, scale=FIVE), label(v, "by_verdict", stratum=f"{v:g}", p=1, scale=FIVE)]) for v in (1, 2)]
+        * 20
+        + [see([verdict(5, scale=FIVE)])],
+        "no row with the verdict 5 has a label",
+    ),
+    ([see([verdict(1.0), label(5.0, scale=FIVE)])] * 30, "labels and verdicts are not all on one scale"),
+    (
+        [see([verdict(3.0, scale=FIVE), label(value, "by_label", scale=FIVE)]) for value in (1.0, 5.0) * 20],
+        "labels balanced on the human verdict correct one judge's right and wrong alone",
+    ),
+], ids=["undesigned", "none", "unknown-chance", "few", "few-of-a-verdict", "half-a-jury", "grade-without-a-label", "scales", "balanced-grades"])  # fmt: skip
 def test_what_cannot_be_corrected_is_refused_and_says_why(rows, reason):
     found = measure_judged(rows)
     assert found.corrected == Refused(reason)

@@ -104,16 +104,13 @@ def test_ppl_norm_of_an_option_that_is_all_prefix_is_nan():
     assert all(math.isnan(value) for value in ppl_norm([[-1.0], [-1.0]]))
 
 
-@pytest.mark.parametrize(
-    ("second", "texts", "expected"),
-    [
-        (-1.00009, None, 1),  # rounding between two requests
-        (-1.0002, None, 0), (-1.00009, ("\ufffd", "\ufffd"), 1),
-        (-1.00009, ("x", "y"), 0),  # known to be two tokens
-        (-1.0, ("x", "y"), 1),  # upstream looks at nothing else
-        (-1.0002, ("x\ufffd", "x\ufffd"), 0), (NAN, None, 0), (NAN, ("x", "x"), 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("second", "texts", "expected"), [
+    (-1.00009, None, 1),  # rounding between two requests
+    (-1.0002, None, 0), (-1.00009, ("\ufffd", "\ufffd"), 1),
+    (-1.00009, ("x", "y"), 0),  # known to be two tokens
+    (-1.0, ("x", "y"), 1),  # upstream looks at nothing else
+    (-1.0002, ("x\ufffd", "x\ufffd"), 0), (NAN, None, 0), (NAN, ("x", "x"), 1),
+])  # fmt: skip
 def test_what_is_common(second, texts, expected):
     assert common_prefix([[-1.0], [second]], texts and [[text] for text in texts]) == expected
     assert common_prefix([[-2e-6], [-9e-6]]) == 1  # near 0, a relative difference says nothing
@@ -248,15 +245,12 @@ def test_rows_with_an_option_without_tokens_of_its_own_are_counted():
 # Deployments that give no log-probabilities
 
 
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        [], [("Is", 0.0), (" it", 0.0), (" so?", 0.0), (" yes", 0.0)],
-        [("yes", -1.0)],  # the answer's tokens instead of the prompt's
-        [("A", -1.0), ("!", -0.5)],
-        [("Is it so? yes", 0.0)],  # HELM's SimpleClient, old Together results: the whole text as one token
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("tokens", [
+    [], [("Is", 0.0), (" it", 0.0), (" so?", 0.0), (" yes", 0.0)],
+    [("yes", -1.0)],  # the answer's tokens instead of the prompt's
+    [("A", -1.0), ("!", -0.5)],
+    [("Is it so? yes", 0.0)],  # HELM's SimpleClient, old Together results: the whole text as one token
+])  # fmt: skip
 def test_missing_logprobs_name_the_deployment_and_a_way_out(tokens):
     states = states_of(tokens, tokens)
     with pytest.raises(LogprobsMissingError) as caught:

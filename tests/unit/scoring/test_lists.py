@@ -17,18 +17,15 @@ from helm_ext.scoring.scores import lists
 from helm_ext.scoring.scores.lists import exact_match, list_f1, set_exact_match
 
 
-@pytest.mark.parametrize(
-    ("gold", "pred", "exact", "as_set"),
-    [
-        ([], [], 1, 1), (["a"], [], 0, 0), ([], ["a"], 0, 0), (["a", "b"], ["a", "b"], 1, 1),
-        (["a", "b"], ["b", "a"], 0, 1), (["a", "a", "b"], ["a", "b", "a"], 0, 1),
-        (["a", "a", "b"], ["a", "b", "b"], 0, 0), (["a"], ["a", "a"], 0, 0), ([" a "], ["a"], 1, 1),
-        (["a"], ["A"], 0, 1),  # in their normal form
-        (["a"], ["a."], 0, 1),
-        (["a\x1fb c"], ["a b\x1fc"], 0, 0),  # parts of tuples
-        (["2 + 3"], ["2 - 3"], 0, 0), (["A"], ["the"], 0, 0), ([""], [""], 1, 1), ([""], [], 0, 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("gold", "pred", "exact", "as_set"), [
+    ([], [], 1, 1), (["a"], [], 0, 0), ([], ["a"], 0, 0), (["a", "b"], ["a", "b"], 1, 1),
+    (["a", "b"], ["b", "a"], 0, 1), (["a", "a", "b"], ["a", "b", "a"], 0, 1), (["a", "a", "b"], ["a", "b", "b"], 0, 0),
+    (["a"], ["a", "a"], 0, 0), ([" a "], ["a"], 1, 1),
+    (["a"], ["A"], 0, 1),  # in their normal form
+    (["a"], ["a."], 0, 1),
+    (["a\x1fb c"], ["a b\x1fc"], 0, 0),  # parts of tuples
+    (["2 + 3"], ["2 - 3"], 0, 0), (["A"], ["the"], 0, 0), ([""], [""], 1, 1), ([""], [], 0, 0),
+])  # fmt: skip
 def test_exact(gold, pred, exact, as_set):
     assert exact_match(gold, pred) == exact
     assert set_exact_match(gold, pred) == as_set
@@ -56,15 +53,12 @@ def test_the_strict_score_splits_at_the_separator_alone():
     assert {score.name for score in lists.SCORES if score.reads_any_list} == {"set_exact_match", "list_f1"}
 
 
-@pytest.mark.parametrize(
-    ("text", "segments"),
-    [
-        ("J. Smith\nA. Jones", ["J. Smith", "A. Jones"]),  # initials are no numbering
-        ("A. Smith", ["A. Smith"]), ("1.5\n2.5", ["1.5", "2.5"]), ("-5\n3", ["-5", "3"]),
-        ("1,000, 2,000", ["1,000", "2,000"]), ("[", ["["]), ('{"a": 1}', ['{"a": 1}']), ("", []),
-        (";".join("ab"), ["a", "b"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "segments"), [
+    ("J. Smith\nA. Jones", ["J. Smith", "A. Jones"]),  # initials are no numbering
+    ("A. Smith", ["A. Smith"]), ("1.5\n2.5", ["1.5", "2.5"]), ("-5\n3", ["-5", "3"]),
+    ("1,000, 2,000", ["1,000", "2,000"]), ("[", ["["]), ('{"a": 1}', ['{"a": 1}']), ("", []),
+    (";".join("ab"), ["a", "b"]),
+])  # fmt: skip
 def test_what_separates_segments(text, segments):
     assert read_list(text) == segments
 
@@ -76,36 +70,30 @@ def test_hostile_lists_cost_little(piece):
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize(
-    ("gold", "pred", "expected"),
-    [
-        ("the garden", "garden", 2 * 1 / 3), ("a b c", "b c d", 2 * 2 / 6),
-        ("a a b", "a b b", 2 * 2 / 6),  # bags, not sets
-        ("a", "b", 0), ("new york", "york new", 1), ("北京", "南京", 2 * 1 / 4), ("(the) “garden”!", "The Garden", 1),
-        ("GPT模型", "gpt 模型", 1), ("3.5 m", "-3.5 m", 2 * 1 / 4), ("Straße 1", "STRASSE 1", 1), ("", "", 1), ("", "a", 0),
-        ("...", "...", 1), ("...", "", 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("gold", "pred", "expected"), [
+    ("the garden", "garden", 2 * 1 / 3), ("a b c", "b c d", 2 * 2 / 6),
+    ("a a b", "a b b", 2 * 2 / 6),  # bags, not sets
+    ("a", "b", 0), ("new york", "york new", 1), ("北京", "南京", 2 * 1 / 4), ("(the) “garden”!", "The Garden", 1),
+    ("GPT模型", "gpt 模型", 1), ("3.5 m", "-3.5 m", 2 * 1 / 4), ("Straße 1", "STRASSE 1", 1), ("", "", 1), ("", "a", 0),
+    ("...", "...", 1), ("...", "", 0),
+])  # fmt: skip
 def test_segment_f1(gold, pred, expected):
     assert list_f1([gold], [pred]) == pytest.approx(expected)
     assert list_f1([pred], [gold]) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("gold", "pred", "expected"),
-    [
-        ([], [], 1), (["a"], [], 0), ([], ["a"], 0), (["a", "b"], ["b", "a"], 1),
-        (["a", "b"], ["a"], 2 / 3),  # precision 1, recall 1/2
-        (["a"], ["a", "b", "c"], 1 / 2),  # precision 1/3, recall 1
-        (["a"], ["a", "a"], 2 / 3),  # a gold segment is matched once
-        (["a", "a"], ["a", "a"], 1), (["the garden", "office"], ["garden"], 2 * (2 / 3) / 3),
-        # The first gold fits both; only the second prediction fits the second gold.
-        (["p q", "p"], ["p", "p q"], 1),
-        # Crossed: 2/3 + 2/3 beats the identical pair's 1 + 0.
-        (["p q", "p"], ["p q", "q"], 2 * (4 / 3) / 4), (["a"], ["A."], 1), (["a"], ["x", "y"], 0),
-        ([""], ["", "a"], 2 / 3), (["北京", "上海"], ["上海", "南京"], 2 * (1 + 1 / 2) / 4),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("gold", "pred", "expected"), [
+    ([], [], 1), (["a"], [], 0), ([], ["a"], 0), (["a", "b"], ["b", "a"], 1),
+    (["a", "b"], ["a"], 2 / 3),  # precision 1, recall 1/2
+    (["a"], ["a", "b", "c"], 1 / 2),  # precision 1/3, recall 1
+    (["a"], ["a", "a"], 2 / 3),  # a gold segment is matched once
+    (["a", "a"], ["a", "a"], 1), (["the garden", "office"], ["garden"], 2 * (2 / 3) / 3),
+    # The first gold fits both; only the second prediction fits the second gold.
+    (["p q", "p"], ["p", "p q"], 1),
+    # Crossed: 2/3 + 2/3 beats the identical pair's 1 + 0.
+    (["p q", "p"], ["p q", "q"], 2 * (4 / 3) / 4), (["a"], ["A."], 1), (["a"], ["x", "y"], 0), ([""], ["", "a"], 2 / 3),
+    (["北京", "上海"], ["上海", "南京"], 2 * (1 + 1 / 2) / 4),
+])  # fmt: skip
 def test_list_f1(gold, pred, expected):
     assert list_f1(gold, pred) == pytest.approx(expected)
     assert list_f1(pred, gold) == pytest.approx(expected)
@@ -158,14 +146,11 @@ def test_above_the_cap_near_misses_earn_nothing():
     assert list_f1(gold, pred[-12:]) == pytest.approx(2 * (1 + 9 / 2) / 22)
 
 
-@pytest.mark.parametrize(
-    ("gold", "pred", "f1"),
-    [
-        ([], [], 1), (["a"], [], 0), ([], ["a"], 0), (["a", "b"], ["b", "a"], 1),
-        (["a", "a"], ["a"], 2 / 3),  # each gold segment is found by one
-        (["a"], ["a", "a", "a"], 2 / 4), ([" a"], ["a "], 1), (["a"], ["A"], 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("gold", "pred", "f1"), [
+    ([], [], 1), (["a"], [], 0), ([], ["a"], 0), (["a", "b"], ["b", "a"], 1),
+    (["a", "a"], ["a"], 2 / 3),  # each gold segment is found by one
+    (["a"], ["a", "a", "a"], 2 / 4), ([" a"], ["a "], 1), (["a"], ["A"], 0),
+])  # fmt: skip
 def test_segments_found(gold, pred, f1):
     assert lists.list_exact_f1(gold, pred) == pytest.approx(f1)
 

@@ -133,41 +133,35 @@ ONE_ROW = [
     # HELM would score the second one: it sorts by falling log-probability.
     (state("Rome", "Paris", logprobs=[-9.0, -0.1]), {"num_outputs": 2}, {"exact_match": 0, "exact_match@2": 1}),
     (state("Rome", "paris."), {"metrics": ["normalized_exact_match"], "num_outputs": 2},
-     {"normalized_exact_match": 0, "normalized_exact_match@2": 1}),
+    {"normalized_exact_match": 0, "normalized_exact_match@2": 1}),
     (state("Let us see. So the answer is: PARIS \n", golds=("paris",)),
-     {"extract": r"So the answer is:(.*)", "lower": True, "strip": True}, {"exact_match": 1}),
+    {"extract": r"So the answer is:(.*)", "lower": True, "strip": True}, {"exact_match": 1}),
     (state("PARIS", golds=("Paris",)), {"lower": True}, {"exact_match": 1}),  # of references too
     # Options are compared as such.
     (state("the answer is (a)", labels=LABELS, wrong=("Rome", "Oslo")), {"lower": True}, {"exact_match": 1}),
     # A line feed cuts no choice: the label stands on the second line.
-    (state("\nLet us see.\nThe answer is A.", labels=LABELS, wrong=("Rome", "Oslo")), {"cut_at": ["\n", "Q:"]},
-     {"exact_match": 1}),
+    (state("\nLet us see.\nThe answer is A.", labels=LABELS, wrong=("Rome", "Oslo")), {"cut_at": ["\n", "Q:"]}, {"exact_match": 1}),
     (state("So it is: Paris", golds=("Well. So it is: Paris",)), OF_BOTH, {"exact_match": 1}),
     (state("So it is: Paris"), OF_BOTH, {"exact_match": 1}),  # a reference that holds no match stays as it is
     (state("Answer:\nParis", golds=("Paris",)), EMPTY, {"expected_exact": 0, "unmapped": 1}),
     (state("Answer:\nParis", golds=("",)), EMPTY, {"expected_exact": 1, "unmapped": 0}),  # the right answer is empty
     # All correct references are asked for, in any order. To HELM's normal form, C and C++ are one.
     (state("C, C++", golds=("C++", "C")), {"metrics": ["exact_match", "normalized_exact_match"], "multi_label": True},
-     {"exact_match": 1, "normalized_exact_match": 1}),
+    {"exact_match": 1, "normalized_exact_match": 1}),
     # Lists: every match is a segment; no match of `extract_all` is an empty list, none of `extract` is unmapped.
     (state("Both <a> and <B.>; also <c>", golds=("a; b",)), {**LIST, "extract_all": "<(.*?)>", "lower": True},
-     {"set_exact_match": 0, "list_exact_f1": 4 / 5}),
+    {"set_exact_match": 0, "list_exact_f1": 4 / 5}),
     (state("nothing here", golds=("",)), {**LIST, "extract_all": "<(.*?)>"}, {"list_exact_f1": 1}),
-    (state("nothing here", golds=("",)), {**LIST, "extract_all": "<(.*?)>", "extract": "Answer: (.*)"},
-     {"list_exact_f1": 0, "unmapped": 1}),
+    (state("nothing here", golds=("",)), {**LIST, "extract_all": "<(.*?)>", "extract": "Answer: (.*)"}, {"list_exact_f1": 0, "unmapped": 1}),
     # Repeated segments count once where the file says so.
     (state("a; b; a", golds=("a; b",)), LIST, {"set_exact_match": 0, "list_exact_f1": 4 / 5}),
     (state("a; b; a", golds=("a; b",)), {**LIST, "drop_duplicates": True}, {"exact_match": 1, "list_exact_f1": 1}),
     (state("a; b; c", golds=("a; b", "b; c")), {**LIST, "multi_label": True}, {"exact_match": 0}),
-    (state("a; b; c", golds=("a; b", "b; c")), {**LIST, "multi_label": True, "drop_duplicates": True},
-     {"exact_match": 1}),
-    (state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",)), {**LIST, "separator": ","},
-     {"exact_match": 1}),
-    (state("<A> <C>", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",)), {**LIST, "extract_all": "<(.*?)>"},
-     {"exact_match": 1}),
+    (state("a; b; c", golds=("a; b", "b; c")), {**LIST, "multi_label": True, "drop_duplicates": True}, {"exact_match": 1}),
+    (state("A, C", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",)), {**LIST, "separator": ","}, {"exact_match": 1}),
+    (state("<A> <C>", labels=LABELS, golds=("Paris", "Oslo"), wrong=("Rome",)), {**LIST, "extract_all": "<(.*?)>"}, {"exact_match": 1}),
     # Several completions are one list, in the order in which they were recorded.
-    (state("red", " green", golds=("red; green",), logprobs=[-5.0, -0.1]), {**LIST, "num_outputs": 2},
-     {"exact_match": 1, "set_exact_match": 1}),
+    (state("red", " green", golds=("red; green",), logprobs=[-5.0, -0.1]), {**LIST, "num_outputs": 2}, {"exact_match": 1, "set_exact_match": 1}),
     # The list of all correct references is in their order.
     *(
         (state(said, golds=("Paris", "Lyon")), {**LIST, "multi_label": True},

@@ -35,15 +35,12 @@ def labelled(**instance):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("make", "spec", "scoring"),
-    [
-        (free, {}, {"extract": HOPELESS}), (free, {"output_format": "list"}, {"extract_all": HOPELESS}),
-        (labelled, {"output_mapping_pattern": HOPELESS}, {}),
-        (labelled, {"output_mapping_pattern": HOPELESS}, {"metrics": ["quasi_exact_match"]}),  # HELM's own
-    ],
-    ids=["extract", "extract_all", "output_mapping_pattern", "metric of HELM's"],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "spec", "scoring"), [
+    (free, {}, {"extract": HOPELESS}),
+    (free, {"output_format": "list"}, {"extract_all": HOPELESS}),
+    (labelled, {"output_mapping_pattern": HOPELESS}, {}),
+    (labelled, {"output_mapping_pattern": HOPELESS}, {"metrics": ["quasi_exact_match"]}),  # HELM's own
+], ids=["extract", "extract_all", "output_mapping_pattern", "metric of HELM's"])  # fmt: skip
 def test_a_pattern_that_takes_too_long_ends_the_run(make, spec, scoring, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     more = {"scoring": scoring} if scoring else {}

@@ -11,18 +11,15 @@ from helm_ext.scoring.metrics import EvalSetMetric
 from helm_ext.scoring.reducers import find_reducer
 
 
-@pytest.mark.parametrize(
-    ("name", "scores", "expected"),
-    [
-        ("first", [0.0, 1.0], 0), ("mean", [1, 0, 0.5], 0.5), ("median", [0, 0.25, 1], 0.25), ("mode", [0, 1, 1], 1),
-        ("mode", [0, 1], 0), ("max", [0.25, 0.75], 0.75), ("at_least_1", [0, 0.9], 0), ("at_least_2", [1, 0, 1], 1),
-        ("pass_at_1", [1, 0, 0, 0], 0.25),
-        ("pass_at_2", [1, 0, 0, 0], 0.5),  # 1 - C(3, 2) / C(4, 2)
-        ("pass_at_2", [1, 1, 1], 1), ("pass_at_3", [1, 1], None),
-        ("pass_k_2", [1, 1, 0], 1 / 3),  # C(2, 2) / C(3, 2)
-        ("pass_k_2", [1], None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "scores", "expected"), [
+    ("first", [0.0, 1.0], 0), ("mean", [1, 0, 0.5], 0.5), ("median", [0, 0.25, 1], 0.25), ("mode", [0, 1, 1], 1),
+    ("mode", [0, 1], 0), ("max", [0.25, 0.75], 0.75), ("at_least_1", [0, 0.9], 0), ("at_least_2", [1, 0, 1], 1),
+    ("pass_at_1", [1, 0, 0, 0], 0.25),
+    ("pass_at_2", [1, 0, 0, 0], 0.5),  # 1 - C(3, 2) / C(4, 2)
+    ("pass_at_2", [1, 1, 1], 1), ("pass_at_3", [1, 1], None),
+    ("pass_k_2", [1, 1, 0], 1 / 3),  # C(2, 2) / C(3, 2)
+    ("pass_k_2", [1], None),
+])  # fmt: skip
 def test_reducers(name, scores, expected) -> None:
     reducer = find_reducer(name)
     assert reducer is not None
@@ -80,13 +77,10 @@ def test_a_file_says_how_its_completions_are_scored_and_the_run_entry_wins(tmp_p
     assert "completions" not in format_.load(path=plain).scoring.to_args()
 
 
-@pytest.mark.parametrize(
-    ("scoring", "said"),
-    [
-        ({"completions": "maen"}, "scoring.completions: \"maen\" is no way(.|\n)*did you mean 'mean'"),
-        ({"completions": "pass_at_0"}, "scoring.completions"),
-    ],
-)
+@pytest.mark.parametrize(("scoring", "said"), [
+    ({"completions": "maen"}, "scoring.completions: \"maen\" is no way(.|\n)*did you mean 'mean'"),
+    ({"completions": "pass_at_0"}, "scoring.completions"),
+])  # fmt: skip
 def test_another_word_is_refused(tmp_path, scoring, said) -> None:
     with pytest.raises(ValueError, match=said):
         get_format("adapter_spec").load(path=str(write_answered(tmp_path / "x.json", **scoring)))

@@ -10,18 +10,15 @@ def census(*references, stops=("<stop>", "\n")):
     return made, [made.add(reference) for reference in references]
 
 
-@pytest.mark.parametrize(
-    ("references", "cut_at"),
-    [
-        (["Po", "Ob"], ()), (["Po<stop>", "Ob"], ("<stop>",)), (["Po <stop> \n\n"], ("<stop>", "\n")),
-        (["Po<stop> or Ob"], ()),
-        (["Po<stop>", "Ob<stop> or Po"], ()),  # one reference with more behind it is enough
-        (["Ob<stop> or Po", "Po<stop>"], ()),  # wherever it stands
-        (["a\nb<stop>"], ("<stop>",)),  # each stop sequence by itself
-        (["\n\nPo"], ()),  # a blank line before the text is no stop
-        (["<stop>"], ("<stop>",)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("references", "cut_at"), [
+    (["Po", "Ob"], ()), (["Po<stop>", "Ob"], ("<stop>",)), (["Po <stop> \n\n"], ("<stop>", "\n")),
+    (["Po<stop> or Ob"], ()),
+    (["Po<stop>", "Ob<stop> or Po"], ()),  # one reference with more behind it is enough
+    (["Ob<stop> or Po", "Po<stop>"], ()),  # wherever it stands
+    (["a\nb<stop>"], ("<stop>",)),  # each stop sequence by itself
+    (["\n\nPo"], ()),  # a blank line before the text is no stop
+    (["<stop>"], ("<stop>",)),
+])  # fmt: skip
 def test_only_what_is_followed_by_white_space_alone_cuts(references, cut_at):
     assert census(*references)[0].decide(None) == cut_at
 

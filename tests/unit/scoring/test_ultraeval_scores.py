@@ -77,18 +77,15 @@ def test_a_text(name, case):
 ROW = {"question": "Which animal barks?", "target_scores": {"The cat": 0, "The dog": 1, "The fish": 0}}
 
 
-@pytest.mark.parametrize(
-    ("prediction", "expected"),
-    [
-        ("(B)", 1), ("B.", 1), ("The answer is B", 1),
-        ("It is (A), not (B)", 1),  # "(A)," keeps its comma and is no label; "(B)" is the first
-        ("(A) or (B)", 0),
-        ("I think B", 1),  # I is no label of a row with three options
-        ("C\nB", 0),  # first line only
-        ("I think\nit is (B) here", 0), ("it is (B) here\nno (A)", 1), ("The dog, of course", 1),
-        ("Which animal barks? The dog", 1), ("A dog", 0), ("", 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("prediction", "expected"), [
+    ("(B)", 1), ("B.", 1), ("The answer is B", 1),
+    ("It is (A), not (B)", 1),  # "(A)," keeps its comma and is no label; "(B)" is the first
+    ("(A) or (B)", 0),
+    ("I think B", 1),  # I is no label of a row with three options
+    ("C\nB", 0),  # first line only
+    ("I think\nit is (B) here", 0), ("it is (B) here\nno (A)", 1), ("The dog, of course", 1),
+    ("Which animal barks? The dog", 1), ("A dog", 0), ("", 0),
+])  # fmt: skip
 def test_qa_match_with_the_row(prediction, expected):
     assert row_value("qa_match", ROW, "(B)", prediction) == expected
 
@@ -166,17 +163,14 @@ def test_function_execution_runs_the_tests_of_the_row():
 GOLD, ANSWER = "the cat sat on the mat. it slept", "the cat lay on a mat"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name", "expected"),
-    [
-        ({}, "ultraeval_rouge", 57.14285665306124), ({"n_gram": "2"}, "ultraeval_rouge_2", 15.38461491124262),
-        ({"n_gram": "L"}, "ultraeval_rouge_l", 53.33333285333334),
-        ({"index": "precision"}, "ultraeval_rouge_p", 66.66666666666666),
-        ({"index": "recall"}, "ultraeval_rouge_r", 50.0), ({"n_gram": 2, "index": "r"}, "ultraeval_rouge_r_2", 12.5),
-        ({"n_gram": "Longest"}, "ultraeval_rouge_l", 53.33333285333334),  # the first letter counts
-        ({"n_gram": "10"}, "ultraeval_rouge", 57.14285665306124),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "name", "expected"), [
+    ({}, "ultraeval_rouge", 57.14285665306124), ({"n_gram": "2"}, "ultraeval_rouge_2", 15.38461491124262),
+    ({"n_gram": "L"}, "ultraeval_rouge_l", 53.33333285333334),
+    ({"index": "precision"}, "ultraeval_rouge_p", 66.66666666666666),
+    ({"index": "recall"}, "ultraeval_rouge_r", 50.0), ({"n_gram": 2, "index": "r"}, "ultraeval_rouge_r_2", 12.5),
+    ({"n_gram": "Longest"}, "ultraeval_rouge_l", 53.33333285333334),  # the first letter counts
+    ({"n_gram": "10"}, "ultraeval_rouge", 57.14285665306124),
+])  # fmt: skip
 def test_rouge(arguments, name, expected):
     score = make_rouge(**arguments)
     assert score.name == name
@@ -185,13 +179,10 @@ def test_rouge(arguments, name, expected):
     assert score.row_function({}, [GOLD, ANSWER], ANSWER) == pytest.approx(expected)  # the first answer only
 
 
-@pytest.mark.parametrize(
-    ("tokenizer", "n_gram", "expected"),
-    [
-        ("zh", "1", 85.7142852244898), ("zh", "l", 81.81818133471074), ("char", "l", 81.81818133471074),
-        ("13a", "1", 0), ("13a", "l", 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("tokenizer", "n_gram", "expected"), [
+    ("zh", "1", 85.7142852244898), ("zh", "l", 81.81818133471074), ("char", "l", 81.81818133471074), ("13a", "1", 0),
+    ("13a", "l", 0),
+])  # fmt: skip
 def test_rouge_of_chinese(tokenizer, n_gram, expected):
     gold, answer = "今天天气很好。我们去公园！", "天气很好。我去公园"
     assert make_rouge(tokenizer, n_gram=n_gram).row_function({}, gold, answer) == pytest.approx(expected, abs=1e-9)
@@ -205,15 +196,12 @@ def test_rouge_at_its_edges():
     assert rouge("好。不好", "好。") == pytest.approx(200 / 3)  # the stop ends a word
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tokenizer": "flores200"}, "metric rouge: tokenizer 'flores200' is not available\n  hint: one of 13a, intl"),
-        ({"index": "x"}, "metric rouge: index 'x' is not available\n  hint: one of f, p, r"),
-        ({"n_gram": "3"}, "metric rouge: n_gram '3' is not available\n  hint: one of 1, 2, l"),
-        ({"n_gram": ""}, "metric rouge: n_gram '' is not available"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"tokenizer": "flores200"}, "metric rouge: tokenizer 'flores200' is not available\n  hint: one of 13a, intl"),
+    ({"index": "x"}, "metric rouge: index 'x' is not available\n  hint: one of f, p, r"),
+    ({"n_gram": "3"}, "metric rouge: n_gram '3' is not available\n  hint: one of 1, 2, l"),
+    ({"n_gram": ""}, "metric rouge: n_gram '' is not available"),
+])  # fmt: skip
 def test_rouge_that_there_is_not(arguments, message):
     with pytest.raises(RunEntryError) as caught:
         make_rouge(**arguments)

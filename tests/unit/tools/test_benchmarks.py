@@ -20,10 +20,9 @@ from benchmarks.peer_runs.answers import Answers
 from benchmarks.systems import HELM_SYSTEMS, STOCK
 
 
-@pytest.mark.parametrize(
-    ("workload", "digest"),
-    [("W1", "4fa779136b66ad61"), ("W2", "2838733d5d03abc2"), ("W3", "8c7ea77ad40f50f3")],
-)
+@pytest.mark.parametrize(("workload", "digest"), [
+    ("W1", "4fa779136b66ad61"), ("W2", "2838733d5d03abc2"), ("W3", "8c7ea77ad40f50f3"),
+])  # fmt: skip
 def test_workloads_are_the_same_everywhere(workload, digest, tmp_path):
     rows = workloads.make_rows(workload, 20)
     workloads.write_recorded(tmp_path / "rows.jsonl", workload, rows)

@@ -23,33 +23,21 @@ def test_a_block_begins_with_a_command():
         page("hello")
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["$ echo 0.5 rows", "0.5 rows"],
-        ["$ echo took 3.2 s", "took ... s"],
-        ["$ seq 5", "1", "...", "5"],
-        ["$ seq 2", "...", "1", "2", "..."],
-        ["$ cd /", "$ pwd", "/"],  # one shell for the whole page
-        ["$ false", "$ echo $?", "1"],
-        ["$ echo to both >&2", "to both"],
-    ],
-)
+@pytest.mark.parametrize("lines", [
+    ["$ echo 0.5 rows", "0.5 rows"], ["$ echo took 3.2 s", "took ... s"], ["$ seq 5", "1", "...", "5"],
+    ["$ seq 2", "...", "1", "2", "..."],
+    ["$ cd /", "$ pwd", "/"],  # one shell for the whole page
+    ["$ false", "$ echo $?", "1"], ["$ echo to both >&2", "to both"],
+])  # fmt: skip
 def test_what_is_true(lines, tmp_path):
     assert run_page(page(*lines), tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        (["$ echo 0.5 rows", "0.6 rows"], "-0.6 rows\n+0.5 rows"),
-        (["$ seq 3", "1", "3"], " 1\n+2\n 3"),
-        (["$ seq 2", "1"], "+2"),
-        (["$ true", "hello"], "-hello"),
-        (["$ ls nothing", "..."], "$ ls nothing\nexit code 2"),
-        (["$ exit 3", "$ true"], "the shell ended early"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "says"), [
+    (["$ echo 0.5 rows", "0.6 rows"], "-0.6 rows\n+0.5 rows"), (["$ seq 3", "1", "3"], " 1\n+2\n 3"),
+    (["$ seq 2", "1"], "+2"), (["$ true", "hello"], "-hello"), (["$ ls nothing", "..."], "$ ls nothing\nexit code 2"),
+    (["$ exit 3", "$ true"], "the shell ended early"),
+])  # fmt: skip
 def test_what_is_not(lines, says, tmp_path):
     (difference,) = run_page(page(*lines), tmp_path)
     assert says in difference

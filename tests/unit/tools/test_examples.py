@@ -113,10 +113,9 @@ def test_the_readme_names_every_file():
     assert sorted(named) == FILES
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [*(("first-model", name) for name in COUNTED), *(("second-model", name) for name in COUNTED_SECOND)],
-)
+@pytest.mark.parametrize(("model", "name"), [
+    *(("first-model", name) for name in COUNTED), *(("second-model", name) for name in COUNTED_SECOND),
+])  # fmt: skip
 def test_expected_scores_are_those_counted_by_hand(model, name):
     rows, counted = (COUNTED if model == "first-model" else COUNTED_SECOND)[name]
     table = BY_MODEL[model][name]

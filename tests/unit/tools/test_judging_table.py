@@ -45,15 +45,12 @@ def test_the_page_has_what_the_tool_makes():
             assert row[place] == tool.show_range([case.held[name] for case in cases])
 
 
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [
-        ("difference of two models little alike, judge favours one, two thirds of 300 pairs from disagreements", 0.93),
-        ("grades, 100 labels, low grades four times likelier", 0.925),
-        ("25 of 200 clusters of 5 rows labelled", 0.93),
-        ("half of 300 labels *humanly* failed, 70 % are right (Rogan-Gladen)", 0.95),
-    ],
-)
+@pytest.mark.parametrize(("name", "least"), [
+    ("difference of two models little alike, judge favours one, two thirds of 300 pairs from disagreements", 0.93),
+    ("grades, 100 labels, low grades four times likelier", 0.925),
+    ("25 of 200 clusters of 5 rows labelled", 0.93),
+    ("half of 300 labels *humanly* failed, 70 % are right (Rogan-Gladen)", 0.95),
+])  # fmt: skip
 @pytest.mark.long
 def test_other_corrections_hold(name, least):
     held, refused = tool.cover_other(name, 400)

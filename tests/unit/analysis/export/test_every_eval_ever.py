@@ -274,13 +274,10 @@ def test_a_line_is_one_line_to_every_reader():
     assert json.loads(line) == {"text": "a\x85b\u2028c\u2029d\ne?", "number": "NaN"}
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("plain", "plain"), ("a/b:c?", "a_b_c_"), ("data", "_data"), ("con.x", "_con.x"), ("dots..", "dots"),
-        ("...", "unknown"), ("甲" * 100, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "part"), [
+    ("plain", "plain"), ("a/b:c?", "a_b_c_"), ("data", "_data"), ("con.x", "_con.x"), ("dots..", "dots"),
+    ("...", "unknown"), ("甲" * 100, None),
+])  # fmt: skip
 def test_names_become_parts_of_paths(name, part):
     made = every_eval_ever._to_component(name)
     assert made == part if part else len(made.encode()) <= 120

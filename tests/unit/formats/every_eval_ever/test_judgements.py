@@ -17,14 +17,10 @@ def config(*judges: str, **more: Any) -> dict[str, Any]:
     return {"metric_id": "right", "lower_is_better": False, "llm_scoring": told, "score_type": "binary", **more}
 
 
-@pytest.mark.parametrize(
-    ("given", "judge", "scale"),
-    [
-        (config("a"), "lab/a", (0.0, 1.0)),
-        (config("a", "b"), "lab/a + lab/b", (0.0, 1.0)),
-        (config("a", score_type="continuous", min_score=0, max_score=5), "lab/a", (0.0, 5.0)),
-    ],
-)
+@pytest.mark.parametrize(("given", "judge", "scale"), [
+    (config("a"), "lab/a", (0.0, 1.0)), (config("a", "b"), "lab/a + lab/b", (0.0, 1.0)),
+    (config("a", score_type="continuous", min_score=0, max_score=5), "lab/a", (0.0, 5.0)),
+])  # fmt: skip
 def test_each_score_of_a_judge_is_a_judgement(tmp_path: Path, given: dict[str, Any], judge: str, scale: Any) -> None:
     samples = [
         records.sample("a", score=1.0),
@@ -43,13 +39,10 @@ def test_a_score_without_a_scale_or_a_judge_is_none(tmp_path: Path) -> None:
     assert not any(row.said for row in finished_runs.score(tmp_path, path).predictions())
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        ("[{", "not JSON"),
-        ('[{"by": "x", "kind": "robot"}]', r'judgements\[0\].kind: expected "model" or "human", got "robot"'),
-    ],
-)
+@pytest.mark.parametrize(("written", "message"), [
+    ("[{", "not JSON"),
+    ('[{"by": "x", "kind": "robot"}]', r'judgements\[0\].kind: expected "model" or "human", got "robot"'),
+])  # fmt: skip
 def test_judgements_that_are_wrong_are_an_error_with_the_line(tmp_path: Path, written: str, message: str) -> None:
     path = records.write(tmp_path, [records.sample(), records.sample("b", metadata={"judgements": written})])
     with pytest.raises(DatasetSchemaError, match=rf"samples.jsonl:2: metadata.*{message}"):

@@ -42,15 +42,10 @@ def test_a_record_is_known_by_either_file_and_by_its_folder(tmp_path):
     assert warnings(evalset) == []
 
 
-@pytest.mark.parametrize(
-    ("references", "arguments", "expected"),
-    [
-        (["0", "2"], {}, ["apple", "cherry"]),
-        (["B", "C"], {}, ["banana", "cherry"]),
-        (["banana", "cherry"], {}, ["banana", "cherry"]),
-        (["1", "2"], {"index_base": 1}, ["apple", "banana"]),
-    ],
-)
+@pytest.mark.parametrize(("references", "arguments", "expected"), [
+    (["0", "2"], {}, ["apple", "cherry"]), (["B", "C"], {}, ["banana", "cherry"]),
+    (["banana", "cherry"], {}, ["banana", "cherry"]), (["1", "2"], {"index_base": 1}, ["apple", "banana"]),
+])  # fmt: skip
 def test_references_are_positions_letters_or_texts(tmp_path, references, arguments, expected):
     lines = [sample(str(n), reference=r, choices=FRUIT) for n, r in enumerate(references)]
     assert golds(load(write(tmp_path, lines), **arguments)) == [[text] for text in expected]
@@ -184,23 +179,20 @@ SUBMITS = {"role": "assistant", "content": "tool call for tool submit", "tool_ca
 EASY, HARD = (sample(id_, metadata={"level": level}) for id_, level in (("a", "easy"), ("b", "hard")))
 
 
-@pytest.mark.parametrize(
-    ("lines", "arguments", "look", "expected"),
-    [
-        ([sample(reference=["banana", "a banana"])], {}, golds, [["banana", "a banana"]]),
-        ([sample("a"), sample("b", reference=[])], {}, lambda evalset: evalset.counts["unscored"], 1),
-        ([sample(), sample()], {}, lambda evalset: (completions(evalset), evalset.counts["duplicates"]), ([["banana"]], 1)),
-        ([sample(), asked(raw="Which is long?")], {}, lambda evalset: [one.id for one in evalset.instances], ["a", "a~2"]),
-        ([asked(formatted="Q: Which?\nA:")], {}, lambda evalset: evalset.instances[0].input.text, "Q: Which?\nA:"),
-        ([agent(USER, LOOKS, TOOL, {"role": "assistant", "content": "banana"})], {},
-         lambda evalset: (completions(evalset), evalset.counts["agentic"]), ([["banana"]], 1)),
-        ([agent(USER, SUBMITS, {**TOOL, "content": "banana"})], {}, completions, [["banana"]]),
-        ([sample(answer="I say: banana!")], {}, completions, [["I say: banana!"]]),
-        ([sample(answer="I say: banana!")], {"prediction": "extracted"}, completions, [["banana"]]),
-        ([EASY, HARD], {"by": ["level"]}, lambda evalset: evalset.attributes, {"level": ("easy", "hard")}),
-        ([{**sample(), "schema_version": "0.2.2"}], {}, completions, [["banana"]]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "arguments", "look", "expected"), [
+    ([sample(reference=["banana", "a banana"])], {}, golds, [["banana", "a banana"]]),
+    ([sample("a"), sample("b", reference=[])], {}, lambda evalset: evalset.counts["unscored"], 1),
+    ([sample(), sample()], {}, lambda evalset: (completions(evalset), evalset.counts["duplicates"]), ([["banana"]], 1)),
+    ([sample(), asked(raw="Which is long?")], {}, lambda evalset: [one.id for one in evalset.instances], ["a", "a~2"]),
+    ([asked(formatted="Q: Which?\nA:")], {}, lambda evalset: evalset.instances[0].input.text, "Q: Which?\nA:"),
+    ([agent(USER, LOOKS, TOOL, {"role": "assistant", "content": "banana"})], {},
+    lambda evalset: (completions(evalset), evalset.counts["agentic"]), ([["banana"]], 1)),
+    ([agent(USER, SUBMITS, {**TOOL, "content": "banana"})], {}, completions, [["banana"]]),
+    ([sample(answer="I say: banana!")], {}, completions, [["I say: banana!"]]),
+    ([sample(answer="I say: banana!")], {"prediction": "extracted"}, completions, [["banana"]]),
+    ([EASY, HARD], {"by": ["level"]}, lambda evalset: evalset.attributes, {"level": ("easy", "hard")}),
+    ([{**sample(), "schema_version": "0.2.2"}], {}, completions, [["banana"]]),
+])  # fmt: skip
 def test_what_is_read_of_lines(tmp_path, lines, arguments, look, expected):
     version = lines[0]["schema_version"]
     assert look(load(write(tmp_path, lines, schema_version=version), **arguments)) == expected
@@ -274,32 +266,27 @@ def test_an_aggregate_alone_is_refused(tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"interaction_type": "chat"}, r'interaction_type: expected "single_turn" or .*, got "chat"'),
-        ({"sample_id": 7}, "sample_id: expected a string, got 7"),
-        ({"sample_id": 7, "error": 5},
-         r"sample_id: expected a string, got 7\n.*\n.*_samples.jsonl:2: error: expected a string, got 5"),
-        ({"output": {"raw": ["a"], "reasoning_trace": 5}}, "output.reasoning_trace: expected a string or a list, got 5"),
-        ({"evaluation": {"score": "1", "is_correct": True}}, "evaluation.score: expected a number"),
-        ({"evaluation": {"score": True, "is_correct": True}}, "evaluation.score: expected a number, got true"),
-        ({"evaluation": {"score": 10**400, "is_correct": True}}, "evaluation.score: expected a number, got 1000"),
-        ({"evaluation": {"score": 1}}, "without evaluation.is_correct"),
-        ({"output": None}, "output: expected an object with raw"),
-        ({"output": {"raw": "banana"}}, 'output.raw: expected a list, got "banana"'),
-        ({"messages": []}, "messages: expected null, as single_turn has it"),
-        ({"input": {"raw": "?", "reference": "banana"}}, "input.reference: expected a list"),
-        ({"input": {"raw": "?"}}, "without input.reference"),
-        ({"model_id": "lab/large"}, 'model_id: "lab/large" is not that of the aggregate, "lab/small"'),
-        ({"evaluation_id": "x"}, 'evaluation_id: "x" is not that of the aggregate'),
-        ({"schema_version": "9.1"}, 'schema_version "9.1" is not known here'),
-        ({"metadata": []}, "metadata: expected an object"),
-        ({"answer_attribution": ["extracted_value"]}, r'answer_attribution\[0\]: expected an object, got "extracted_value"'),
-        ({"sample_id": "a", "evaluation": {"score": 0.0, "is_correct": False}, "input": sample("a")["input"]},
-         "sample_id: line 1 says something else"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "said"), [
+    ({"interaction_type": "chat"}, r'interaction_type: expected "single_turn" or .*, got "chat"'),
+    ({"sample_id": 7}, "sample_id: expected a string, got 7"),
+    ({"sample_id": 7, "error": 5}, r"sample_id: expected a string, got 7\n.*\n.*_samples.jsonl:2: error: expected a string, got 5"),
+    ({"output": {"raw": ["a"], "reasoning_trace": 5}}, "output.reasoning_trace: expected a string or a list, got 5"),
+    ({"evaluation": {"score": "1", "is_correct": True}}, "evaluation.score: expected a number"),
+    ({"evaluation": {"score": True, "is_correct": True}}, "evaluation.score: expected a number, got true"),
+    ({"evaluation": {"score": 10**400, "is_correct": True}}, "evaluation.score: expected a number, got 1000"),
+    ({"evaluation": {"score": 1}}, "without evaluation.is_correct"),
+    ({"output": None}, "output: expected an object with raw"),
+    ({"output": {"raw": "banana"}}, 'output.raw: expected a list, got "banana"'),
+    ({"messages": []}, "messages: expected null, as single_turn has it"),
+    ({"input": {"raw": "?", "reference": "banana"}}, "input.reference: expected a list"),
+    ({"input": {"raw": "?"}}, "without input.reference"),
+    ({"model_id": "lab/large"}, 'model_id: "lab/large" is not that of the aggregate, "lab/small"'),
+    ({"evaluation_id": "x"}, 'evaluation_id: "x" is not that of the aggregate'),
+    ({"schema_version": "9.1"}, 'schema_version "9.1" is not known here'),
+    ({"metadata": []}, "metadata: expected an object"),
+    ({"answer_attribution": ["extracted_value"]}, r'answer_attribution\[0\]: expected an object, got "extracted_value"'),
+    ({"sample_id": "a", "evaluation": {"score": 0.0, "is_correct": False}, "input": sample("a")["input"]}, "sample_id: line 1 says something else"),
+])  # fmt: skip
 def test_a_line_that_is_wrong_is_named(tmp_path, change, said):
     path = write(tmp_path, [sample("a"), {**sample("b"), **change}])
     with pytest.raises(DatasetError, match=rf"_samples.jsonl:2: .*{said}"):
@@ -311,17 +298,12 @@ def test_a_line_that_is_wrong_is_named(tmp_path, change, said):
 SCORE = r"evaluation_results\[0\].score_details.score: expected a number"
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"schema_version": "1.0"}, '"1.0" is not known here'),
-        ({"model_info": {}}, "without model_info.id"),
-        ({"evaluation_results": []}, "nothing is reported"),
-        ({"evaluation_results": [result(score="high")]}, SCORE),
-        ({"evaluation_results": [result(score=10**400)]}, rf"{SCORE}, got 1000"),
-        ({"evaluation_results": [{}]}, r"without evaluation_results\[0\].evaluation_name, evaluation_results\[0\].score"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "said"), [
+    ({"schema_version": "1.0"}, '"1.0" is not known here'), ({"model_info": {}}, "without model_info.id"),
+    ({"evaluation_results": []}, "nothing is reported"), ({"evaluation_results": [result(score="high")]}, SCORE),
+    ({"evaluation_results": [result(score=10**400)]}, rf"{SCORE}, got 1000"),
+    ({"evaluation_results": [{}]}, r"without evaluation_results\[0\].evaluation_name, evaluation_results\[0\].score"),
+])  # fmt: skip
 def test_an_aggregate_that_breaks_the_schema_is_named(tmp_path, change, said):
     path = write(tmp_path, [sample()])
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))

@@ -45,18 +45,12 @@ def harness(task: str):
     return lambda folder: samples(task)
 
 
-@pytest.mark.parametrize(
-    ("format_", "make", "arguments"),
-    [
-        ("inspect", judged, {}),
-        ("inspect", with_gold, {}),
-        ("inspect", with_gold, {"main_metric": "exact_match"}),
-        ("every_eval_ever", record, {}),
-        ("every_eval_ever", without_reference, {}),
-        *(("lm_eval", harness(task), {}) for task in ("lx_index", "lx_sums", "lx_own", "lx_ending", "lx_lists")),
-        ("table", table, {"scores": ["judge"], "main_metric": "judge"}),
-    ],
-)
+@pytest.mark.parametrize(("format_", "make", "arguments"), [
+    ("inspect", judged, {}), ("inspect", with_gold, {}), ("inspect", with_gold, {"main_metric": "exact_match"}),
+    ("every_eval_ever", record, {}), ("every_eval_ever", without_reference, {}),
+    *(("lm_eval", harness(task), {}) for task in ("lx_index", "lx_sums", "lx_own", "lx_ending", "lx_lists")),
+    ("table", table, {"scores": ["judge"], "main_metric": "judge"}),
+])  # fmt: skip
 def test_scores_of_a_source_survive_a_conversion(tmp_path, format_, make, arguments) -> None:
     path = make(tmp_path)
     before = get_format(format_).load(path=str(path), **arguments)

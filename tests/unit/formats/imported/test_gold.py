@@ -33,31 +33,20 @@ def refusal(values, options=METALS, **said):
 
 
 class TestOfOptions:
-    @pytest.mark.parametrize(
-        ("values", "options", "labels"),
-        [
-            (["A", "C", " D "], METALS, "ACD"),
-            (["a", "c"], METALS, "AC"),
-            (["zinc", " lead"], METALS, "BD"),
-            ([0, 3, 1], METALS, "ADB"),
-            (["0", "3", "1"], METALS, "ADB"),
-            (["0.0", "3.0", 1.0], METALS, "ADB"),
-            ([1, 4, 2], METALS, "ADB"),
-            (["1", "4", "2"], METALS, "ADB"),
-            # Labels go before positions, though these would be positions too.
-            (["1", "2", "3"], DIGITS, "123"),
-            (["1", " 2 "], DIGITS, "12"),
-            # Numbers are positions, unless that makes no difference.
-            ([1, 2, 4], DIGITS, "124"),
-            ([0, 2, 3], DIGITS, "134"),
-            ([True, False], {"A": "False", "B": "True"}, "BA"),
-            ([True, False], {"A": "yes", "B": "no"}, "AB"),
-            # A position that is also the text of that very option.
-            (["0", "1", "2"], {"A": "0", "B": "1", "C": "2"}, "ABC"),
-            # 3 can be no position from 0.
-            (["1", "3"], {"A": "1", "B": "2", "C": "3"}, "AC"),
-        ],
-    )
+    @pytest.mark.parametrize(("values", "options", "labels"), [
+        (["A", "C", " D "], METALS, "ACD"), (["a", "c"], METALS, "AC"), (["zinc", " lead"], METALS, "BD"),
+        ([0, 3, 1], METALS, "ADB"), (["0", "3", "1"], METALS, "ADB"), (["0.0", "3.0", 1.0], METALS, "ADB"),
+        ([1, 4, 2], METALS, "ADB"), (["1", "4", "2"], METALS, "ADB"),
+        # Labels go before positions, though these would be positions too.
+        (["1", "2", "3"], DIGITS, "123"), (["1", " 2 "], DIGITS, "12"),
+        # Numbers are positions, unless that makes no difference.
+        ([1, 2, 4], DIGITS, "124"), ([0, 2, 3], DIGITS, "134"), ([True, False], {"A": "False", "B": "True"}, "BA"),
+        ([True, False], {"A": "yes", "B": "no"}, "AB"),
+        # A position that is also the text of that very option.
+        (["0", "1", "2"], {"A": "0", "B": "1", "C": "2"}, "ABC"),
+        # 3 can be no position from 0.
+        (["1", "3"], {"A": "1", "B": "2", "C": "3"}, "AC"),
+    ])  # fmt: skip
     def test_is_read_as_what_every_row_can_be(self, values, options, labels):
         assert read(values, options) == [(label,) for label in labels]
 
@@ -66,17 +55,14 @@ class TestOfOptions:
         golds = [(3, three), (2, METALS)]
         assert [decide(golds).read(*gold) for gold in golds] == [("C",), ("B",)]
 
-    @pytest.mark.parametrize(
-        ("values", "options", "hint"),
-        [
-            ([1, 2, 3], METALS, "say which: index_base=0 or index_base=1"),
-            (["2"], METALS, "say which: index_base=0 or index_base=1"),
-            (["2", "1"], {"A": "1", "B": "2", "C": "3"}, "say which: gold_kind=text or index_base=0 or index_base=1"),
-            (["A", "B"], {"A": "B", "B": "A", "C": "O"}, "say which: gold_kind=label or gold_kind=text"),
-            ([1, 2, 3], DIGITS, "say which: gold_kind=label or index_base=0 or index_base=1"),
-            ([[0, 1], [1, 0]], to_options(["x", "y"]), "say which: index_base=0 or gold_kind=flags"),
-        ],
-    )
+    @pytest.mark.parametrize(("values", "options", "hint"), [
+        ([1, 2, 3], METALS, "say which: index_base=0 or index_base=1"),
+        (["2"], METALS, "say which: index_base=0 or index_base=1"),
+        (["2", "1"], {"A": "1", "B": "2", "C": "3"}, "say which: gold_kind=text or index_base=0 or index_base=1"),
+        (["A", "B"], {"A": "B", "B": "A", "C": "O"}, "say which: gold_kind=label or gold_kind=text"),
+        ([1, 2, 3], DIGITS, "say which: gold_kind=label or index_base=0 or index_base=1"),
+        ([[0, 1], [1, 0]], to_options(["x", "y"]), "say which: index_base=0 or gold_kind=flags"),
+    ])  # fmt: skip
     def test_is_refused_where_it_could_be_two_things(self, values, options, hint):
         problem = refusal(values, options)
         assert (problem.code, problem.hint, problem.location.field) == ("gold-ambiguous", hint, "answer")
@@ -86,16 +72,12 @@ class TestOfOptions:
         if values == [1, 2, 3] and options is METALS:
             assert problem.message == "what the golds are cannot be told: 1 is B (index from 0) or A (index from 1)"
 
-    @pytest.mark.parametrize(
-        ("values", "options", "said", "labels"),
-        [
-            ([1, 2], METALS, {"index_base": 0}, "BC"),
-            ([1, 2], METALS, {"index_base": 1}, "AB"),
-            ([1, 2], METALS, {"is_class_label": True}, "BC"),
-            ([2], to_options(["1", "2", "3"]), {"is_class_label": True}, "C"),  # though an option is called so
-            ([1, 2], METALS, {"gold_kind": "index", "index_base": 1}, "AB"),
-        ],
-    )
+    @pytest.mark.parametrize(("values", "options", "said", "labels"), [
+        ([1, 2], METALS, {"index_base": 0}, "BC"), ([1, 2], METALS, {"index_base": 1}, "AB"),
+        ([1, 2], METALS, {"is_class_label": True}, "BC"),
+        ([2], to_options(["1", "2", "3"]), {"is_class_label": True}, "C"),  # though an option is called so
+        ([1, 2], METALS, {"gold_kind": "index", "index_base": 1}, "AB"),
+    ])  # fmt: skip
     def test_is_settled_by_an_argument(self, values, options, said, labels):
         assert read(values, options, **said) == [(label,) for label in labels]
 
@@ -125,19 +107,14 @@ PAIR = to_options(["x", "y"])
 
 
 class TestOfLists:
-    @pytest.mark.parametrize(
-        ("values", "options", "said", "labels"),
-        [
-            ([["A", "C"], ["D"]], METALS, {}, ["AC", "D"]),
-            ([["iron", "tin"], "lead"], METALS, {}, ["AC", "D"]),
-            ([[0, 2], [3]], METALS, {}, ["AC", "D"]),
-            ([[1, 0, 1, 0], [0, 0, 0, 1]], METALS, {}, ["AC", "D"]),
-            ([[True, False, True, False]], METALS, {}, ["AC"]),
-            # Flags and lists are told apart by the user.
-            ([[0, 1], [1, 0]], PAIR, {"gold_kind": "flags"}, ["B", "A"]),
-            ([[0, 1], [1, 0]], PAIR, {"gold_kind": "list"}, ["AB", "BA"]),
-        ],
-    )
+    @pytest.mark.parametrize(("values", "options", "said", "labels"), [
+        ([["A", "C"], ["D"]], METALS, {}, ["AC", "D"]), ([["iron", "tin"], "lead"], METALS, {}, ["AC", "D"]),
+        ([[0, 2], [3]], METALS, {}, ["AC", "D"]), ([[1, 0, 1, 0], [0, 0, 0, 1]], METALS, {}, ["AC", "D"]),
+        ([[True, False, True, False]], METALS, {}, ["AC"]),
+        # Flags and lists are told apart by the user.
+        ([[0, 1], [1, 0]], PAIR, {"gold_kind": "flags"}, ["B", "A"]),
+        ([[0, 1], [1, 0]], PAIR, {"gold_kind": "list"}, ["AB", "BA"]),
+    ])  # fmt: skip
     def test_every_element_is_right(self, values, options, said, labels):
         assert read(values, options, **said) == list(map(tuple, labels))
 
@@ -149,11 +126,10 @@ def test_a_label_may_have_brackets_or_a_point(gold):
 
 
 class TestWithoutOptions:
-    @pytest.mark.parametrize(
-        ("value", "texts"),
-        [("Paris", ("Paris",)), (72, ("72",)), (72.0, ("72",)), (0.5, ("0.5",)), (["72", 72, "lxxii"], ("72", "lxxii")),
-         (-1, ("-1",)), ("-1", ("-1",))],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("value", "texts"), [
+        ("Paris", ("Paris",)), (72, ("72",)), (72.0, ("72",)), (0.5, ("0.5",)), (["72", 72, "lxxii"], ("72", "lxxii")),
+        (-1, ("-1",)), ("-1", ("-1",)),
+    ])  # fmt: skip
     def test_is_an_accepted_text(self, value, texts):
         assert read([value], None) == [texts]
 

@@ -72,22 +72,13 @@ def test_samples_know_the_lines_they_begin_on(tmp_path: Path) -> None:
     assert read(path)[2] == [4, 7]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "said"),
-    [
-        ('{"a": 1', 1, "the text ends too early"),
-        ('{"a": "x', 1, "not JSON"),
-        ('{\n"a": [1,\n x]}', 3, "not JSON"),
-        ('{\n"\udc80": 1}', 2, "UTF-8"),
-        ('{\n"samples": [{"a": 1}', 2, "the text ends too early"),
-        ('{\n"samples": [{"a": 1', 2, "not JSON"),
-        ('{"a": 1}\n{"a": 2}', 2, "there is more after the end"),
-        ('{"a" 1}', 1, "a colon is expected"),
-        ('{"a": 1,}', 1, "a key in double quotes"),
-        ("[1]", 1, "a log is a JSON object"),
-        ('{"a": [1] "b": 2}', 1, "a comma is expected"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line", "said"), [
+    ('{"a": 1', 1, "the text ends too early"), ('{"a": "x', 1, "not JSON"), ('{\n"a": [1,\n x]}', 3, "not JSON"),
+    ('{\n"\udc80": 1}', 2, "UTF-8"), ('{\n"samples": [{"a": 1}', 2, "the text ends too early"),
+    ('{\n"samples": [{"a": 1', 2, "not JSON"), ('{"a": 1}\n{"a": 2}', 2, "there is more after the end"),
+    ('{"a" 1}', 1, "a colon is expected"), ('{"a": 1,}', 1, "a key in double quotes"),
+    ("[1]", 1, "a log is a JSON object"), ('{"a": [1] "b": 2}', 1, "a comma is expected"),
+])  # fmt: skip
 def test_what_is_no_document_is_refused_with_its_line(tmp_path: Path, text: str, line: int, said: str) -> None:
     with pytest.raises(DatasetError, match=said) as error:
         read(write(tmp_path, text))

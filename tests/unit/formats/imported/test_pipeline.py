@@ -110,19 +110,14 @@ def test_scores_of_the_source_ride_on_the_rows() -> None:
 OWN = "normalized_exact_match"
 
 
-@pytest.mark.parametrize(
-    ("headline", "arguments", "main", "own"),
-    [
-        ("judge,none", {}, "memory_judge", OWN),
-        ("", {}, OWN, None),
-        ("judge,none", {"metrics": ["exact_match"]}, "exact_match", None),
-        ("judge,none", {"main_metric": "exact_match"}, "exact_match", None),  # a name that both have is ours
-        ("judge,none", {"main_metric": "memory_exact_match"}, "memory_exact_match", OWN),
-        ("", {"main_metric": "judge"}, "memory_judge", OWN),
-        ("", {"main_metric": "judge,none"}, "memory_judge", OWN),
-        ("", {"main_metric": "f1,strict", "metrics": ["f1_score", "exact_match"]}, "memory_f1,strict", "f1_score"),
-    ],
-)
+@pytest.mark.parametrize(("headline", "arguments", "main", "own"), [
+    ("judge,none", {}, "memory_judge", OWN), ("", {}, OWN, None),
+    ("judge,none", {"metrics": ["exact_match"]}, "exact_match", None),
+    ("judge,none", {"main_metric": "exact_match"}, "exact_match", None),  # a name that both have is ours
+    ("judge,none", {"main_metric": "memory_exact_match"}, "memory_exact_match", OWN),
+    ("", {"main_metric": "judge"}, "memory_judge", OWN), ("", {"main_metric": "judge,none"}, "memory_judge", OWN),
+    ("", {"main_metric": "f1,strict", "metrics": ["f1_score", "exact_match"]}, "memory_f1,strict", "f1_score"),
+])  # fmt: skip
 def test_the_main_metric_is_the_headline_of_the_source_or_any_score_that_is_named(
     headline: str, arguments: dict[str, Any], main: str, own: str | None
 ) -> None:
@@ -162,14 +157,11 @@ def test_a_file_without_an_answer_is_refused_unless_it_may_be_run() -> None:
     assert Memory([text_row(1, None)], may_be_live=True).load().counts["recorded"] == 0
 
 
-@pytest.mark.parametrize(
-    ("rows", "arguments", "said"),
-    [
-        ([], {}, "there are no rows"),
-        ([text_row(1, data={"level": 1})], {"by": ["levl"]}, 'no row has a value of "levl"(.|\n)*level'),
-        ([text_row(1)], {"main_metric": "memory_mtch"}, "memory_mtch. is none of the metrics(.|\n)*memory_match"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "arguments", "said"), [
+    ([], {}, "there are no rows"),
+    ([text_row(1, data={"level": 1})], {"by": ["levl"]}, 'no row has a value of "levl"(.|\n)*level'),
+    ([text_row(1)], {"main_metric": "memory_mtch"}, "memory_mtch. is none of the metrics(.|\n)*memory_match"),
+])  # fmt: skip
 def test_what_is_refused_and_the_nearest_of_what_is_there(rows, arguments, said) -> None:
     with pytest.raises(DatasetError, match=said):
         Memory(rows).load(**arguments)

@@ -18,14 +18,11 @@ def make_record(folder: Path) -> Path:
     return records.write(folder, lines)
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "make", "arguments", "rows"),
-    [
-        ("every_eval_ever", every_eval_ever, make_record, {}, 3),
-        ("lm_eval", lm_eval, lambda _: lm_eval_logs.samples("lx_sums"), {}, 7),
-        ("lm_eval", lm_eval, lambda _: lm_eval_logs.samples("lx_sums"), {"filter": "last"}, 7),
-    ],
-)
+@pytest.mark.parametrize(("name", "module", "make", "arguments", "rows"), [
+    ("every_eval_ever", every_eval_ever, make_record, {}, 3),
+    ("lm_eval", lm_eval, lambda _: lm_eval_logs.samples("lx_sums"), {}, 7),
+    ("lm_eval", lm_eval, lambda _: lm_eval_logs.samples("lx_sums"), {"filter": "last"}, 7),
+])  # fmt: skip
 def test_rows_are_the_same_where_samples_do_not_stay_in_memory(
     name, module, make, arguments, rows, tmp_path, monkeypatch
 ):

@@ -149,25 +149,21 @@ def test_a_dataset_or_a_file_is_needed(options):
         load(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"version": 2}, "version=2: a file has no versions\n  hint: dataset=NAME,version=2 reads from the hub"),
-        ({"hub": "there"}, "hub=there: a file is in no hub\n  hint: dataset=NAME,hub=there reads from the hub"),
-        ({"split": "dev"}, "split=dev: expected test or train"),
-        ({"render": "html"}, "render=html: expected chat or text"),
-        ({"limit": 0}, "limit=0: expected a positive whole number"),
-        ({"max_tokens": 0}, "max_tokens=0: expected a positive whole number"),
-        ({"max_tokens": -1}, "max_tokens=-1: expected a positive whole number"),
-        ({"extract": "(x"}, "extract=(x: not a regular expression: missing ), unterminated"),
-        ({"metrics": ["exact_macht"]}, "unknown metric \"exact_macht\"\n  hint: did you mean 'exact_match'"),
-        ({"main_metric": "refusal_mtch"}, "unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"),
-        ({"metrics": ["zzz"]}, 'unknown metric "zzz"\n  hint: for example expected_exact'),
-        # Records may hold what UltraEval's HumanEval rows hold; naming its metric must not run a model's code.
-        *(({"metrics": [name]}, f'"{name}" cannot be measured here: it ') for name in (*EXECUTING, "pass", "code_eval_acc")),
-        *(({"main_metric": name}, f'"{name}" cannot be measured here: it ') for name in (*EXECUTING, "pass")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    ({"version": 2}, "version=2: a file has no versions\n  hint: dataset=NAME,version=2 reads from the hub"),
+    ({"hub": "there"}, "hub=there: a file is in no hub\n  hint: dataset=NAME,hub=there reads from the hub"),
+    ({"split": "dev"}, "split=dev: expected test or train"), ({"render": "html"}, "render=html: expected chat or text"),
+    ({"limit": 0}, "limit=0: expected a positive whole number"),
+    ({"max_tokens": 0}, "max_tokens=0: expected a positive whole number"),
+    ({"max_tokens": -1}, "max_tokens=-1: expected a positive whole number"),
+    ({"extract": "(x"}, "extract=(x: not a regular expression: missing ), unterminated"),
+    ({"metrics": ["exact_macht"]}, "unknown metric \"exact_macht\"\n  hint: did you mean 'exact_match'"),
+    ({"main_metric": "refusal_mtch"}, "unknown metric \"refusal_mtch\"\n  hint: did you mean 'refusal_match'"),
+    ({"metrics": ["zzz"]}, 'unknown metric "zzz"\n  hint: for example expected_exact'),
+    # Records may hold what UltraEval's HumanEval rows hold; naming its metric must not run a model's code.
+    *(({"metrics": [name]}, f'"{name}" cannot be measured here: it ') for name in (*EXECUTING, "pass", "code_eval_acc")),
+    *(({"main_metric": name}, f'"{name}" cannot be measured here: it ') for name in (*EXECUTING, "pass")),
+])  # fmt: skip
 def test_options_that_make_no_sense(bundle, options, message):
     with pytest.raises(RunEntryError) as caught:
         load(path=bundle, **options)
@@ -290,22 +286,19 @@ def test_replies(tmp_path, bundle):
     assert [instance.id for instance in load(path=bundle, replies=replies, limit=1).instances] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ({"reply": "x"}, "1: id: missing"),
-        ({"id": 1, "reply": "x"}, "1: id: expected a string, got 1"),
-        ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
-        ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
-        ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
-        ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number that is not negative, got "1"'),
-        ({"id": "z", "reply": "x"}, '1: id: "z" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
-        ({"id": "d", "reply": "x"}, '1: id: "d" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
-        ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: expected a number that is not negative, got -5"),
-        ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: expected a number that is not negative, got -0.5"),
-        (["a"], "1: a JSON array, expected one object a line\n  hint: jq -c '.[]' FILE writes an array so"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "message"), [
+    ({"reply": "x"}, "1: id: missing"),
+    ({"id": 1, "reply": "x"}, "1: id: expected a string, got 1"),
+    ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
+    ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
+    ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
+    ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number that is not negative, got "1"'),
+    ({"id": "z", "reply": "x"}, '1: id: "z" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
+    ({"id": "d", "reply": "x"}, '1: id: "d" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),
+    ({"id": "a", "reply": "x", "request_time": -5}, "1: request_time: expected a number that is not negative, got -5"),
+    ({"id": "a", "reply": "x", "request_datetime": -0.5}, "1: request_datetime: expected a number that is not negative, got -0.5"),
+    (["a"], "1: a JSON array, expected one object a line\n  hint: jq -c '.[]' FILE writes an array so"),
+])  # fmt: skip
 def test_bad_replies(tmp_path, bundle, line, message):
     replies = write_lines(tmp_path / "replies.jsonl", [line])
     with pytest.raises(DatasetError) as caught:
@@ -417,16 +410,13 @@ def make_rows(*rows):
     ]
 
 
-@pytest.mark.parametrize(
-    ("rows", "codes"),
-    [
-        ([{"expected": "I'm sorry, I can't help with that."}, {"expected": "4"}], []),
-        ([{"expected": "4"}, {"expected": "5"}], ["no-refusals"]),
-        ([{"expected": "4", "refusal": True}, {"expected": "5"}], []),
-        ([{"expected": "I refuse to answer.", "refusal": False}], ["no-refusals"]),
-        ([{"expected": "I refuse to answer.", "refusal": "yes"}], ["refusal-key"]),
-    ],
-)
+@pytest.mark.parametrize(("rows", "codes"), [
+    ([{"expected": "I'm sorry, I can't help with that."}, {"expected": "4"}], []),
+    ([{"expected": "4"}, {"expected": "5"}], ["no-refusals"]),
+    ([{"expected": "4", "refusal": True}, {"expected": "5"}], []),
+    ([{"expected": "I refuse to answer.", "refusal": False}], ["no-refusals"]),
+    ([{"expected": "I refuse to answer.", "refusal": "yes"}], ["refusal-key"]),
+])  # fmt: skip
 def test_data_without_refusals_warns_who_asks_for_refusal_match(tmp_path, rows, codes):
     test = write_lines(tmp_path / "t.jsonl", make_rows(*rows))
     path = pack(name="refusals", test=test, train=write_lines(tmp_path / "r.jsonl", []), target=tmp_path).path

@@ -91,19 +91,11 @@ def all_of(evalset):
     return {**vars(evalset), "instances": list(map(repr, evalset.instances))}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        {"render": "text"},
-        {"split": "train"},
-        {"limit": 7},
-        {"limit": 3},
-        {"limit": 1_000},
-        {"metrics": ["refusal_match"]},
-        {"metrics": ["expected_exact"], "main_metric": "refusal_match"},
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    {}, {"render": "text"}, {"split": "train"}, {"limit": 7}, {"limit": 3}, {"limit": 1_000},
+    {"metrics": ["refusal_match"]},
+    {"metrics": ["expected_exact"], "main_metric": "refusal_match"},
+])  # fmt: skip
 def test_what_is_loaded_is_the_same(bundle, monkeypatch, arguments):
     at_once = load(path=bundle, **arguments)
     assert isinstance(at_once.instances, list)
@@ -200,10 +192,9 @@ def test_who_looks_at_one_row_has_no_other_made(bundle, large, look):
         assert list(pool.map(look, rows)) == list(map(look, wanted))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [copy.deepcopy, copy.copy, lambda row: pickle.loads(pickle.dumps(row)), lambda row: replace(row, sub_split=None)],
-)
+@pytest.mark.parametrize("make", [
+    copy.deepcopy, copy.copy, lambda row: pickle.loads(pickle.dumps(row)), lambda row: replace(row, sub_split=None),
+])  # fmt: skip
 def test_a_copy_of_an_unread_row_is_an_instance(bundle, large, make):
     evalset = load(path=bundle)
     made = make(evalset.instances.hand_out()[5])
@@ -242,16 +233,9 @@ def run(path, runner_class, folder, *, limit, augment=None, cache=False, render=
 
 
 @pytest.mark.parametrize("runner_class", [Runner, StreamingRunner])
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"limit": 5},
-        {"limit": None},
-        {"limit": 5, "augment": LOWER, "render": "text"},
-        {"limit": 5, "cache": True},
-    ],
-    ids=["some", "all", "augmented", "cached"],
-)
+@pytest.mark.parametrize("how", [
+    {"limit": 5}, {"limit": None}, {"limit": 5, "augment": LOWER, "render": "text"}, {"limit": 5, "cache": True},
+], ids=["some", "all", "augmented", "cached"])  # fmt: skip
 def test_runs_write_the_same_files(bundle, tmp_path, monkeypatch, runner_class, how):
     at_once = run(bundle, runner_class, tmp_path / "at_once", **how)
     monkeypatch.setattr(loading, "UNREAD", 3)

@@ -78,16 +78,12 @@ def zstandard(name: str, data: bytes):
     return lambda path: write_zstandard(path, {name: data})
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (replaced(b"river", b"RIVER"), "Bad CRC"),
-        (replaced(b"PK\x03\x04", b"PK\0\0"), "Bad magic number"),
-        (replaced(b"PK\x01\x02", (10_000_000).to_bytes(4, "little"), 24), "Bad CRC|ends too early|decompresses to"),
-        (zstandard("../header.json", b"{}"), "path traversal"),
-        (zstandard("samples/1_epoch_1.json", bytes(50_000_000)), "decompresses to [0-9]+ times its size"),
-    ],
-)
+@pytest.mark.parametrize(("make", "said"), [
+    (replaced(b"river", b"RIVER"), "Bad CRC"), (replaced(b"PK\x03\x04", b"PK\0\0"), "Bad magic number"),
+    (replaced(b"PK\x01\x02", (10_000_000).to_bytes(4, "little"), 24), "Bad CRC|ends too early|decompresses to"),
+    (zstandard("../header.json", b"{}"), "path traversal"),
+    (zstandard("samples/1_epoch_1.json", bytes(50_000_000)), "decompresses to [0-9]+ times its size"),
+])  # fmt: skip
 def test_what_is_damaged_or_no_bundle_may_hold_is_refused(tmp_path: Path, make, said: str) -> None:
     refuse(make(tmp_path / "log.eval"), said)
 

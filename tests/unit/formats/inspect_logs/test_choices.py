@@ -10,11 +10,10 @@ RIVERS = ["Anda", "Brell", "Cosk"]
 SHUFFLED = header(plan={"steps": [{"solver": "multiple_choice", "params": {"shuffle": True}}]})
 
 
-@pytest.mark.parametrize(
-    ("target", "positions"),
-    [(["A"], [0]), (["c"], [2]), (["AC"], [0, 2]), (["C,A"], [0, 2]), (["A", "C"], [0, 2]), (["A B"], [0, 1]),
-     (["D"], None), ([""], None), ([], None), (["Anda"], None), (["1"], None), (["ß"], None), (["²"], None)],
-)  # fmt: skip
+@pytest.mark.parametrize(("target", "positions"), [
+    (["A"], [0]), (["c"], [2]), (["AC"], [0, 2]), (["C,A"], [0, 2]), (["A", "C"], [0, 2]), (["A B"], [0, 1]),
+    (["D"], None), ([""], None), ([], None), (["Anda"], None), (["1"], None), (["ß"], None), (["²"], None),
+])  # fmt: skip
 def test_letters(target, positions) -> None:
     assert read_target(target, RIVERS, letters=True) == positions
 
@@ -25,18 +24,11 @@ def test_the_27th_option_is_1() -> None:
     assert read_target(["2"], many, letters=True) == [27]
 
 
-@pytest.mark.parametrize(
-    ("target", "choices", "positions"),
-    [
-        (["Brell"], RIVERS, [1]),
-        (["Cosk ", "Anda"], RIVERS, [2, 0]),
-        (["B"], RIVERS, [1]),
-        (["A"], ["A", "B"], [0]),
-        (["A"], ["B", "A"], None),  # the first option, or the one that reads "A"
-        (["Dwin"], RIVERS, None),
-        (["A"], ["A", "A"], None),
-    ],
-)
+@pytest.mark.parametrize(("target", "choices", "positions"), [
+    (["Brell"], RIVERS, [1]), (["Cosk ", "Anda"], RIVERS, [2, 0]), (["B"], RIVERS, [1]), (["A"], ["A", "B"], [0]),
+    (["A"], ["B", "A"], None),  # the first option, or the one that reads "A"
+    (["Dwin"], RIVERS, None), (["A"], ["A", "A"], None),
+])  # fmt: skip
 def test_without_the_scorer_for_it_a_target_may_be_a_text(target, choices, positions) -> None:
     assert read_target(target, choices, letters=False) == positions
 
@@ -66,22 +58,19 @@ EPOCHS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("made", "head", "options", "gold", "texts"),
-    [
-        # What the model said is in the order that it was shown, whether it was rewritten or not.
-        ([asked("CAB", "Clearly.\nANSWER: C", parsed=True)], SHUFFLED, CAB, ["C"], ["Clearly.\nANSWER: C"]),
-        ([SAID], SHUFFLED, CAB, ["C"], ["it is C"]),
-        # Of several orders that of the dataset is taken.
-        (EPOCHS, SHUFFLED, RIVERS, ["B"], ["ANSWER: B", "ANSWER: C", "No idea"]),
-        # Without events, what was rewritten is in the order of the dataset.
-        ([{**REWRITTEN, "events": []}], SHUFFLED, RIVERS, ["B"], ["ANSWER: B"]),
-        # The scorer says in which order the options were shown.
-        ([{**SAID, "events": [], "scores": {"choice": {"value": "I", "explanation": EXPLAINED}}}], None, CAB, ["C"], ["it is C"]),
-        # Several are right, and there is no solver that says so.
-        ([sample(choices=RIVERS, target=["A", "C"], text="A, C")], None, RIVERS, ["A", "C"], ["A, C"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("made", "head", "options", "gold", "texts"), [
+    # What the model said is in the order that it was shown, whether it was rewritten or not.
+    ([asked("CAB", "Clearly.\nANSWER: C", parsed=True)], SHUFFLED, CAB, ["C"], ["Clearly.\nANSWER: C"]),
+    ([SAID], SHUFFLED, CAB, ["C"], ["it is C"]),
+    # Of several orders that of the dataset is taken.
+    (EPOCHS, SHUFFLED, RIVERS, ["B"], ["ANSWER: B", "ANSWER: C", "No idea"]),
+    # Without events, what was rewritten is in the order of the dataset.
+    ([{**REWRITTEN, "events": []}], SHUFFLED, RIVERS, ["B"], ["ANSWER: B"]),
+    # The scorer says in which order the options were shown.
+    ([{**SAID, "events": [], "scores": {"choice": {"value": "I", "explanation": EXPLAINED}}}], None, CAB, ["C"], ["it is C"]),
+    # Several are right, and there is no solver that says so.
+    ([sample(choices=RIVERS, target=["A", "C"], text="A, C")], None, RIVERS, ["A", "C"], ["A, C"]),
+])  # fmt: skip
 def test_options_and_answers_stand_in_one_order(tmp_path, made, head, options, gold, texts) -> None:
     row = read_row(tmp_path, made, head)
     assert (list(row.options.items()), row.gold) == (list(zip("ABC", options, strict=True)), gold)
@@ -91,13 +80,10 @@ def test_options_and_answers_stand_in_one_order(tmp_path, made, head, options, g
 ASKS_FOR_ONE = header(plan={"steps": [{"solver": "multiple_choice", "params": {"multiple_correct": False}}]})
 
 
-@pytest.mark.parametrize(
-    ("made", "head", "said"),
-    [
-        ({**SAID, "events": []}, SHUFFLED, "does not tell in which order"),
-        (sample(choices=RIVERS, target="AC", text="ANSWER: A"), ASKS_FOR_ONE, "asks for one"),
-    ],
-)
+@pytest.mark.parametrize(("made", "head", "said"), [
+    ({**SAID, "events": []}, SHUFFLED, "does not tell in which order"),
+    (sample(choices=RIVERS, target="AC", text="ANSWER: A"), ASKS_FOR_ONE, "asks for one"),
+])  # fmt: skip
 def test_what_cannot_be_scored_is_not(tmp_path, made, head, said) -> None:
     assert said in read_row(tmp_path, [made], head).unscored
 

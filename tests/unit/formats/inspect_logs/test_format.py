@@ -19,16 +19,12 @@ def test_logs_are_recognised_by_what_they_hold(tmp_path: Path) -> None:
 MANY = {"task": "rivers", "dataset": {"sample_ids": list(range(50_000))}, "model": "m"}
 
 
-@pytest.mark.parametrize(
-    ("document", "is_log"),
-    [
-        (header(eval=MANY), True),  # the model stands behind what is looked at
-        (header(eval={"model": "m"}), False),
-        (header(eval="task model"), False),
-        ({**header(eval=None), "model": "m", "task": "t"}, False),
-        ({"eval": {"task": "t", "model": "m"}}, False),  # neither plan nor status
-    ],
-)
+@pytest.mark.parametrize(("document", "is_log"), [
+    (header(eval=MANY), True),  # the model stands behind what is looked at
+    (header(eval={"model": "m"}), False), (header(eval="task model"), False),
+    ({**header(eval=None), "model": "m", "task": "t"}, False),
+    ({"eval": {"task": "t", "model": "m"}}, False),  # neither plan nor status
+])  # fmt: skip
 def test_look_alikes_are_none(tmp_path: Path, document, is_log: bool) -> None:
     assert (detect(write_json(tmp_path, [], document)).name == "inspect") is is_log
 
@@ -70,17 +66,13 @@ def test_kinds_of_one_log_make_the_same_questions(tmp_path: Path) -> None:
 SHARDS = ["LOG.shards/0/shard-0.eval", "LOG.shards/1/shard-1.eval"]
 
 
-@pytest.mark.parametrize(
-    ("merged", "name", "head", "logs"),
-    [
-        ([1, 2, 3], "LOG.eval", None, ["LOG.eval"]),
-        ([1, 2, 3], "LOG-recovered.eval", None, ["LOG-recovered.eval"]),
-        ([], "", None, SHARDS),
-        ([1, 2], "LOG.eval", None, ["LOG.eval", SHARDS[1]]),
-        ([1, 2, 3], "LOG.eval", header(status="cancelled"), ["LOG.eval", *SHARDS]),
-        ([1, 2, 3], "LOG.eval", with_eval(task="lakes"), ["LOG.eval", *SHARDS]),
-    ],
-)
+@pytest.mark.parametrize(("merged", "name", "head", "logs"), [
+    ([1, 2, 3], "LOG.eval", None, ["LOG.eval"]),
+    ([1, 2, 3], "LOG-recovered.eval", None, ["LOG-recovered.eval"]),
+    ([], "", None, SHARDS), ([1, 2], "LOG.eval", None, ["LOG.eval", SHARDS[1]]),
+    ([1, 2, 3], "LOG.eval", header(status="cancelled"), ["LOG.eval", *SHARDS]),
+    ([1, 2, 3], "LOG.eval", with_eval(task="lakes"), ["LOG.eval", *SHARDS]),
+])  # fmt: skip
 def test_shards_that_their_merged_log_covers_are_no_runs(tmp_path: Path, merged, name, head, logs) -> None:
     """Two shards, of the samples 1 and 2, and of 3."""
     if merged:

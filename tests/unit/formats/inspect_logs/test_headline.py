@@ -50,21 +50,13 @@ FIRST, SECOND = score("match", accuracy=0.5, stderr=0.1), score("depth", "sized"
 TWICE = score("match", None, "max", accuracy=0.9)
 
 
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        (None, (0, "accuracy")),
-        ({}, (0, "accuracy")),
-        ({"metric": "std"}, (1, "std")),
-        ({"metric": "mean", "scorer": None}, (1, "mean")),
-        ({"reducer": "max"}, (1, "mean")),
-        ({"reducer": "max", "scorer": "match"}, (2, "accuracy")),
-        ({"scorer": "sized", "score": "depth"}, (1, "mean")),
-        ({"scorer": "sized", "score": "width", "metric": "std"}, (0, "accuracy")),  # abandoned whole
-        ({"scorer": "match", "metric": "std"}, (0, "accuracy")),
-        ({"metric": {"name": "std"}}, (0, "accuracy")),
-    ],
-)
+@pytest.mark.parametrize(("declared", "expected"), [
+    (None, (0, "accuracy")), ({}, (0, "accuracy")), ({"metric": "std"}, (1, "std")),
+    ({"metric": "mean", "scorer": None}, (1, "mean")), ({"reducer": "max"}, (1, "mean")),
+    ({"reducer": "max", "scorer": "match"}, (2, "accuracy")), ({"scorer": "sized", "score": "depth"}, (1, "mean")),
+    ({"scorer": "sized", "score": "width", "metric": "std"}, (0, "accuracy")),  # abandoned whole
+    ({"scorer": "match", "metric": "std"}, (0, "accuracy")), ({"metric": {"name": "std"}}, (0, "accuracy")),
+])  # fmt: skip
 def test_a_declaration_narrows_field_by_field_or_is_abandoned(declared: Any, expected: tuple[int, str]) -> None:
     """By hand, from `resolve_headline_metric` of inspect_ai."""
     scores = [FIRST, SECOND, TWICE]

@@ -43,19 +43,16 @@ def said(text):
     return {"type": "text", "text": text}
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (output([thought(reasoning="East?"), said("An"), said("da")]), {"text": "An\nda", "thinking": "East?"}),
-        (output([thought(reasoning="x9f", redacted=True, summary="about rivers")]), {"text": "", "thinking": "about rivers"}),
-        (output("And", stop="max_tokens"), {"finish_reason": "length", "is_refusal": False}),
-        (output("And", stop="model_length"), {"finish_reason": "length", "is_refusal": False}),
-        (output("And", stop="stop"), {"finish_reason": "stop", "is_refusal": False}),
-        (output("", stop="content_filter"), {"text": "", "is_refusal": True}),
-        (with_logprobs(-0.5, -0.25), {"logprob": -0.75}),
-        ({"output": {"choices": [], "completion": "Anda"}}, {"text": "Anda", "finish_reason": ""}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "expected"), [
+    (output([thought(reasoning="East?"), said("An"), said("da")]), {"text": "An\nda", "thinking": "East?"}),
+    (output([thought(reasoning="x9f", redacted=True, summary="about rivers")]), {"text": "", "thinking": "about rivers"}),
+    (output("And", stop="max_tokens"), {"finish_reason": "length", "is_refusal": False}),
+    (output("And", stop="model_length"), {"finish_reason": "length", "is_refusal": False}),
+    (output("And", stop="stop"), {"finish_reason": "stop", "is_refusal": False}),
+    (output("", stop="content_filter"), {"text": "", "is_refusal": True}),
+    (with_logprobs(-0.5, -0.25), {"logprob": -0.75}),
+    ({"output": {"choices": [], "completion": "Anda"}}, {"text": "Anda", "finish_reason": ""}),
+])  # fmt: skip
 def test_what_is_read_of_an_output(tmp_path, changes, expected) -> None:
     (answer,) = read_row(tmp_path, [sample(**changes)]).answers
     assert {name: getattr(answer, name) for name in expected} == expected
@@ -64,39 +61,32 @@ def test_what_is_read_of_an_output(tmp_path, changes, expected) -> None:
 SUBMIT = ("submit", {"answer": "Anda"})
 
 
-@pytest.mark.parametrize(
-    ("said", "completion", "calls", "answer"),
-    [
-        # What basic_agent and react of inspect_ai 0.3.285 leave, by how `submit` is set up; mockllm says so beside a call.
-        ("tool call for tool submit", "Anda", [SUBMIT], "Anda"),
-        ("tool call for tool submit\n\nAnda", "tool call for tool submit\n\nAnda", [SUBMIT], "Anda"),
-        ("Anda", "Anda\n\nAnda", [SUBMIT], "Anda"),
-        ("I submit.", "I submit.\n\nAnda", [SUBMIT], "Anda"),
-        ("I submit.", "Anda", [("hand_in", {"text": "Anda"})], "Anda"),
-        ("", "4", [("submit", {"answer": 4})], "4"),
-        # The solver did not take the answer out of the call.
-        ("tool call for tool submit", "tool call for tool submit", [SUBMIT], "Anda"),
-        ("", "", [SUBMIT], "Anda"),
-        # A solver of its own made the completion, or a tool was called that submits nothing.
-        ("", "the river Anda", [SUBMIT], "the river Anda"),
-        ("I look it up.", "I look it up.", [("look_up", {"town": "1"})], "I look it up."),
-        ("tool call for tool look_up", "tool call for tool look_up", [("look_up", {"town": "1", "n": 2})], ""),
-    ],
-)
+@pytest.mark.parametrize(("said", "completion", "calls", "answer"), [
+    # What basic_agent and react of inspect_ai 0.3.285 leave, by how `submit` is set up; mockllm says so beside a call.
+    ("tool call for tool submit", "Anda", [SUBMIT], "Anda"),
+    ("tool call for tool submit\n\nAnda", "tool call for tool submit\n\nAnda", [SUBMIT], "Anda"),
+    ("Anda", "Anda\n\nAnda", [SUBMIT], "Anda"), ("I submit.", "I submit.\n\nAnda", [SUBMIT], "Anda"),
+    ("I submit.", "Anda", [("hand_in", {"text": "Anda"})], "Anda"),
+    ("", "4", [("submit", {"answer": 4})], "4"),
+    # The solver did not take the answer out of the call.
+    ("tool call for tool submit", "tool call for tool submit", [SUBMIT], "Anda"),
+    ("", "", [SUBMIT], "Anda"),
+    # A solver of its own made the completion, or a tool was called that submits nothing.
+    ("", "the river Anda", [SUBMIT], "the river Anda"),
+    ("I look it up.", "I look it up.", [("look_up", {"town": "1"})], "I look it up."),
+    ("tool call for tool look_up", "tool call for tool look_up", [("look_up", {"town": "1", "n": 2})], ""),
+])  # fmt: skip
 def test_the_answer_of_an_agent_is_what_it_submits(tmp_path, said, completion, calls, answer) -> None:
     made = [{"id": "1", "function": name, "arguments": arguments} for name, arguments in calls]
     (found,) = read_row(tmp_path, [sample(**output(said, completion, tool_calls=made))]).answers
     assert found.text == answer
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"error": {"message": "no route"}}, "error: no route"),
-        ({"output": {"choices": [], "completion": ""}}, "no output"),
-        ({"output": {"choices": []}, "limit": {"type": "time", "limit": 3}}, "limit: time"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"error": {"message": "no route"}}, "error: no route"),
+    ({"output": {"choices": [], "completion": ""}}, "no output"),
+    ({"output": {"choices": []}, "limit": {"type": "time", "limit": 3}}, "limit: time"),
+])  # fmt: skip
 def test_what_has_no_answer_failed(tmp_path, changes, reason) -> None:
     row = read_row(tmp_path, [sample(**changes)])
     assert (row.failed, row.answers) == (reason, None)
@@ -149,10 +139,9 @@ def test_epochs_are_answers_of_one_row_in_their_order(tmp_path) -> None:
     assert (other.id, opened.scoring) == ("b", {"completions": "mean"})
 
 
-@pytest.mark.parametrize(
-    ("reducers", "completions"),
-    [(None, "mean"), (["mode"], "mode"), (["mine", "max"], "max"), (["pass_at_2", "mean"], "pass_at_2"), ([], "mean")],
-)
+@pytest.mark.parametrize(("reducers", "completions"), [
+    (None, "mean"), (["mode"], "mode"), (["mine", "max"], "max"), (["pass_at_2", "mean"], "pass_at_2"), ([], "mean"),
+])  # fmt: skip
 def test_our_scores_of_epochs_are_reduced_as_the_logs_are(tmp_path, reducers, completions) -> None:
     samples = [sample(), sample(epoch=2)]
     assert (
@@ -221,16 +210,13 @@ LIMITED = with_eval(dataset={"samples": 8}, config={"epochs": 2})
 PARTLY = header(results={"completed_samples": 100, "scores": [score("match", accuracy=0.25)]})
 
 
-@pytest.mark.parametrize(
-    ("changes", "head", "note", "counted"),
-    [
-        ({}, LIMITED, "the log holds 1 of 16 samples of the dataset (samples times epochs): a limit", {}),
-        ({}, PARTLY, "the log holds 1 of the 100 samples that its own scores are about", {}),
-        ({"scores": EDITED}, header(), "1 sample has a score that was edited afterwards", {"edited": 1}),
-        ({"invalidation": {"author": "x"}}, header(), "1 sample is marked as invalid, and scored", {"invalidated": 1}),
-        ({"input": [SEEN]}, header(), "1 image or file in messages: a word stands for each", {"media": 1}),
-    ],
-)
+@pytest.mark.parametrize(("changes", "head", "note", "counted"), [
+    ({}, LIMITED, "the log holds 1 of 16 samples of the dataset (samples times epochs): a limit", {}),
+    ({}, PARTLY, "the log holds 1 of the 100 samples that its own scores are about", {}),
+    ({"scores": EDITED}, header(), "1 sample has a score that was edited afterwards", {"edited": 1}),
+    ({"invalidation": {"author": "x"}}, header(), "1 sample is marked as invalid, and scored", {"invalidated": 1}),
+    ({"input": [SEEN]}, header(), "1 image or file in messages: a word stands for each", {"media": 1}),
+])  # fmt: skip
 def test_what_must_be_known_of_a_log_is_said_and_counted(tmp_path, changes, head, note, counted) -> None:
     opened = open_log(write_json(tmp_path, [sample(**changes)], head))
     (row,) = opened.rows()
@@ -283,32 +269,28 @@ CONTENT = {"output": {"choices": [{"message": {"content": 3}}]}}
 FAILED = (sample(id, error={"message": "no route"}) for id in (1, 2))
 
 
-@pytest.mark.parametrize(
-    ("write", "said"),
-    [
-        (of(sample(input="attachment://9f")), 'no attachment "attachment://9f"'),
-        (of(sample(), sample()), "log.json:[0-9]+: epoch 1 of sample 1 stands there twice"),
-        (of(sample(), sample(epoch=2, input="?")), "ask different questions"),
-        (of(*FAILED), "no row has an answer that can be scored: 2 failed"),
-        (of(), "there are no samples"),
-        (lambda folder: write_json(folder, None), "there are no samples"),
-        (lambda folder: write_eval(folder, []), "there are no samples"),
-        (members(header=header(), samples__notes={}), "samples/notes.json: no sample"),
-        (members(other={}), "a ZIP without header.json"),
-        (of(sample(), version=4), "log.json: version: logs of version 4 are not known"),
-        (of(sample(), version=""), 'log.json: version: logs of version ""'),
-        (of(sample(), version=True), "logs of version true"),
-        (of(sample(), status="paused"), 'status: expected "started" or'),
-        (of(sample(), eval={"model": "m"}), "log.json: eval.task: no log of inspect_ai: without eval.task"),
-        (of(sample(), eval={"task": "t", "model": 3}), "eval.model: expected a string, got 3"),
-        (of(sample(), plan=[]), "plan: expected an object"),
-        (of(sample(target=3)), "log.json:[0-9]+: target: expected"),
-        (of(sample(None)), "log.json:[0-9]+: id: expected"),
-        (of(sample(scores={"match": "C"})), 'log.json:[0-9]+: scores.match: expected an object, got "C"'),
-        (of(sample(**CONTENT)), r"log.json:[0-9]+: output.choices\[0\].message.content: expected a string or a list, got 3"),
-        (lambda folder: write_eval(folder, [sample(target=3)]), "log.eval: samples/1_epoch_1.json:1: target: expected"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("write", "said"), [
+    (of(sample(input="attachment://9f")), 'no attachment "attachment://9f"'),
+    (of(sample(), sample()), "log.json:[0-9]+: epoch 1 of sample 1 stands there twice"),
+    (of(sample(), sample(epoch=2, input="?")), "ask different questions"),
+    (of(*FAILED), "no row has an answer that can be scored: 2 failed"),
+    (of(), "there are no samples"),
+    (lambda folder: write_json(folder, None), "there are no samples"),
+    (lambda folder: write_eval(folder, []), "there are no samples"),
+    (members(header=header(), samples__notes={}), "samples/notes.json: no sample"),
+    (members(other={}), "a ZIP without header.json"),
+    (of(sample(), version=4), "log.json: version: logs of version 4 are not known"),
+    (of(sample(), version=""), 'log.json: version: logs of version ""'),
+    (of(sample(), version=True), "logs of version true"),
+    (of(sample(), status="paused"), 'status: expected "started" or'),
+    (of(sample(), eval={"model": "m"}), "log.json: eval.task: no log of inspect_ai: without eval.task"),
+    (of(sample(), eval={"task": "t", "model": 3}), "eval.model: expected a string, got 3"),
+    (of(sample(), plan=[]), "plan: expected an object"), (of(sample(target=3)), "log.json:[0-9]+: target: expected"),
+    (of(sample(None)), "log.json:[0-9]+: id: expected"),
+    (of(sample(scores={"match": "C"})), 'log.json:[0-9]+: scores.match: expected an object, got "C"'),
+    (of(sample(**CONTENT)), r"log.json:[0-9]+: output.choices\[0\].message.content: expected a string or a list, got 3"),
+    (lambda folder: write_eval(folder, [sample(target=3)]), "log.eval: samples/1_epoch_1.json:1: target: expected"),
+])  # fmt: skip
 def test_what_is_refused_and_where(tmp_path, write, said) -> None:
     with pytest.raises(DatasetError, match=said):
         get_format("inspect").load(path=str(write(tmp_path)))

@@ -10,33 +10,23 @@ from helm_ext.formats.inspect_logs.scores import Scores, to_number
 NAN = math.nan
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [("C", 1), ("P", 0.5), ("I", 0), ("N", 0), ("yes", 1), ("True", 1), ("no", 0), ("false", 0), ("0.25", 0.25),
-     (True, 1), (False, 0), (3, 3), (0.7, 0.7), ("c", None), ("maybe", None), ("nan", None), ("inf", None),
-     ([1, 0], None), (None, None)],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "number"), [
+    ("C", 1), ("P", 0.5), ("I", 0), ("N", 0), ("yes", 1), ("True", 1), ("no", 0), ("false", 0), ("0.25", 0.25),
+    (True, 1), (False, 0), (3, 3), (0.7, 0.7), ("c", None), ("maybe", None), ("nan", None), ("inf", None),
+    ([1, 0], None), (None, None),
+])  # fmt: skip
 def test_values_as_numbers(value, number) -> None:
     assert to_number(value) == number
 
 
-@pytest.mark.parametrize(
-    ("reducer", "values", "number"),
-    [
-        (None, ["C", "I", "P"], 0.5),
-        ("mean", ["C", NAN, "I"], 0.5),
-        ("median", ["C", "I", "I"], 0),
-        ("mode", ["C", "I", "N"], 1),  # the first of equally frequent ones; I and N are two values
-        ("mode", ["I", "C", "C"], 1),
-        ("max", ["I", 0.2], 0.2),
-        ("at_least_2", ["C", "C", "I"], 1),
-        ("at_least_2", ["C", "P", "I"], 0),
-        ("pass_at_2", ["C", "I", "I"], 2 / 3),
-        ("pass_at_2", ["C"], None),  # too few
-        ("pass_k_2", ["C", "C", "I"], 1 / 3),
-        ("mean", [NAN, NAN], None),
-    ],
-)
+@pytest.mark.parametrize(("reducer", "values", "number"), [
+    (None, ["C", "I", "P"], 0.5), ("mean", ["C", NAN, "I"], 0.5), ("median", ["C", "I", "I"], 0),
+    ("mode", ["C", "I", "N"], 1),  # the first of equally frequent ones; I and N are two values
+    ("mode", ["I", "C", "C"], 1), ("max", ["I", 0.2], 0.2), ("at_least_2", ["C", "C", "I"], 1),
+    ("at_least_2", ["C", "P", "I"], 0), ("pass_at_2", ["C", "I", "I"], 2 / 3),
+    ("pass_at_2", ["C"], None),  # too few
+    ("pass_k_2", ["C", "C", "I"], 1 / 3), ("mean", [NAN, NAN], None),
+])  # fmt: skip
 def test_epochs_become_one_number(reducer, values, number) -> None:
     scores = Scores(None if reducer is None else [reducer], [score("match")])
     found = scores.of_row([{"match": value} for value in values])["match"]

@@ -558,26 +558,23 @@ def other_kind(rows):
     rows.insert(2, {**lines(samples("lx_lists"))[0], "doc_id": 99})
 
 
-@pytest.mark.parametrize(
-    ("task", "change", "arguments", "said"),
-    [
-        ("lx_rolling", same, {}, "LOG: loglikelihood_rolling measures how likely a text is: there is nothing that could"),
-        *(("lx_index", wrong_logprob(value), {}, "LOG:3: resps: expected a log-probability") for value in ("inf", math.inf, 10**400)),
-        ("lx_index", lambda rows: put(3, acc=1 - rows[3]["acc"])(rows), {}, "LOG:4: target is not what the harness compared with"),
-        ("lx_index", hide, {}, "no target names an option of its row"),
-        ("lx_contexts_acc", same, {}, 'target "was lost." names no option'),
-        ("lx_lists", same, {"gold": "doc.town"}, "no gold"),
-        ("lx_lists", lambda rows: [row["doc"].pop("names") for row in rows], {}, "could be a list of answers or a text"),
-        ("lx_lists", lambda rows: rows[0]["arguments"]["gen_args_0"].update(arg_2={"visual": ["…"]}), {}, "images or sound"),
-        ("lx_sums", put(9, resps=[["something else"]]), {}, "LOG:10: another answer to doc_id 2 than before: two runs were appended"),
-        ("lx_index", other_kind, {}, "LOG:3: the line is of generate_until, and those before are of multiple_choice"),
-        *(("lx_index", lambda rows, key=key: rows[4].pop(key), {}, "LOG:5: ") for key in ("resps", "target_hash", "acc")),
-        ("lx_sums", same, {"prediction": "filtered"}, "filter=NAME chooses one: strict, last"),
-        ("lx_sums", same, {"filter": "strikt"}, "did you mean 'strict'"),
-        ("lx_sums", same, {"filter": "strict", "prediction": "raw"}, "prediction=raw"),
-        ("lx_index", same, {"prediction": "filtered"}, "has no answers that were filtered"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("task", "change", "arguments", "said"), [
+    ("lx_rolling", same, {}, "LOG: loglikelihood_rolling measures how likely a text is: there is nothing that could"),
+    *(("lx_index", wrong_logprob(value), {}, "LOG:3: resps: expected a log-probability") for value in ("inf", math.inf, 10**400)),
+    ("lx_index", lambda rows: put(3, acc=1 - rows[3]["acc"])(rows), {}, "LOG:4: target is not what the harness compared with"),
+    ("lx_index", hide, {}, "no target names an option of its row"),
+    ("lx_contexts_acc", same, {}, 'target "was lost." names no option'),
+    ("lx_lists", same, {"gold": "doc.town"}, "no gold"),
+    ("lx_lists", lambda rows: [row["doc"].pop("names") for row in rows], {}, "could be a list of answers or a text"),
+    ("lx_lists", lambda rows: rows[0]["arguments"]["gen_args_0"].update(arg_2={"visual": ["…"]}), {}, "images or sound"),
+    ("lx_sums", put(9, resps=[["something else"]]), {}, "LOG:10: another answer to doc_id 2 than before: two runs were appended"),
+    ("lx_index", other_kind, {}, "LOG:3: the line is of generate_until, and those before are of multiple_choice"),
+    *(("lx_index", lambda rows, key=key: rows[4].pop(key), {}, "LOG:5: ") for key in ("resps", "target_hash", "acc")),
+    ("lx_sums", same, {"prediction": "filtered"}, "filter=NAME chooses one: strict, last"),
+    ("lx_sums", same, {"filter": "strikt"}, "did you mean 'strict'"),
+    ("lx_sums", same, {"filter": "strict", "prediction": "raw"}, "prediction=raw"),
+    ("lx_index", same, {"prediction": "filtered"}, "has no answers that were filtered"),
+])  # fmt: skip
 def test_what_is_refused_and_where(tmp_path, task, change, arguments, said):
     path = changed(tmp_path, task, change)
     assert said in refusal(path, **arguments).replace(str(path), "LOG")

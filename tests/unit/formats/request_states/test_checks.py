@@ -19,16 +19,12 @@ def test_a_digest_of_parts_tells_who_plays_which_role():
 class TestKnownRows:
     """Rows without keys of their own are read and checked in one step; the result is that of the two steps."""
 
-    @pytest.mark.parametrize(
-        "row",
-        [
-            state(),
-            answered(state(id=3, split="test"), "x", request_time=1, completions=[{"text": "x", "logprob": -1}]),
-            choice("?", ["a", "b"], answer_mapping={"A": 0, "B": "b"}),
-            state('say "so" \\u0022 or \\', 'a"b'),
-            state(id=2**70),
-        ],
-    )
+    @pytest.mark.parametrize("row", [
+        state(),
+        answered(state(id=3, split="test"), "x", request_time=1, completions=[{"text": "x", "logprob": -1}]),
+        choice("?", ["a", "b"], answer_mapping={"A": 0, "B": "b"}), state('say "so" \\u0022 or \\', 'a"b'),
+        state(id=2**70),
+    ])  # fmt: skip
     def test_equal_to_the_plain_way(self, row):
         line = json.dumps(row).encode()
         known = read_known(line)
@@ -38,20 +34,14 @@ class TestKnownRows:
     def test_quick_for_plain_rows(self):
         assert read_known(json.dumps(answered(state(), "x")).encode()) is not None
 
-    @pytest.mark.parametrize(
-        "line",
-        [
-            b'{"instance": {"input": {"text": "a"}, "own": 1}}',
-            b'{"instance": {"input": {"text": "a"}}, "own": "x"}',
-            b'{"instance": {"input": {"text": "a", "text": "b"}}}',
-            b'{"instance": {"input": {"text": "a"}}, "instance": {"input": {"text": "b"}}}',
-            b'{"instance": {"input": {"text": 1}}}',
-            b'{"instance": {"input": {"text": "a"}}',
-            b'{"instance": {"input": {"text": "a"}}, "result": {"request_time": NaN}}',
-            b'{"instance": {"input": {"text": "a\\ud800"}}}',
-            b"[]",
-        ],
-    )
+    @pytest.mark.parametrize("line", [
+        b'{"instance": {"input": {"text": "a"}, "own": 1}}', b'{"instance": {"input": {"text": "a"}}, "own": "x"}',
+        b'{"instance": {"input": {"text": "a", "text": "b"}}}',
+        b'{"instance": {"input": {"text": "a"}}, "instance": {"input": {"text": "b"}}}',
+        b'{"instance": {"input": {"text": 1}}}', b'{"instance": {"input": {"text": "a"}}',
+        b'{"instance": {"input": {"text": "a"}}, "result": {"request_time": NaN}}',
+        b'{"instance": {"input": {"text": "a\\ud800"}}}', b"[]",
+    ])  # fmt: skip
     def test_what_would_be_lost_or_is_wrong_is_left_to_the_plain_way(self, line):
         assert read_known(line) is None
 

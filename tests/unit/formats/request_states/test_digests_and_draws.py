@@ -17,17 +17,11 @@ def digest(tmp_path, rows=ROWS, spec=None, **top):
     return load(path=write(tmp_path / "x.json", rows, spec or {"max_train_instances": 0}, **top)).question_digest
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ROWS[:1],
-        [*ROWS, state("What is 2 plus 2?", "4", id="c")],
-        [state("What is 1 plus 2?", "2", id="a"), ROWS[1]],
-        [state("What is 1 plus 1?", "3", id="a"), ROWS[1]],
-        [state("What is 1 plus 1?", "2", id="z"), ROWS[1]],
-        [ROWS[0], choice("Which is red?", ["blood", "grass"], 1, id="b")],
-    ],
-)
+@pytest.mark.parametrize("rows", [
+    ROWS[:1], [*ROWS, state("What is 2 plus 2?", "4", id="c")], [state("What is 1 plus 2?", "2", id="a"), ROWS[1]],
+    [state("What is 1 plus 1?", "3", id="a"), ROWS[1]], [state("What is 1 plus 1?", "2", id="z"), ROWS[1]],
+    [ROWS[0], choice("Which is red?", ["blood", "grass"], 1, id="b")],
+])  # fmt: skip
 def test_other_questions_have_another_digest(tmp_path, rows):
     assert digest(tmp_path, rows) != digest(tmp_path)
 

@@ -189,36 +189,33 @@ class TestWrongValues:
     def check(self, tmp_path, spec=None, row=None, **top):
         return errors(write(tmp_path / "x.json", [row or state(split="test"), state(split="train")], spec, **top))
 
-    @pytest.mark.parametrize(
-        ("spec", "expected"),
-        [
-            ({"max_tokens": "5"}, '3: adapter_spec.max_tokens: expected a whole number, got "5"\n  hint: write the number without quotes'),
-            ({"max_train_instances": -1}, "3: adapter_spec.max_train_instances: expected at least 0, got -1"),
-            ({"max_eval_instances": 0}, "3: adapter_spec.max_eval_instances: expected at least 1, got 0"),
-            ({"max_eval_instances": True}, "3: adapter_spec.max_eval_instances: expected a whole number, got true"),
-            ({"stop_sequences": "\n"}, '3: adapter_spec.stop_sequences: expected a list, got "\\n"\n  hint: write ["\\n"]'),
-            ({"input_prefix": 3}, '3: adapter_spec.input_prefix: expected a string, got 3\n  hint: write "3" in quotes'),
-            ({"input_prefx": ""}, "3: adapter_spec.input_prefx: unknown key\n  hint: did you mean 'input_prefix' or 'output_prefix' or 'input_suffix'?"),
-            ({"top_p": 0.5}, "3: adapter_spec.top_p: unknown key\n  hint: top_p stands in adapter_spec.decoding_parameters"),
-            ({"zzz": 1}, "3: adapter_spec.zzz: unknown key"),
-            ({"output_format": "lists"}, "3: adapter_spec.output_format: expected \"string\" or \"list\", got \"lists\"\n  hint: did you mean 'list'?"),
-            ({"decoding_parameters": {"top_p": 2}}, "4: adapter_spec.decoding_parameters.top_p: expected at most 1, got 2"),
-            ({"decoding_parameters": {"temperature": "hot"}}, '4: adapter_spec.decoding_parameters.temperature: expected a number, got "hot"\n  hint: write the number without quotes'),
-            ({"decoding_parameters": {"max_tokens": 5}}, "4: adapter_spec.decoding_parameters.max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
-            ({"decoding_parameters": {"beams": 5}}, "4: adapter_spec.decoding_parameters.beams: unknown key\n  hint: known keys: temperature, top_p, top_k, frequency_penalty, presence_penalty, num_outputs, seed"),
-            ({"decoding_parameters": []}, "3: adapter_spec.decoding_parameters: expected an object, got []"),
-            ({"method": "generate"}, "3: adapter_spec.method: unknown method \"generate\"\n  hint: did you mean 'generation'?"),
-            ({"method": "ranking_binary"}, '3: adapter_spec.method: unknown method "ranking_binary"\n  hint: supported: generation, chat, multiple_choice_joint, multiple_choice_joint_chain_of_thought, multiple_choice_separate_original, multiple_choice_separate_calibrated'),
-            ({"instance_prefix": "a", "instance_prefixw": "b"}, '4: adapter_spec.instance_prefixw: "b" contradicts instance_prefix "a", which means the same\n  hint: keep one of them'),
-            ({"output_format": "list", "ouput_format": "string"}, '4: adapter_spec.ouput_format: "string" contradicts output_format "list", which means the same\n  hint: keep one of them'),
-            ({"temperature": 1, "decoding_parameters": {"temperature": 0}}, "5: adapter_spec.decoding_parameters.temperature: 0.0 contradicts adapter_spec.temperature 1.0\n  hint: keep one of them"),
-            ({"output_mapping_pattern": "("}, '3: adapter_spec.output_mapping_pattern: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
-            ({"substitutions": [{"source": "("}]}, "4: adapter_spec.substitutions[0].target: missing"),
-            ({"substitutions": [{"source": "(", "target": ""}]}, '5: adapter_spec.substitutions[0].source: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
-            ({"substitutions": [{"source": "a", "target": "", "flags": 1}]}, "7: adapter_spec.substitutions[0].flags: unknown key\n  hint: known keys: source, target"),
-            ({"reference_prefix_characters": ["A", "A"]}, "3: adapter_spec.reference_prefix_characters: labels must be different and not empty"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("spec", "expected"), [
+        ({"max_tokens": "5"}, '3: adapter_spec.max_tokens: expected a whole number, got "5"\n  hint: write the number without quotes'),
+        ({"max_train_instances": -1}, "3: adapter_spec.max_train_instances: expected at least 0, got -1"),
+        ({"max_eval_instances": 0}, "3: adapter_spec.max_eval_instances: expected at least 1, got 0"),
+        ({"max_eval_instances": True}, "3: adapter_spec.max_eval_instances: expected a whole number, got true"),
+        ({"stop_sequences": "\n"}, '3: adapter_spec.stop_sequences: expected a list, got "\\n"\n  hint: write ["\\n"]'),
+        ({"input_prefix": 3}, '3: adapter_spec.input_prefix: expected a string, got 3\n  hint: write "3" in quotes'),
+        ({"input_prefx": ""}, "3: adapter_spec.input_prefx: unknown key\n  hint: did you mean 'input_prefix' or 'output_prefix' or 'input_suffix'?"),
+        ({"top_p": 0.5}, "3: adapter_spec.top_p: unknown key\n  hint: top_p stands in adapter_spec.decoding_parameters"),
+        ({"zzz": 1}, "3: adapter_spec.zzz: unknown key"),
+        ({"output_format": "lists"}, "3: adapter_spec.output_format: expected \"string\" or \"list\", got \"lists\"\n  hint: did you mean 'list'?"),
+        ({"decoding_parameters": {"top_p": 2}}, "4: adapter_spec.decoding_parameters.top_p: expected at most 1, got 2"),
+        ({"decoding_parameters": {"temperature": "hot"}}, '4: adapter_spec.decoding_parameters.temperature: expected a number, got "hot"\n  hint: write the number without quotes'),
+        ({"decoding_parameters": {"max_tokens": 5}}, "4: adapter_spec.decoding_parameters.max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
+        ({"decoding_parameters": {"beams": 5}}, "4: adapter_spec.decoding_parameters.beams: unknown key\n  hint: known keys: temperature, top_p, top_k, frequency_penalty, presence_penalty, num_outputs, seed"),
+        ({"decoding_parameters": []}, "3: adapter_spec.decoding_parameters: expected an object, got []"),
+        ({"method": "generate"}, "3: adapter_spec.method: unknown method \"generate\"\n  hint: did you mean 'generation'?"),
+        ({"method": "ranking_binary"}, '3: adapter_spec.method: unknown method "ranking_binary"\n  hint: supported: generation, chat, multiple_choice_joint, multiple_choice_joint_chain_of_thought, multiple_choice_separate_original, multiple_choice_separate_calibrated'),
+        ({"instance_prefix": "a", "instance_prefixw": "b"}, '4: adapter_spec.instance_prefixw: "b" contradicts instance_prefix "a", which means the same\n  hint: keep one of them'),
+        ({"output_format": "list", "ouput_format": "string"}, '4: adapter_spec.ouput_format: "string" contradicts output_format "list", which means the same\n  hint: keep one of them'),
+        ({"temperature": 1, "decoding_parameters": {"temperature": 0}}, "5: adapter_spec.decoding_parameters.temperature: 0.0 contradicts adapter_spec.temperature 1.0\n  hint: keep one of them"),
+        ({"output_mapping_pattern": "("}, '3: adapter_spec.output_mapping_pattern: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
+        ({"substitutions": [{"source": "("}]}, "4: adapter_spec.substitutions[0].target: missing"),
+        ({"substitutions": [{"source": "(", "target": ""}]}, '5: adapter_spec.substitutions[0].source: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
+        ({"substitutions": [{"source": "a", "target": "", "flags": 1}]}, "7: adapter_spec.substitutions[0].flags: unknown key\n  hint: known keys: source, target"),
+        ({"reference_prefix_characters": ["A", "A"]}, "3: adapter_spec.reference_prefix_characters: labels must be different and not empty"),
+    ])  # fmt: skip
     def test_adapter_spec(self, tmp_path, spec, expected):
         assert self.check(tmp_path, spec) == [expected]
 
@@ -240,35 +237,29 @@ class TestWrongValues:
                 ]
             )  # fmt: skip
 
-    @pytest.mark.parametrize(
-        ("top", "expected"),
-        [
-            ({"titel": "x"}, "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, source, annotator_specs, request_states"),
-            ({"request_state": []}, "request_state: unknown key\n  hint: did you mean 'request_states'?"),
-            ({"max_tokens": 1}, "max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
-            ({"name": 3}, 'name: expected a string, got 3\n  hint: write "3" in quotes'),
-            ({"scoring": {"metric": []}}, "scoring.metric: unknown key\n  hint: did you mean 'metrics' or 'main_metric' or 'extract'?"),
-            ({"scoring": {"strip": "yes"}}, 'scoring.strip: expected true or false, got "yes"'),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("top", "expected"), [
+        ({"titel": "x"}, "titel: unknown key\n  hint: known keys: $schema, name, display_name, description, adapter_spec, scoring, source, annotator_specs, request_states"),
+        ({"request_state": []}, "request_state: unknown key\n  hint: did you mean 'request_states'?"),
+        ({"max_tokens": 1}, "max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
+        ({"name": 3}, 'name: expected a string, got 3\n  hint: write "3" in quotes'),
+        ({"scoring": {"metric": []}}, "scoring.metric: unknown key\n  hint: did you mean 'metrics' or 'main_metric' or 'extract'?"),
+        ({"scoring": {"strip": "yes"}}, 'scoring.strip: expected true or false, got "yes"'),
+    ])  # fmt: skip
     def test_top_level(self, tmp_path, top, expected):
         (error,) = self.check(tmp_path, **top)
         assert error.endswith(expected)
 
-    @pytest.mark.parametrize(
-        ("row", "expected"),
-        [
-            ({}, ".instance: missing"),
-            ("x", ': expected an object, got "x"\n  hint: write {"instance": {"input": {"text": "x"}}}'),
-            ({"instance": {}}, ".instance.input: missing"),
-            (state(42), '.instance.input.text: expected a string, got 42\n  hint: write "42" in quotes'),
-            (state(references=[{"output": {"text": "y"}, "tags": "correct"}]), '.instance.references[0].tags: expected a list, got "correct"\n  hint: write ["correct"]'),
-            (state(id=True), ".instance.id: expected a whole number or a string, got true"),
-            ({**state(), "answer_mapping": {"A": 1.5}}, ".answer_mapping.A: expected a string or a whole number, got 1.5"),
-            ({**state(), "answer_mapping": {"a b": None}}, '.answer_mapping["a b"]: expected a string or a whole number, got null'),
-            ({**state(), "request_mode": "x"}, '.request_mode: expected "original" or "calibration", got "x"'),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("row", "expected"), [
+        ({}, ".instance: missing"),
+        ("x", ': expected an object, got "x"\n  hint: write {"instance": {"input": {"text": "x"}}}'),
+        ({"instance": {}}, ".instance.input: missing"),
+        (state(42), '.instance.input.text: expected a string, got 42\n  hint: write "42" in quotes'),
+        (state(references=[{"output": {"text": "y"}, "tags": "correct"}]), '.instance.references[0].tags: expected a list, got "correct"\n  hint: write ["correct"]'),
+        (state(id=True), ".instance.id: expected a whole number or a string, got true"),
+        ({**state(), "answer_mapping": {"A": 1.5}}, ".answer_mapping.A: expected a string or a whole number, got 1.5"),
+        ({**state(), "answer_mapping": {"a b": None}}, '.answer_mapping["a b"]: expected a string or a whole number, got null'),
+        ({**state(), "request_mode": "x"}, '.request_mode: expected "original" or "calibration", got "x"'),
+    ])  # fmt: skip
     def test_rows(self, tmp_path, row, expected):
         (error,) = errors(write(tmp_path / "x.json", [row, state("Other?", split="test")]))
         line, said = error.split(": ", 1)

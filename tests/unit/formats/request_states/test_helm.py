@@ -105,13 +105,10 @@ def test_an_untagged_reference_stays_untagged(tmp_path):
     assert (made.references[0].tags, made.split) == ([], "valid")
 
 
-@pytest.mark.parametrize(
-    ("method", "modes"),
-    [
-        ("multiple_choice_separate_original", ["original"]),
-        ("multiple_choice_separate_calibrated", ["original", "calibration"]),
-    ],
-)
+@pytest.mark.parametrize(("method", "modes"), [
+    ("multiple_choice_separate_original", ["original"]),
+    ("multiple_choice_separate_calibrated", ["original", "calibration"]),
+])  # fmt: skip
 class TestOneRequestPerOption:
     def states(self, modes, trials=1):
         return [

@@ -172,27 +172,24 @@ def test_what_is_said_of_a_file(tmp_path, name):
     assert errors(write(tmp_path / "x.jsonl", rows, spec)) == expected
 
 
-@pytest.mark.parametrize(
-    ("spec", "scoring", "options", "expected"),
-    [
-        (NONE, {"metrics": ["exact_macth"]}, {}, "scoring.metrics: unknown metric \"exact_macth\"\n  hint: did you mean 'exact_match'"),
-        (NONE, {"metrics": ["list_f1"]}, {}, 'scoring.metrics: unknown metric "list_f1"\n  hint: list_f1 is for "output_format": "list"'),
-        (NONE, {"metrics": ["pass"]}, {}, 'scoring.metrics: "pass" cannot be measured here: it needs test cases'),
-        (NONE, {}, {"metrics": ["pass"]}, 'metrics: "pass" cannot be measured here: it needs test cases'),
-        (NONE, {}, {"metrics": ["acc_norm"]}, 'metrics: "acc_norm" cannot be measured here'),
-        (NONE, {}, {"main_metric": "acc"}, 'main_metric: "acc" is none of the metrics'),
-        (NONE, {}, {"output_format": "lists"}, 'output_format: expected "string" or "list", got "lists"'),
-        (NONE, {}, {"method": "genration"}, "method: unknown method \"genration\"\n  hint: did you mean 'generation'?"),
-        (NONE, {"metrics": []}, {}, "scoring.metrics: the list of metrics is empty\n  hint: leave the key out for the defaults"),
-        (NONE, {"main_metric": "f1_scor"}, {}, "scoring.main_metric: \"f1_scor\" is none of the metrics that are measured\n  hint: did you mean 'f1_score'"),
-        (NONE, {"metrics": ["f1_score"], "main_metric": "zzz"}, {}, 'scoring.main_metric: "zzz" is none of the metrics that are measured\n  hint: measured: f1_score'),
-        (NONE, {"extract": "("}, {}, 'scoring.extract: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
-        (NONE, {"separator": ","}, {}, 'scoring.separator: predictions are no lists\n  hint: "output_format": "list" makes them'),
-        (LIST, {"extract_all": "("}, {}, 'scoring.extract_all: "(" is no regular expression'),
-        (LIST, {"separator": ""}, {}, "scoring.separator: expected a length of at least 1"),
-        (LIST, {"extract_all": "(.)(.)"}, {}, "scoring.extract_all: each segment is a tuple of 2, and references are split at the separator alone"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("spec", "scoring", "options", "expected"), [
+    (NONE, {"metrics": ["exact_macth"]}, {}, "scoring.metrics: unknown metric \"exact_macth\"\n  hint: did you mean 'exact_match'"),
+    (NONE, {"metrics": ["list_f1"]}, {}, 'scoring.metrics: unknown metric "list_f1"\n  hint: list_f1 is for "output_format": "list"'),
+    (NONE, {"metrics": ["pass"]}, {}, 'scoring.metrics: "pass" cannot be measured here: it needs test cases'),
+    (NONE, {}, {"metrics": ["pass"]}, 'metrics: "pass" cannot be measured here: it needs test cases'),
+    (NONE, {}, {"metrics": ["acc_norm"]}, 'metrics: "acc_norm" cannot be measured here'),
+    (NONE, {}, {"main_metric": "acc"}, 'main_metric: "acc" is none of the metrics'),
+    (NONE, {}, {"output_format": "lists"}, 'output_format: expected "string" or "list", got "lists"'),
+    (NONE, {}, {"method": "genration"}, "method: unknown method \"genration\"\n  hint: did you mean 'generation'?"),
+    (NONE, {"metrics": []}, {}, "scoring.metrics: the list of metrics is empty\n  hint: leave the key out for the defaults"),
+    (NONE, {"main_metric": "f1_scor"}, {}, "scoring.main_metric: \"f1_scor\" is none of the metrics that are measured\n  hint: did you mean 'f1_score'"),
+    (NONE, {"metrics": ["f1_score"], "main_metric": "zzz"}, {}, 'scoring.main_metric: "zzz" is none of the metrics that are measured\n  hint: measured: f1_score'),
+    (NONE, {"extract": "("}, {}, 'scoring.extract: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
+    (NONE, {"separator": ","}, {}, 'scoring.separator: predictions are no lists\n  hint: "output_format": "list" makes them'),
+    (LIST, {"extract_all": "("}, {}, 'scoring.extract_all: "(" is no regular expression'),
+    (LIST, {"separator": ""}, {}, "scoring.separator: expected a length of at least 1"),
+    (LIST, {"extract_all": "(.)(.)"}, {}, "scoring.extract_all: each segment is a tuple of 2, and references are split at the separator alone"),
+])  # fmt: skip
 def test_what_is_said_of_scoring(tmp_path, spec, scoring, options, expected):
     (error,) = errors(write(tmp_path / "x.jsonl", [state()], spec, scoring=scoring), **options)
     assert error.startswith(f"1: {expected}")

@@ -46,22 +46,18 @@ class TestOneRequestPerOption:
 
     SPEC = {"method": "multiple_choice_separate_original", "max_train_instances": 0}
 
-    @pytest.mark.parametrize(
-        ("tokens", "status"),
-        [
-            ([{"text": "a", "logprob": None}, {"text": " y", "logprob": -1.5}], "ok"),
-            ([{"text": "y", "logprob": -0.5}], "ok"),
-            ([{"text": "y", "logprob": None}], "not_run"),
-            ([{"text": "a", "logprob": None}, {"text": " y"}], "not_run"),
-            ([{"text": "a"}, {"text": " b"}, {"text": " y", "logprob": -1.5}], "not_run"),
-            ([{"text": "a", "logprob": -0.5}, {"text": " y", "logprob": float("nan")}], "not_run"),
-            # Where the option begins is not told, or it is not the option that was asked about.
-            ([{"text": "a", "logprob": None}, {"text": " x", "logprob": -1.5}], "not_run"),
-            ([{"text": "a", "logprob": None}, {"text": "ny", "logprob": -1.5}], "not_run"),
-            ([{"text": "a y", "logprob": None}, {"text": "!", "logprob": -1.5}], "not_run"),
-            ([], "not_run"),
-        ],
-    )
+    @pytest.mark.parametrize(("tokens", "status"), [
+        ([{"text": "a", "logprob": None}, {"text": " y", "logprob": -1.5}], "ok"),
+        ([{"text": "y", "logprob": -0.5}], "ok"), ([{"text": "y", "logprob": None}], "not_run"),
+        ([{"text": "a", "logprob": None}, {"text": " y"}], "not_run"),
+        ([{"text": "a"}, {"text": " b"}, {"text": " y", "logprob": -1.5}], "not_run"),
+        ([{"text": "a", "logprob": -0.5}, {"text": " y", "logprob": float("nan")}], "not_run"),
+        # Where the option begins is not told, or it is not the option that was asked about.
+        ([{"text": "a", "logprob": None}, {"text": " x", "logprob": -1.5}], "not_run"),
+        ([{"text": "a", "logprob": None}, {"text": "ny", "logprob": -1.5}], "not_run"),
+        ([{"text": "a y", "logprob": None}, {"text": "!", "logprob": -1.5}], "not_run"),
+        ([], "not_run"),
+    ])  # fmt: skip
     def test_log_probabilities_are_needed(self, tmp_path, tokens, status):
         rows = []
         for index in (0, 1):

@@ -13,51 +13,34 @@ from helm_ext.formats.table.format import FORMAT
 ROW = {"question": "What rusts?", "answer": "iron"}
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("x.csv", "question,answer\n?,iron\n"),
-        ("x.tsv", "question\tanswer\n?\tiron\n"),
-        ("x.jsonl", json.dumps(ROW) + "\n"),
-        ("x.json", json.dumps([ROW])),
-        ("x.json", json.dumps([ROW], indent=2)),
-        ("x.json", json.dumps({"data": [ROW]})),
-        ("x.json", json.dumps({"version": "1", "data": [ROW]}, indent=2)),
-        ("x.json", json.dumps({"0": {"origin_prompt": "?", "prediction": "iron", "gold": "iron"}})),
-        ("x.json", json.dumps({"testCases": [{"input": "?", "actualOutput": "iron"}]})),
-        # Refused, as a table: by columns (as pandas' to_json writes them), and one row alone.
-        ("x.json", json.dumps({"question": {"0": "?"}, "answer": {"0": "iron"}})),
-        ("x.json", json.dumps(ROW, indent=2)),
-        ("x.table.json", json.dumps({"path": "x.csv"})),
-        ("x.table.json", json.dumps({"path": "x.csv", "adapter_spec": {}, "question": "q"}, indent=1)),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), [
+    ("x.csv", "question,answer\n?,iron\n"), ("x.tsv", "question\tanswer\n?\tiron\n"),
+    ("x.jsonl", json.dumps(ROW) + "\n"), ("x.json", json.dumps([ROW])), ("x.json", json.dumps([ROW], indent=2)),
+    ("x.json", json.dumps({"data": [ROW]})),
+    ("x.json", json.dumps({"version": "1", "data": [ROW]}, indent=2)),
+    ("x.json", json.dumps({"0": {"origin_prompt": "?", "prediction": "iron", "gold": "iron"}})),
+    ("x.json", json.dumps({"testCases": [{"input": "?", "actualOutput": "iron"}]})),
+    # Refused, as a table: by columns (as pandas' to_json writes them), and one row alone.
+    ("x.json", json.dumps({"question": {"0": "?"}, "answer": {"0": "iron"}})),
+    ("x.json", json.dumps(ROW, indent=2)), ("x.table.json", json.dumps({"path": "x.csv"})),
+    ("x.table.json", json.dumps({"path": "x.csv", "adapter_spec": {}, "question": "q"}, indent=1)),
+])  # fmt: skip
 def test_tables_are_known(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
     assert detect(path) is FORMAT
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"adapter_spec": {}, "request_states": []},
-        {"id": "1", "messages": [{"role": "user", "content": "?"}], "expected": "iron"},
-        {"question": "?", "answer": "iron", "target_scores": {"iron": 1}},
-        {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "?"}},
-        {"doc_id": 0, "doc": {**ROW}, "target": "iron", "arguments": {}, "resps": [], "filtered_resps": []},
-        {"schema_version": "0.3.0", "evaluation_id": "x", "input": {"raw": "?"}, "output": {}, "evaluation": {}},
-        {
-            "version": 2,
-            "status": "success",
-            "eval": {"task": "t", "model": "m"},
-            "samples": [{"input": "?", "target": "iron"}],
-        },
-        {"task_name": "x", "path": "y", "transform": "z"},
-        [1, 2],
-        {},
-    ],
-)
+@pytest.mark.parametrize("value", [
+    {"adapter_spec": {}, "request_states": []},
+    {"id": "1", "messages": [{"role": "user", "content": "?"}], "expected": "iron"},
+    {"question": "?", "answer": "iron", "target_scores": {"iron": 1}},
+    {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "?"}},
+    {"doc_id": 0, "doc": {**ROW}, "target": "iron", "arguments": {}, "resps": [], "filtered_resps": []},
+    {"schema_version": "0.3.0", "evaluation_id": "x", "input": {"raw": "?"}, "output": {}, "evaluation": {}},
+    {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [{"input": "?", "target": "iron"}]},
+    {"task_name": "x", "path": "y", "transform": "z"}, [1, 2], {},
+])  # fmt: skip
 @pytest.mark.parametrize("indent", [None, 2])
 def test_files_of_others_are_not_claimed(tmp_path, value, indent):
     path = tmp_path / "x.json"

@@ -60,24 +60,15 @@ class TestKinds:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        ("text", "code", "line"),
-        [
-            ('{"q": 1}\n[1]\n', "not-an-object", 2),
-            ('{"q": 1}\n{"q": \n', "not-json", 2),
-            ('[{"q": 1},\n {"q": 2, "q": 3}]', "duplicate-key", 2),
-            ('[{"q": 1},\n 7]', "not-an-object", 2),
-            ('[{"q": 1},\n {"q": NaN}]', "not-json", 2),
-            ('[{"q": 1}\n {"q": 2}]', "not-json", 2),
-            ('[{"q": 1},\n {"q": 2}', "not-json", 2),
-            ('[{"q": 1}] []', "not-json", 1),
-            ('[{"q": "\\ud800"}]', "lone-surrogate", 1),
-            (b'[{"q": "\xff"}]', "not-utf-8", 1),
-            ('{"q": {"0": "x"}, "a": {"0": "y"}}', "no-rows", None),
-            ('{"q": ["x"], "a": ["y"]}', "no-rows", None),
-            ('{\n"q": "x", "a": "y"\n}', "no-rows", None),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "code", "line"), [
+        ('{"q": 1}\n[1]\n', "not-an-object", 2), ('{"q": 1}\n{"q": \n', "not-json", 2),
+        ('[{"q": 1},\n {"q": 2, "q": 3}]', "duplicate-key", 2), ('[{"q": 1},\n 7]', "not-an-object", 2),
+        ('[{"q": 1},\n {"q": NaN}]', "not-json", 2), ('[{"q": 1}\n {"q": 2}]', "not-json", 2),
+        ('[{"q": 1},\n {"q": 2}', "not-json", 2), ('[{"q": 1}] []', "not-json", 1),
+        ('[{"q": "\\ud800"}]', "lone-surrogate", 1), (b'[{"q": "\xff"}]', "not-utf-8", 1),
+        ('{"q": {"0": "x"}, "a": {"0": "y"}}', "no-rows", None), ('{"q": ["x"], "a": ["y"]}', "no-rows", None),
+        ('{\n"q": "x", "a": "y"\n}', "no-rows", None),
+    ])  # fmt: skip
     def test_with_its_line(self, tmp_path, text, code, line):
         found = problem(tmp_path, text)
         assert (found.code, found.location.line) == (code, line)

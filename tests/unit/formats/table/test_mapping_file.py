@@ -56,15 +56,10 @@ def test_is_part_of_the_digest(write):
     assert load(write(output="llama")).digest != one
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"qestion": "x"}, "unknown key"),
-        ({"options": []}, "expected"),
-        ({"header": True}, "expected"),
-        ({"path": 7}, "expected"),
-    ],
-)
+@pytest.mark.parametrize(("said", "message"), [
+    ({"qestion": "x"}, "unknown key"), ({"options": []}, "expected"), ({"header": True}, "expected"),
+    ({"path": 7}, "expected"),
+])  # fmt: skip
 def test_mistakes_are_shown_with_their_line(write, said, message):
     found = refusal(write(**said))
     assert message in found.message

@@ -246,13 +246,10 @@ def test_a_log_of_openai_evals_is_named_and_its_way_out_works(tmp_path):
 
 
 class TestOpenCompass:
-    @pytest.mark.parametrize(
-        "details",
-        [
-            [{"pred": "iron", "answer": "iron", "correct": True}],
-            {"type": "GEN", "0": {"prompt": "What rusts?", "predictions": "iron", "references": "iron"}},
-        ],
-    )
+    @pytest.mark.parametrize("details", [
+        [{"pred": "iron", "answer": "iron", "correct": True}],
+        {"type": "GEN", "0": {"prompt": "What rusts?", "predictions": "iron", "references": "iron"}},
+    ])  # fmt: skip
     def test_results_are_named(self, tmp_path, details):
         path = write_json(tmp_path, {"accuracy": 100.0, "details": details})
         with pytest.raises(DatasetError, match="results of OpenCompass.*\n.*predictions/"):

@@ -68,10 +68,10 @@ READ = [
     ([FREE, ["?", "iron", "iron"], ["?", "tin", ""]], {"empty": "answer"}, {"answers": [["iron"], [""]]}),
     ([FREE, ["?", "iron", "iron"], ["?", "tin", ""]], {"empty": "not_run"}, {"answers": [["iron"], "not_run"]}),
     ([*(row(output=output) for output in ("tin", None, "")), {"question": "?", "answer": "iron"}], {},
-     {"answers": [["tin"], "not_run", [""], "not_run"], "counts": {"read": 4, "recorded": 2, "not_run": 2}}),
+    {"answers": [["tin"], "not_run", [""], "not_run"], "counts": {"read": 4, "recorded": 2, "not_run": 2}}),
     ([row(output=["iron", "tin"])], {}, {"answers": [["iron", "tin"]]}),
     *(([row(answer=True, output=output)], {}, {"answers": [[read]]}) for output, read in
-      [(True, "true"), ("False.", "False."), (1, "yes"), (0.0, "no"), ("Yes, it is.", "Yes, it is.")]),
+    [(True, "true"), ("False.", "False."), (1, "yes"), (0.0, "no"), ("Yes, it is.", "Yes, it is.")]),
     # Golds
     (positions("1", "2", "3"), {}, {"golds": [["iron"], ["tin"], ["oak"]]}),
     (positions("1", "2"), {"index_base": 0}, {"golds": [["tin"], ["oak"]]}),
@@ -81,7 +81,7 @@ READ = [
     ([FREE, ["Range?", "[0, 1]", "0"]], {"gold_kind": "list"}, {"golds": [["0", "1"]]}),
     ([FREE, ["?", "{'value': 'iron'}", "iron"]], {"gold_kind": "text"}, {"golds": [["{'value': 'iron'}"]]}),
     *(([FREE, ["?", yes, "Yes."], ["?", no, "False, it is not."]], {}, {"golds": [["yes"], ["no"]], "labels": [NO_YES] * 2})
-      for yes, no in (("TRUE", "FALSE"), ("True", "False"), ("true", "false"))),
+    for yes, no in (("TRUE", "FALSE"), ("True", "False"), ("true", "false"))),
     ([FREE, ["?", "True", "x"], ["?", "iron", "x"]], {}, {"golds": [["True"], ["iron"]]}),
     # Options
     ([choice(["iron", "tin", None])], {}, {"labels": [{"A": "iron", "B": "tin"}]}),
@@ -99,13 +99,11 @@ READ = [
         (["A", "B", "C"], "ABC"), (["b", "a", "c"], "ABC"), (["option_a", "option_b"], "AB"), (["Option A", "Option B"], "AB"),
         (["choice1", "choice2"], "AB"), (["ending0", "ending1", "ending2"], "ABC"), (["answerA", "answerB"], "AB"),
     ]),
-    ([MC[:5], ["?", "iron", "tin", "", "A"], ["?", "x", "y", "z", "C"]], {},
-     {"labels": [{"A": "iron", "B": "tin"}, {"A": "x", "B": "y", "C": "z"}]}),
-    ([["question", "answer", "answer1", "answer2", "answer3"], ["?", "iron", "iron", "tin", "lead"]], {"output": ["answer3"]},
-     {"labels": [None]}),
+    ([MC[:5], ["?", "iron", "tin", "", "A"], ["?", "x", "y", "z", "C"]], {}, {"labels": [{"A": "iron", "B": "tin"}, {"A": "x", "B": "y", "C": "z"}]}),
+    ([["question", "answer", "answer1", "answer2", "answer3"], ["?", "iron", "iron", "tin", "lead"]], {"output": ["answer3"]}, {"labels": [None]}),
     # A column called `m` is no fifth option after A to D, and takes nothing away from them.
     *(([[*names, *"ABCDm"], [*"B" * len(names), *"wxyz", "B"]], {role: ["m"] if role in ("output", "by") else "m"}, {"labels": [ABCD]})
-      for role, names in {"question": FREE[1:], "gold": ["question", "output"], "output": FREE[:2], "id": FREE, "by": FREE}.items()),
+    for role, names in {"question": FREE[1:], "gold": ["question", "output"], "output": FREE[:2], "id": FREE, "by": FREE}.items()),
     # Questions, splits, ids
     ([["passage", *FREE], ["Iron rusts.", "What rusts?", "iron", "iron"]], {}, {"inputs": ["Iron rusts.\nWhat rusts?"]}),
     ([row(question=TURNS)], {}, {"method": "chat", "inputs": [TURNS]}),
@@ -115,7 +113,7 @@ READ = [
     ([["qid", *FREE], ["007", "?", "iron", "tin"]], {}, {"ids": ["007"]}),
     # A live run has one sequence of labels.
     ([{"question": "?", "choices": {"text": ["iron", "tin"], "label": list(names)}, "answer": names[1]} for names in ("12", "AB")],
-     {}, {"method": "multiple_choice_joint", "golds": [["tin"], ["tin"]]}),
+    {}, {"method": "multiple_choice_joint", "golds": [["tin"], ["tin"]]}),
     # Columns as they are named
     *(([[question, gold, "Response"], ["Metal?", "iron", "zinc"]], {}, {"golds": [["iron"]], "answers": [["zinc"]]})
       for question, gold in [
@@ -125,44 +123,43 @@ READ = [
     ([["question", "label", "answer"], ["?", "iron", "tin"]], {"output": ["answer"]}, {"golds": [["iron"]], "answers": [["tin"]]}),
     ([["instruction", "output"], ["?", "iron"]], {"gold": "output"}, {"counts": {"read": 1, "recorded": 0, "not_run": None}}),
     ([["frage", "x", "y", "antwort", "gpt"], ["?", "iron", "tin", "y", "tin"]],
-     {"question": "frage", "options": ["x", "y"], "gold": "antwort", "output": ["gpt"], "gold_kind": "label"},
-     {"labels": [{"X": "iron", "Y": "tin"}], "golds": [["tin"]], "answers": [["tin"]]}),
+    {"question": "frage", "options": ["x", "y"], "gold": "antwort", "output": ["gpt"], "gold_kind": "label"},
+    {"labels": [{"X": "iron", "Y": "tin"}], "golds": [["tin"]], "answers": [["tin"]]}),
     ([{"doc": {"q": "Metal?", "golds": ["iron"]}, "replies": [{"text": "tin"}], "meta": "{'topic': 'metals'}"}],
-     {"question": "doc.q", "gold": "doc.golds", "output": ["replies.0.text"], "by": ["meta.topic"]},
-     {"golds": [["iron"]], "answers": [["tin"]], "attributes": {"meta.topic": ("metals",)}}),
+    {"question": "doc.q", "gold": "doc.golds", "output": ["replies.0.text"], "by": ["meta.topic"]},
+    {"golds": [["iron"]], "answers": [["tin"]], "attributes": {"meta.topic": ("metals",)}}),
     (NO_HEADER, {"header": "no"}, {"golds": [["iron"], ["silk"]]}),
-    ([[], ["Metal?", "iron", "tin"]], {"header": "no", "question": "1", "gold": "2", "output": ["3"]},
-     {"golds": [["iron"]], "answers": [["tin"]]}),
+    ([[], ["Metal?", "iron", "tin"]], {"header": "no", "question": "1", "gold": "2", "output": ["3"]}, {"golds": [["iron"]], "answers": [["tin"]]}),
     # Public datasets
     ([{"question": "?", "subject": "ore", "choices": [*METALS, "silk"], "answer": n} for n in (0, 3)], {"by": ["subject"]},
-     {"golds": [["iron"], ["silk"]], "attributes": {"subject": ("ore",)}}),
+    {"golds": [["iron"], ["silk"]], "attributes": {"subject": ("ore",)}}),
     ([["Question", *"ABCD", "Answer", "Subject"], ["?", *METALS, "silk", "C", "ore"]], {}, {"golds": [["oak"]], "attributes": {}}),
     ([{"id": "Z1", "question": "?", "choices": {"text": METALS, "label": ["1", "2", "3"]}, "answerKey": "1", "output": "1"},
-      {"id": "Z2", "question": "?", "choices": {"text": list("vwxyz"), "label": list("ABCDE")}, "answerKey": "E", "output": "(E)"}],
-     {}, {"golds": [["iron"], ["z"]], "labels": [dict(zip("123", METALS, strict=True)), dict(zip("ABCDE", "vwxyz", strict=True))]}),
+     {"id": "Z2", "question": "?", "choices": {"text": list("vwxyz"), "label": list("ABCDE")}, "answerKey": "E", "output": "(E)"}],
+    {}, {"golds": [["iron"], ["z"]], "labels": [dict(zip("123", METALS, strict=True)), dict(zip("ABCDE", "vwxyz", strict=True))]}),
     ([HELLASWAG, {**HELLASWAG, "ind": 5, "label": "2"}], {},
-     {"golds": [["pours it."], ["sings."]], "ids": ["4", "5"], "splits": ["valid"] * 2, "inputs": ["He melts ore. then he"] * 2}),
+    {"golds": [["pours it."], ["sings."]], "ids": ["4", "5"], "splits": ["valid"] * 2, "inputs": ["He melts ore. then he"] * 2}),
     ([{"question": "Is zormun a metal?", "mc1_targets": MC1, "mc2_targets": MC2, "output": "A"}], {},
-     {"labels": [{"A": "No.", "B": "Yes.", "C": "It glows."}], "golds": [["No."]]}),
+    {"labels": [{"A": "No.", "B": "Yes.", "C": "It glows."}], "golds": [["No."]]}),
     ([{"question": "Is zormun a metal?", "mc2_targets": MC2, "output": "B"}], {}, {"golds": [["No.", "It is not."]]}),
     ([{"type": "x", "category": "y", "question": "?", "best_answer": "No.", "correct_answers": ["No.", "It is not."],
-       "incorrect_answers": ["Yes."], "source": "z", "output": "It is not."}], {}, {"golds": [["No.", "It is not."]]}),
+    "incorrect_answers": ["Yes."], "source": "z", "output": "It is not."}], {}, {"golds": [["No.", "It is not."]]}),
     ([SQUAD], {}, {"golds": [["Iron", "iron"]], "inputs": ["Iron rusts.\nWhat rusts?"]}),
     ([SQUAD, {**SQUAD, "answers": {"text": [], "answer_start": []}, "output": ""}], {}, {"golds": [["Iron", "iron"], [""]]}),
     *(([{**BOOLQ, column: yes}, {**BOOLQ, column: no}], {}, {"golds": [["yes"], ["no"]], "labels": [NO_YES] * 2})
-      for column in ("answer", "label") for yes, no in ((True, False), (1, 0), ("True", "False"))),
+    for column in ("answer", "label") for yes, no in ((True, False), (1, 0), ("True", "False"))),
     ([{**BOOLQ, "answer": True, "output": False}], {}, {"answers": [["false"]]}),
     ([["metadata", "problem", "answer", "output"], ["{'topic': 'Ores', 'urls': ['https://zormun.example']}", "Which?", "iron", "iron"]],
-     {"by": ["metadata.topic"]}, {"golds": [["iron"]], "attributes": {"metadata.topic": ("Ores",)}}),
+    {"by": ["metadata.topic"]}, {"golds": [["iron"]], "attributes": {"metadata.topic": ("Ores",)}}),
     *(([header, ["What rusts?", *cells, ""]], {}, {"golds": [["iron"]]}) for header, cells in [  # SciQ, GPQA
         (["question", "distractor3", "distractor1", "distractor2", "correct_answer", "support"], ["tin", "gold", "lead", "iron"]),
         (["Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3)), "Subdomain"], ["iron", "gold", "lead", "tin"]),
     ]),
     # Other tools
     ([lighteval({"choices": ["iron", "Fe"], "gold_index": [0, 1]}, text=["Fe", "tin"])], {},
-     {"golds": [["iron", "Fe"]], "answers": [["Fe", "tin"]], "labels": [None]}),
+    {"golds": [["iron", "Fe"]], "answers": [["Fe", "tin"]], "labels": [None]}),
     ([["user_input", "retrieved_contexts", "response", "reference", "faithfulness"], ["What rusts?", "['Iron rusts.']", "Iron.", "iron", "1.0"]],
-     {}, {"golds": [["iron"]], "answers": [["Iron."]]}),
+    {}, {"golds": [["iron"]], "answers": [["Iron."]]}),
     ([LANGFUSE], {"question": "input.question"}, {"golds": [["iron"]]}),
     ([STEM], {"question": "question.stem", "gold": "answer.text", "output": "output.text"}, {"golds": [["iron"]], "answers": [["tin"]]}),
 ]  # fmt: skip

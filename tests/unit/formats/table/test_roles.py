@@ -58,14 +58,10 @@ class TestModel:
         assert FORMAT.name_model({"path": path, "output": ["gpt-4.1"]}) == "gpt-4.1"
         assert FORMAT.name_model({"path": path, "output": ["gpt.text"]}) == ""
 
-    @pytest.mark.parametrize(
-        ("output", "hint"),
-        [
-            ("gpt-4.1, llama", "several are joined by +: output=gpt-4.1+llama"),
-            ("gpt-4.2", "did you mean 'gpt-4.1'?"),
-            ("mistral,x", "columns: question, answer, gpt-4.1, llama"),
-        ],
-    )
+    @pytest.mark.parametrize(("output", "hint"), [
+        ("gpt-4.1, llama", "several are joined by +: output=gpt-4.1+llama"),
+        ("gpt-4.2", "did you mean 'gpt-4.1'?"), ("mistral,x", "columns: question, answer, gpt-4.1, llama"),
+    ])  # fmt: skip
     def test_is_not_asked_for_where_the_column_does_not_exist(self, tmp_path, output, hint):
         path = write_csv(tmp_path, ["question", "answer", "gpt-4.1", "llama"], ["?", "iron", "tin", "zinc"])
         with pytest.raises(DatasetError) as error:

@@ -10,30 +10,22 @@ METALS = ("iron", "tin", "oak")
 
 
 class TestOutputs:
-    @pytest.mark.parametrize(
-        ("options", "gold", "output", "expected"),
-        [
-            # Golds are positions: so are outputs, if all are counted as the golds are; words stay words.
-            (METALS, (0, 2, 1), (1, 2, 0), ["B", "C", "A"]),
-            (METALS, (0, 2), (1, 3), "positions"),
-            (METALS, (0, 1), ("A", "tin"), ["A", "tin"]),
-            # Golds are labels or texts: numbers that may be positions are refused.
-            *(
-                (METALS, gold, output, "positions")
-                for gold in ("ABC", METALS)
-                for output in ("012", "123", ("0", "", "-1"))
-            ),
-            # A number that some option is called leaves the others positions.
-            ([("10", "20", "30"), ("1", "2", "3"), ("10", "20", "30")], "012", ("0", "1", ""), ["A", "B", ""]),
-            # Among words they are refused where they prevail.
-            *((METALS, gold, ("0", "The answer is 1", "2"), "positions") for gold in ("012", "ABC")),
-            *((METALS, gold, ("A", "2", "the oak"), ["A", "2", "the oak"]) for gold in ("012", "ABC")),
-            # What may be a position or a text is refused.
-            (("1", "2", "3"), "02", "12", "positions"),
-            # Texts of options, and others that are counted.
-            *((("3", "5", "7"), gold, ("3", "41"), ["3", "41"]) for gold in ("AC", "37")),
-        ],
-    )
+    @pytest.mark.parametrize(("options", "gold", "output", "expected"), [
+        # Golds are positions: so are outputs, if all are counted as the golds are; words stay words.
+        (METALS, (0, 2, 1), (1, 2, 0), ["B", "C", "A"]), (METALS, (0, 2), (1, 3), "positions"),
+        (METALS, (0, 1), ("A", "tin"), ["A", "tin"]),
+        # Golds are labels or texts: numbers that may be positions are refused.
+        *((METALS, gold, output, "positions") for gold in ("ABC", METALS) for output in ("012", "123", ("0", "", "-1"))),
+        # A number that some option is called leaves the others positions.
+        ([("10", "20", "30"), ("1", "2", "3"), ("10", "20", "30")], "012", ("0", "1", ""), ["A", "B", ""]),
+        # Among words they are refused where they prevail.
+        *((METALS, gold, ("0", "The answer is 1", "2"), "positions") for gold in ("012", "ABC")),
+        *((METALS, gold, ("A", "2", "the oak"), ["A", "2", "the oak"]) for gold in ("012", "ABC")),
+        # What may be a position or a text is refused.
+        (("1", "2", "3"), "02", "12", "positions"),
+        # Texts of options, and others that are counted.
+        *((("3", "5", "7"), gold, ("3", "41"), ["3", "41"]) for gold in ("AC", "37")),
+    ])  # fmt: skip
     def test_numbers_are_positions_or_texts(self, tmp_path, options, gold, output, expected):
         each = options if isinstance(options, list) else [options] * len(gold)
         rows = [["?", *texts, *pair] for texts, *pair in zip(each, gold, output, strict=True)]

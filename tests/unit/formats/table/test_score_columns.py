@@ -35,13 +35,10 @@ def stats(run):
     return {stat["name"]["name"]: stat for stat in found if stat["name"]["split"] == "test"}
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [
-        ("C", 1), ("P", 0.5), ("I", 0), ("N", 0), ("yes", 1), ("No", 0), ("TRUE", 1), ("false", 0), ("0.25", 0.25), (" 4 ", 4), ("-1e-3", -0.001),
-        (True, 1), (False, 0), (3, 3), (0.5, 0.5), ("", None), (None, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "number"), [
+    ("C", 1), ("P", 0.5), ("I", 0), ("N", 0), ("yes", 1), ("No", 0), ("TRUE", 1), ("false", 0), ("0.25", 0.25),
+    (" 4 ", 4), ("-1e-3", -0.001), (True, 1), (False, 0), (3, 3), (0.5, 0.5), ("", None), (None, None),
+])  # fmt: skip
 def test_values_are_those_of_inspect(tmp_path, value, number):
     row = {"question": "?", "answer": "iron", "output": "tin", "judge": value}
     evalset = load(write_lines(tmp_path, row), scores=["judge"])

@@ -14,22 +14,14 @@ from helm_ext.formats.ultraeval import loading as ultraeval
 from helm_ext.formats.ultraeval.checkout import get_postprocess
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("first_line", "\n  Paris \nand more", "Paris"),
-        ("first_line", "", ""),
-        ("last_number", "first 3, then -1,250.5 apples.", "-1250.5"),
-        ("last_number", "none", ""),
-        ("boxed", "so \\boxed{1} and \\boxed{\\frac{1}{2}}.", "\\frac{1}{2}"),
-        ("boxed", "\\boxed{never closed", ""),
-        ("boxed", "x", ""),
-        ("option_letter", "The answer is (B).", "(B)"),
-        ("option_letter", "B", "(B)"),
-        ("option_letter", "A dog", ""),
-        ("option_letter", "none", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "expected"), [
+    ("first_line", "\n  Paris \nand more", "Paris"), ("first_line", "", ""),
+    ("last_number", "first 3, then -1,250.5 apples.", "-1250.5"),
+    ("last_number", "none", ""),
+    ("boxed", "so \\boxed{1} and \\boxed{\\frac{1}{2}}.", "\\frac{1}{2}"),
+    ("boxed", "\\boxed{never closed", ""), ("boxed", "x", ""), ("option_letter", "The answer is (B).", "(B)"),
+    ("option_letter", "B", "(B)"), ("option_letter", "A dog", ""), ("option_letter", "none", ""),
+])  # fmt: skip
 def test_ours(name, text, expected):
     assert get_postprocess(name)(text) == expected
 
@@ -129,26 +121,22 @@ PLAIN = [{"question": "?", "answer": "x"}]
 DOG = [{"question": "Which animal barks?", "target_scores": {"the cat": 0, "the dog": 1}, "answer": "(B)"}]
 
 
-@pytest.mark.parametrize(
-    ("script", "rows", "completions", "arguments", "mean"),
-    [
-        (MATH, HALF, ["It is \\boxed{\\frac{1}{2}}.", "It is 4."], {"postprocess": "boxed"}, 0.5),
-        (ACCEPTED, WHO, ["A.Berg"], {}, 1),  # spaces do not count
-        (ACCEPTED, WHO, ["berg"], {}, 0),
-        (ACCEPTED, WHO, ["It was Berg."], {"metric": "in_match"}, 0),
-        (ACCEPTED, LOWER, [" Berg\n"], {"metric": "in_match"}, 1),
-        (ACCEPTED, WHO, ["Ada Lund"], {"metric": "f1_score"}, pytest.approx(0.5)),
-        (CHINESE, SEA, ["海边的小镇。\n"], {"postprocess": "first_line", "metric": "prefix_match"}, 1),
-        # Raw completions are not stripped before the metric.
-        (ACCEPTED, PLAIN, ["x\n"], {}, 0),
-        (ACCEPTED, PLAIN, [" x "], {}, 1),
-        (ACCEPTED, PLAIN, ["\nx\n"], {"postprocess": "first_line"}, 1),
-        # Metrics that need the row get it.
-        (ACCEPTED, DOG, ["I think B"], {"metric": "qa_match"}, 1),
-        (ACCEPTED, DOG, ["the dog, surely"], {"metric": "qa_match"}, 1),
-        (ACCEPTED, DOG, ["the cat"], {"metric": "qa_match"}, 0),
-    ],
-)
+@pytest.mark.parametrize(("script", "rows", "completions", "arguments", "mean"), [
+    (MATH, HALF, ["It is \\boxed{\\frac{1}{2}}.", "It is 4."], {"postprocess": "boxed"}, 0.5),
+    (ACCEPTED, WHO, ["A.Berg"], {}, 1),  # spaces do not count
+    (ACCEPTED, WHO, ["berg"], {}, 0),
+    (ACCEPTED, WHO, ["It was Berg."], {"metric": "in_match"}, 0),
+    (ACCEPTED, LOWER, [" Berg\n"], {"metric": "in_match"}, 1),
+    (ACCEPTED, WHO, ["Ada Lund"], {"metric": "f1_score"}, pytest.approx(0.5)),
+    (CHINESE, SEA, ["海边的小镇。\n"], {"postprocess": "first_line", "metric": "prefix_match"}, 1),
+    # Raw completions are not stripped before the metric.
+    (ACCEPTED, PLAIN, ["x\n"], {}, 0), (ACCEPTED, PLAIN, [" x "], {}, 1),
+    (ACCEPTED, PLAIN, ["\nx\n"], {"postprocess": "first_line"}, 1),
+    # Metrics that need the row get it.
+    (ACCEPTED, DOG, ["I think B"], {"metric": "qa_match"}, 1),
+    (ACCEPTED, DOG, ["the dog, surely"], {"metric": "qa_match"}, 1),
+    (ACCEPTED, DOG, ["the cat"], {"metric": "qa_match"}, 0),
+])  # fmt: skip
 def test_tasks_as_they_are_in_practice(tmp_path, script, rows, completions, arguments, mean):
     evalset, found = score(tmp_path, script, rows, completions, **arguments)
     assert found == mean

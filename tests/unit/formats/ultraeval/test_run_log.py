@@ -139,14 +139,10 @@ def test_the_rule_of_a_ppl_log(write, key):
 SAY = "  hint: metric=NAME says how to score"
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        (False, f"config.json: no such file: how the run was scored is not known\n{SAY}"),
-        ({}, f"config.json: metric: names no metric\n{SAY}"),
-        ({"metric": {}}, "config.json: metric: names no metric"),
-    ],
-)
+@pytest.mark.parametrize(("config", "message"), [
+    (False, f"config.json: no such file: how the run was scored is not known\n{SAY}"),
+    ({}, f"config.json: metric: names no metric\n{SAY}"), ({"metric": {}}, "config.json: metric: names no metric"),
+])  # fmt: skip
 def test_a_log_whose_metric_is_not_known_is_refused(write, config, message):
     path = write([line(1, ["2"])], config)
     assert message in refused(DatasetError, ultraeval.load, data=path)
@@ -169,25 +165,22 @@ def test_rows_that_were_not_run(write):
             rescore(evalset)
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([line(1, ["2"], data=3)], "data: not a line of instance.jsonl: 3"),
-        ([line(1, ["2"]), {"data": {}}], "prompt_inputs: not a line of instance.jsonl: null"),
-        ([line(1, ["2"], prompt_inputs=[1])], "prompt_inputs: not a line"),
-        ([line(1, ["2"]), line(1, "2")], "raw_outputs: not a line of instance.jsonl"),
-        (
-            [line(1, ["2"]), {key: value for key, value in line(2, ["2"]).items() if key != "ground_truth"}],
-            "instance.jsonl:2: ground_truth: expected a string or a list of strings, got null",
-        ),
-        ([line(1, ["2"], ground_truth=2)], "ground_truth: expected a string or a list of strings, got 2"),
-        ([line(1, ["2"], ground_truth=[])], "ground_truth: expected a string or a list of strings, got []"),
-        ([line(1, ["2", 3])], 'raw_outputs: expected texts, got ["2", 3]'),
-        ([line(1, [[[-1.0]]])], "raw_outputs: expected the log-probabilities of 2 options, got [-1.0]"),
-        ([line(1, [[[-1.0], ["x"]]])], "raw_outputs: expected the log-probabilities of 2 options"),
-        ([line(1, [[[-1.0], [-2.0]]], data={})], "target_scores: missing"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "message"), [
+    ([line(1, ["2"], data=3)], "data: not a line of instance.jsonl: 3"),
+    ([line(1, ["2"]), {"data": {}}], "prompt_inputs: not a line of instance.jsonl: null"),
+    ([line(1, ["2"], prompt_inputs=[1])], "prompt_inputs: not a line"),
+    ([line(1, ["2"]), line(1, "2")], "raw_outputs: not a line of instance.jsonl"),
+    (
+        [line(1, ["2"]), {key: value for key, value in line(2, ["2"]).items() if key != "ground_truth"}],
+        "instance.jsonl:2: ground_truth: expected a string or a list of strings, got null",
+    ),
+    ([line(1, ["2"], ground_truth=2)], "ground_truth: expected a string or a list of strings, got 2"),
+    ([line(1, ["2"], ground_truth=[])], "ground_truth: expected a string or a list of strings, got []"),
+    ([line(1, ["2", 3])], 'raw_outputs: expected texts, got ["2", 3]'),
+    ([line(1, [[[-1.0]]])], "raw_outputs: expected the log-probabilities of 2 options, got [-1.0]"),
+    ([line(1, [[[-1.0], ["x"]]])], "raw_outputs: expected the log-probabilities of 2 options"),
+    ([line(1, [[[-1.0], [-2.0]]], data={})], "target_scores: missing"),
+])  # fmt: skip
 def test_lines_of_another_shape(write, lines, message):
     path = write(lines)
     assert message in refused(DatasetError, ultraeval.load, data=path)

@@ -50,42 +50,34 @@ def test_all_that_helm_has(write):
     assert read(path, temperature=0)[0].temperature == 0.0
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({}, {}),
-        ({"stop": None, "top_k": None}, {}),
-        *(({"stop": stop}, {"stop": read_as}) for stop, read_as in [("END", ("END",)), (["a", "b"], ("a", "b")), ("", ())]),
-        *(({"top_k": top_k}, {}) for top_k in (-1, 0)),
-        ({"top_k": 1}, {"decoding": {"top_k_per_token": 1}}),
-        *(({"n": 2, **more}, {"num_outputs": number}) for more, number in [({}, 2), ({"sampling_num": 3}, 3)]),
-        *(({"repetition_penalty": nothing}, {}) for nothing in (False, 0, 0.0, 1, 1.0, "", [], None)),
-        *(({key: 5}, {}) for key in ("batch_size", "logprobs", "prompt_logprobs", "skip_special_tokens")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "expected"), [
+    ({}, {}), ({"stop": None, "top_k": None}, {}),
+    *(({"stop": stop}, {"stop": read_as}) for stop, read_as in [("END", ("END",)), (["a", "b"], ("a", "b")), ("", ())]),
+    *(({"top_k": top_k}, {}) for top_k in (-1, 0)), ({"top_k": 1}, {"decoding": {"top_k_per_token": 1}}),
+    *(({"n": 2, **more}, {"num_outputs": number}) for more, number in [({}, 2), ({"sampling_num": 3}, 3)]),
+    *(({"repetition_penalty": nothing}, {}) for nothing in (False, 0, 0.0, 1, 1.0, "", [], None)),
+    *(({key: 5}, {}) for key in ("batch_size", "logprobs", "prompt_logprobs", "skip_special_tokens")),
+])  # fmt: skip
 def test_what_values_mean(write, values, expected):
     found, _, warnings = read(write(values))
     assert (found, warnings) == (Sampling(**expected), [])
 
 
-@pytest.mark.parametrize(
-    ("values", "field", "message"),
-    [
-        ({"temperature": "hot"}, "temperature", 'expected a number, got "hot"'),
-        ({"top_p": True}, "top_p", "expected a number, got true"),
-        ({"frequency_penalty": []}, "frequency_penalty", "expected a number, got []"),
-        ({"presence_penalty": {}}, "presence_penalty", "expected a number, got {}"),
-        ({"max_tokens": 0}, "max_tokens", "expected a whole number of at least 1, got 0"),
-        ({"max_tokens": 1.5}, "max_tokens", "expected a whole number of at least 1, got 1.5"),
-        ({"max_tokens": True}, "max_tokens", "expected a whole number of at least 1, got true"),
-        ({"sampling_num": -1}, "sampling_num", "expected a whole number of at least 1, got -1"),
-        ({"n": "2"}, "n", 'expected a whole number of at least 1, got "2"'),
-        ({"top_k": 2.5}, "top_k", "expected a whole number, got 2.5"),
-        ({"stop": 1}, "stop", "expected a string or a list of strings, got 1"),
-        ({"stop": ["a", 1]}, "stop", 'expected a string or a list of strings, got ["a", 1]'),
-        ([1], "", "expected an object of sampling parameters, got [1]"),
-    ],
-)
+@pytest.mark.parametrize(("values", "field", "message"), [
+    ({"temperature": "hot"}, "temperature", 'expected a number, got "hot"'),
+    ({"top_p": True}, "top_p", "expected a number, got true"),
+    ({"frequency_penalty": []}, "frequency_penalty", "expected a number, got []"),
+    ({"presence_penalty": {}}, "presence_penalty", "expected a number, got {}"),
+    ({"max_tokens": 0}, "max_tokens", "expected a whole number of at least 1, got 0"),
+    ({"max_tokens": 1.5}, "max_tokens", "expected a whole number of at least 1, got 1.5"),
+    ({"max_tokens": True}, "max_tokens", "expected a whole number of at least 1, got true"),
+    ({"sampling_num": -1}, "sampling_num", "expected a whole number of at least 1, got -1"),
+    ({"n": "2"}, "n", 'expected a whole number of at least 1, got "2"'),
+    ({"top_k": 2.5}, "top_k", "expected a whole number, got 2.5"),
+    ({"stop": 1}, "stop", "expected a string or a list of strings, got 1"),
+    ({"stop": ["a", 1]}, "stop", 'expected a string or a list of strings, got ["a", 1]'),
+    ([1], "", "expected an object of sampling parameters, got [1]"),
+])  # fmt: skip
 def test_what_is_wrong(write, values, field, message):
     path = write(values)
     with pytest.raises(DatasetSchemaError) as error:

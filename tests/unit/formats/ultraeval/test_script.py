@@ -151,19 +151,14 @@ def test_no_such_script(tmp_path):
 TRANSFORM = "def transform(data, num_sample, r, dataset_name):"
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line", "message"),
-    [
-        ("def tranform(a): pass", "no-transform", None, "the script has no function `transform`; it defines tranform"),
-        ("", "no-transform", None, "it defines nothing"),
-        ("transform = 3", "no-transform", None, ""),
-        ("import random\n\ndef transform(:\n    pass", "script-syntax", 3, ""),
-        ("x = 1\0", "script-syntax", None, "null bytes"),
-        ("x = 1\ny = x / 0\n" + GOOD, "script-raised", 2,
-         "the script raised ZeroDivisionError: division by zero while it was loaded"),
-        ("import sys\nsys.exit(3)", "script-raised", 2, "SystemExit"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "code", "line", "message"), [
+    ("def tranform(a): pass", "no-transform", None, "the script has no function `transform`; it defines tranform"),
+    ("", "no-transform", None, "it defines nothing"), ("transform = 3", "no-transform", None, ""),
+    ("import random\n\ndef transform(:\n    pass", "script-syntax", 3, ""),
+    ("x = 1\0", "script-syntax", None, "null bytes"),
+    ("x = 1\ny = x / 0\n" + GOOD, "script-raised", 2, "the script raised ZeroDivisionError: division by zero while it was loaded"),
+    ("import sys\nsys.exit(3)", "script-raised", 2, "SystemExit"),
+])  # fmt: skip
 def test_scripts_that_cannot_be_used(write, text, code, line, message):
     path = write(text + "\n")
     problem = load_error(path)
@@ -179,22 +174,18 @@ def test_scripts_that_cannot_be_used(write, text, code, line, message):
 TEXT_OR_TEXTS = "expected a string or a list of strings, got"
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        ("None", "transform returned None, expected a dict"),
-        ("'x'", 'transform returned str "x", expected a dict'),
-        ("{'input': 'i', 'output': 'o'}", "lacks processed_output; expected exactly input, output, processed_output"),
-        ("{'input': 'i', 'output': 'o', 'processed_output': 'p', 'score': 1}", "has score besides"),
-        ("{'output': 'o', 'x': 1}", "lacks input, processed_output and has x besides"),
-        ("{'input': 3, 'output': 'o', 'processed_output': 'p'}", "input: expected a string, got int 3"),
-        ("{'input': 'i', 'output': 3, 'processed_output': 'p'}", f"output: {TEXT_OR_TEXTS} int 3"),
-        ("{'input': 'i', 'output': 'o', 'processed_output': []}", f"processed_output: {TEXT_OR_TEXTS} list []"),
-        ("{'input': 'i', 'output': ['o', 1], 'processed_output': 'p'}", f'output: {TEXT_OR_TEXTS} list ["o", 1]'),
-        ("{'input': 'i', 'output': None, 'processed_output': 'p'}", "got None"),
-        ("{'input': chr(0xd800), 'output': 'o', 'processed_output': 'p'}", "input: half of a surrogate pair"),
-    ],
-)
+@pytest.mark.parametrize(("returned", "message"), [
+    ("None", "transform returned None, expected a dict"), ("'x'", 'transform returned str "x", expected a dict'),
+    ("{'input': 'i', 'output': 'o'}", "lacks processed_output; expected exactly input, output, processed_output"),
+    ("{'input': 'i', 'output': 'o', 'processed_output': 'p', 'score': 1}", "has score besides"),
+    ("{'output': 'o', 'x': 1}", "lacks input, processed_output and has x besides"),
+    ("{'input': 3, 'output': 'o', 'processed_output': 'p'}", "input: expected a string, got int 3"),
+    ("{'input': 'i', 'output': 3, 'processed_output': 'p'}", f"output: {TEXT_OR_TEXTS} int 3"),
+    ("{'input': 'i', 'output': 'o', 'processed_output': []}", f"processed_output: {TEXT_OR_TEXTS} list []"),
+    ("{'input': 'i', 'output': ['o', 1], 'processed_output': 'p'}", f'output: {TEXT_OR_TEXTS} list ["o", 1]'),
+    ("{'input': 'i', 'output': None, 'processed_output': 'p'}", "got None"),
+    ("{'input': chr(0xd800), 'output': 'o', 'processed_output': 'p'}", "input: half of a surrogate pair"),
+])  # fmt: skip
 def test_wrong_returns_say_what_came(write, returned, message):
     problem = call_error(write(f"\ndef transform(a, b, c, d):\n    return {returned}\n"))
     assert message in problem.message

@@ -87,16 +87,10 @@ def test_ppl(root):
     assert (scoring.metrics, scoring.main_metric, rule_of(evalset)) == ((), "ppl_accuracy", "ppl")
 
 
-@pytest.mark.parametrize(
-    ("worth", "right"),
-    [
-        ({"a": 0.25, "b": 0.75, "c": 0}, ["b"]),
-        ({"a": 1, "b": 1, "c": 0}, ["a", "b"]),
-        ({"a": 0, "b": 0}, []),
-        ({"a": -1, "b": -2}, []),
-        ({"a": True, "b": False}, ["a"]),
-    ],
-)
+@pytest.mark.parametrize(("worth", "right"), [
+    ({"a": 0.25, "b": 0.75, "c": 0}, ["b"]), ({"a": 1, "b": 1, "c": 0}, ["a", "b"]), ({"a": 0, "b": 0}, []),
+    ({"a": -1, "b": -2}, []), ({"a": True, "b": False}, ["a"]),
+])  # fmt: skip
 def test_the_right_options_are_those_of_the_highest_positive_worth(root, folder, worth, right):
     made.write_rows(folder / "data" / "sums.jsonl", [made.question(0, target_scores=worth)])
     (instance,) = load(root, method="ppl").instances
@@ -273,16 +267,11 @@ def test_names_that_helm_made_numbers_of(root, folder):
         assert refused((DatasetError, RunEntryError), ultraeval.check, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "rule", "stat"),
-    [
-        ({}, "ppl", "ppl_accuracy"),
-        ({"metric": "log_prob"}, "ppl", "ppl_accuracy"),
-        ({"postprocess": "general_torch_ppl_norm"}, "ppl_norm", "ppl_norm_accuracy"),
-        ({"metric": ["ppl_norm"]}, "ppl_norm", "ppl_norm_accuracy"),
-        ({"metric": "log_prob_mc2"}, "mc2", "mc2"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "rule", "stat"), [
+    ({}, "ppl", "ppl_accuracy"), ({"metric": "log_prob"}, "ppl", "ppl_accuracy"),
+    ({"postprocess": "general_torch_ppl_norm"}, "ppl_norm", "ppl_norm_accuracy"),
+    ({"metric": ["ppl_norm"]}, "ppl_norm", "ppl_norm_accuracy"), ({"metric": "log_prob_mc2"}, "mc2", "mc2"),
+])  # fmt: skip
 def test_ppl_rules(root, arguments, rule, stat):
     evalset = load(root, method="ppl", **arguments)
     assert rule_of(evalset) == rule
@@ -435,15 +424,12 @@ def test_metrics_of_the_checkout_are_part_of_the_digest(own_metrics):
     assert load(own_metrics, method="gen").digest == plain
 
 
-@pytest.mark.parametrize(
-    ("metric", "error", "message"),
-    [
-        ("longr", RunEntryError, "metric=longr: unknown metric, also in .*metrics/__init__.py\n  hint: .*'longer'"),
-        ("exat_match", RunEntryError, "metric=exat_match: unknown metric.*\n  hint: did you mean 'exact_match'"),
-        ("broken", TransformError, "broken of the checkout's .* could not score the answer \"1\": KeyError: 'score'"),
-        ("wordy", TransformError, 'metric wordy of the checkout returned "good", expected a number'),
-    ],
-)
+@pytest.mark.parametrize(("metric", "error", "message"), [
+    ("longr", RunEntryError, "metric=longr: unknown metric, also in .*metrics/__init__.py\n  hint: .*'longer'"),
+    ("exat_match", RunEntryError, "metric=exat_match: unknown metric.*\n  hint: did you mean 'exact_match'"),
+    ("broken", TransformError, "broken of the checkout's .* could not score the answer \"1\": KeyError: 'score'"),
+    ("wordy", TransformError, 'metric wordy of the checkout returned "good", expected a number'),
+])  # fmt: skip
 def test_metrics_of_the_checkout_that_fail(own_metrics, metric, error, message):
     with pytest.raises(error, match=message):
         row_stats(load(own_metrics, method="gen", metric=metric), "1")
@@ -669,15 +655,12 @@ def test_what_is_refused(root, monkeypatch, files, arguments, error, message):
     assert message in found or "allow_code" in message
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (None, "target_scores: missing"),
-        ({}, "target_scores: expected options with numbers, got {}"),
-        (["a"], 'target_scores: expected options with numbers, got ["a"]'),
-        ({"a": "1"}, 'target_scores: "a": expected a finite number, got "1"'),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (None, "target_scores: missing"),
+    ({}, "target_scores: expected options with numbers, got {}"),
+    (["a"], 'target_scores: expected options with numbers, got ["a"]'),
+    ({"a": "1"}, 'target_scores: "a": expected a finite number, got "1"'),
+])  # fmt: skip
 def test_ppl_needs_options_with_numbers(root, folder, options, message):
     bad = made.question(1)
     if options is None:

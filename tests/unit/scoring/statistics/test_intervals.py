@@ -146,10 +146,9 @@ def _covers(interval, truth):
 # Several answers to a row: two intervals, of these rows and of rows like these
 
 
-@pytest.mark.parametrize(
-    ("name", "k", "n", "unbiased"),
-    [("mean", 1, 2, True), ("pass_at_2", 2, 4, True), ("pass_k_2", 2, 5, True), ("pass_at_3", 3, 5, False)],
-)
+@pytest.mark.parametrize(("name", "k", "n", "unbiased"), [
+    ("mean", 1, 2, True), ("pass_at_2", 2, 4, True), ("pass_k_2", 2, 5, True), ("pass_at_3", 3, 5, False),
+])  # fmt: skip
 @pytest.mark.parametrize("right", [0.1, 0.5, 0.8])
 def test_a_rows_noise_is_the_variance_of_its_score_over_all_answers_it_could_have_had(name, k, n, unbiased, right):
     """Counted: all 2^n answers, each with its chance. With fewer than 2 k answers the noise is too large, never less."""
@@ -173,10 +172,7 @@ def test_noise_that_nobody_knows_is_not_known(name, scores):
     assert find_noise(name)(scores) is None
 
 
-@pytest.mark.parametrize(
-    ("noise", "answers"),
-    [([0.1, math.nan], [2, 1]), ([0.0, 0.0], [5, 5]), ([0.1, 0.1], [2, 1])],
-)
+@pytest.mark.parametrize(("noise", "answers"), [([0.1, math.nan], [2, 1]), ([0.0, 0.0], [5, 5]), ([0.1, 0.1], [2, 1])])
 def test_an_interval_that_is_not_known_has_no_ends(noise, answers):
     found = answers_interval([0.5, 1.0], noise, answers)
     assert (found.method, found.low, found.high) == ("none", -math.inf, math.inf)

@@ -43,17 +43,14 @@ def test_a_sound_archive_with_what_systems_add_and_a_comment(method):
 # Packing
 
 
-@pytest.mark.parametrize(
-    ("named", "message"),
-    [
-        ({"name": "Demo"}, f'not a dataset name: "Demo"\n  hint: {NAME_RULE}'),
-        ({"attributes": {"name": "x"}}, 'attribute "name": this key is computed, it cannot be an attribute'),
-        ({"attributes": {"x": float("nan")}}, 'attribute "x": no JSON value: NaN'),
-        ({"attributes": {"x": {1}}}, 'attribute "x": no JSON value: {1}'),
-        ({"attributes": {"x": "\ud800"}}, 'attribute "x": no JSON value: "\\ud800"'),
-        ({"attributes": {"\udc80": "x"}}, 'attribute "\\udc80": no JSON value: "x"'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("named", "message"), [
+    ({"name": "Demo"}, f'not a dataset name: "Demo"\n  hint: {NAME_RULE}'),
+    ({"attributes": {"name": "x"}}, 'attribute "name": this key is computed, it cannot be an attribute'),
+    ({"attributes": {"x": float("nan")}}, 'attribute "x": no JSON value: NaN'),
+    ({"attributes": {"x": {1}}}, 'attribute "x": no JSON value: {1}'),
+    ({"attributes": {"x": "\ud800"}}, 'attribute "x": no JSON value: "\\ud800"'),
+    ({"attributes": {"\udc80": "x"}}, 'attribute "\\udc80": no JSON value: "x"'),
+])  # fmt: skip
 def test_arguments_of_packing(tmp_path, named, message):
     (tmp_path / "t.jsonl").write_bytes(LINE)
     with pytest.raises(DatasetSchemaError) as error:

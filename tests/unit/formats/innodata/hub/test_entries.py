@@ -90,16 +90,13 @@ def test_no_such_dataset(storage, tmp_path):
     assert refused(require_dataset, storage, "../x").startswith('no dataset "../x" ')
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *({key: "1"} for key in ("number", "size", "test_size", "train_size")),
-        *({key: True} for key in ("number", "size", "test_size", "train_size")),
-        *({key: "a" * 63} for key in ("digest", "test_digest", "train_digest")),
-        *({key: "g" * 64} for key in ("digest", "test_digest", "train_digest")),
-        {"digest": None}, {"attributes": []}, {"format": None}, {"format": ...}, {"size": ...}, {"surprise": 1},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("changes", [
+    *({key: "1"} for key in ("number", "size", "test_size", "train_size")),
+    *({key: True} for key in ("number", "size", "test_size", "train_size")),
+    *({key: "a" * 63} for key in ("digest", "test_digest", "train_digest")),
+    *({key: "g" * 64} for key in ("digest", "test_digest", "train_digest")),
+    {"digest": None}, {"attributes": []}, {"format": None}, {"format": ...}, {"size": ...}, {"surprise": 1},
+])  # fmt: skip
 def test_a_damaged_entry(storage, tmp_path, changes):
     stated = {**json.loads(to_json(version())), **changes}
     data = json.dumps({key: value for key, value in stated.items() if value is not ...}).encode()

@@ -163,14 +163,10 @@ def test_two_ids_are_refused_on_upload(local, make, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["link", "fsync", "open"])
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (errno.ENOSPC, "No space left on device"),
-        (errno.EROFS, "Read-only file system"),
-        (errno.EIO, "Input/output error"),
-    ],
-)
+@pytest.mark.parametrize(("number", "text"), [
+    (errno.ENOSPC, "No space left on device"), (errno.EROFS, "Read-only file system"),
+    (errno.EIO, "Input/output error"),
+])  # fmt: skip
 def test_a_disk_that_fails_leaves_the_old_state(local, make, monkeypatch, call, number, text):
     hub.upload(make(), local)
     before = files(local)

@@ -127,32 +127,29 @@ def test_a_sound_bundle(demo):
     assert check(demo)[0] == []
 
 
-@pytest.mark.parametrize(
-    ("stated", "problem"),
-    [
-        (meta(name=...), "demo.zip/meta.json: name: missing"),
-        (meta(test_size=...), "demo.zip/meta.json: test_size: missing"),
-        (meta(test_size=..., tset_size=2), 'demo.zip/meta.json: test_size: missing\n  hint: rename "tset_size" to "test_size"'),
-        (meta(name="Demo"), 'demo.zip/meta.json: name: not a dataset name: "Demo"\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters'),
-        (meta(name="a" * 129), "demo.zip/meta.json: name: not a dataset name: " + '"' + "a" * 78 + "…\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"),
-        (meta(name="a..b"), 'demo.zip/meta.json: name: not a dataset name: "a..b"\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters'),
-        (meta(name=7), "demo.zip/meta.json: name: not a dataset name: 7\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"),
-        (meta(test_size="2"), 'demo.zip/meta.json: test_size: expected a number of records, got "2"'),
-        (meta(train_size=True), "demo.zip/meta.json: train_size: expected a number of records, got true"),
-        (meta(train_size=-1), "demo.zip/meta.json: train_size: expected a number of records, got -1"),
-        (meta(train_size=1.0), "demo.zip/meta.json: train_size: expected a number of records, got 1.0"),
-        (meta(test_digest="abc"), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "abc"'),
-        (meta(test_digest="md5:" + "a" * 64), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "md5:' + "a" * 64 + '"'),
-        (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
-        (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
-        (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
-        (b"", "demo.zip/meta.json:1: not JSON: the text ends too early (column 1)"),
-        (b"{'name': 1}", "demo.zip/meta.json:1: not JSON: a key in double quotes is expected here (column 2)\n  hint: keys and strings stand in double quotes"),
-        (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json:1: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
-        (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json:1: the key "name" is given twice in one object\n  hint: remove one of the two'),
-        (b" " * (1 << 20) + meta(), "demo.zip/meta.json: longer than 1048576 bytes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stated", "problem"), [
+    (meta(name=...), "demo.zip/meta.json: name: missing"),
+    (meta(test_size=...), "demo.zip/meta.json: test_size: missing"),
+    (meta(test_size=..., tset_size=2), 'demo.zip/meta.json: test_size: missing\n  hint: rename "tset_size" to "test_size"'),
+    (meta(name="Demo"), 'demo.zip/meta.json: name: not a dataset name: "Demo"\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters'),
+    (meta(name="a" * 129), "demo.zip/meta.json: name: not a dataset name: " + '"' + "a" * 78 + "…\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"),
+    (meta(name="a..b"), 'demo.zip/meta.json: name: not a dataset name: "a..b"\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters'),
+    (meta(name=7), "demo.zip/meta.json: name: not a dataset name: 7\n  hint: lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"),
+    (meta(test_size="2"), 'demo.zip/meta.json: test_size: expected a number of records, got "2"'),
+    (meta(train_size=True), "demo.zip/meta.json: train_size: expected a number of records, got true"),
+    (meta(train_size=-1), "demo.zip/meta.json: train_size: expected a number of records, got -1"),
+    (meta(train_size=1.0), "demo.zip/meta.json: train_size: expected a number of records, got 1.0"),
+    (meta(test_digest="abc"), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "abc"'),
+    (meta(test_digest="md5:" + "a" * 64), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "md5:' + "a" * 64 + '"'),
+    (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
+    (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
+    (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
+    (b"", "demo.zip/meta.json:1: not JSON: the text ends too early (column 1)"),
+    (b"{'name': 1}", "demo.zip/meta.json:1: not JSON: a key in double quotes is expected here (column 2)\n  hint: keys and strings stand in double quotes"),
+    (b"\xef\xbb\xbf" + meta(), "demo.zip/meta.json:1: starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+    (meta()[:-1] + b', "name": "demo"}', 'demo.zip/meta.json:1: the key "name" is given twice in one object\n  hint: remove one of the two'),
+    (b" " * (1 << 20) + meta(), "demo.zip/meta.json: longer than 1048576 bytes"),
+])  # fmt: skip
 def test_meta(tmp_path, stated, problem):
     assert texts(write_zip(tmp_path / "demo.zip", members(meta_json=stated))) == [problem]
 
@@ -168,20 +165,17 @@ def test_the_file_name(tmp_path):
         assert [each.hint for each in caught.value.problems] == [f"rename the file to demo.zip{hint}"]
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (members(train_jsonl=None), 'member "train.jsonl": missing\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
-        ([*members(), ("README.md", b"")], 'member "README.md": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
-        ([*members(), ("x__MACOSX/x", b"")], 'member "x__MACOSX/x": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
-        ([*members(), ("demo/", b"")], 'member "demo/": unexpected\n  hint: put the files at the top of the archive, in no folder'),
-        ([*members(), ("test.jsonl", TEST)], 'member "test.jsonl": occurs 2 times'),
-        ([*members(), ("__MACOSX/../../etc/passwd", b"")], 'member "__MACOSX/../../etc/passwd": path traversal'),
-        ([*members(), ("__MACOSX/..\\x", b"")], 'member "__MACOSX/..\\\\x": path traversal'),
-        ([*members(), ("__MACOSX/C:", b""), ("/etc/.DS_Store", b"")], 'member "/etc/.DS_Store": absolute name'),
-        ([*members(), ("C:/.DS_Store", b"")], 'member "C:/.DS_Store": absolute name'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "problem"), [
+    (members(train_jsonl=None), 'member "train.jsonl": missing\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
+    ([*members(), ("README.md", b"")], 'member "README.md": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
+    ([*members(), ("x__MACOSX/x", b"")], 'member "x__MACOSX/x": unexpected\n  hint: a bundle has exactly test.jsonl, train.jsonl, meta.json'),
+    ([*members(), ("demo/", b"")], 'member "demo/": unexpected\n  hint: put the files at the top of the archive, in no folder'),
+    ([*members(), ("test.jsonl", TEST)], 'member "test.jsonl": occurs 2 times'),
+    ([*members(), ("__MACOSX/../../etc/passwd", b"")], 'member "__MACOSX/../../etc/passwd": path traversal'),
+    ([*members(), ("__MACOSX/..\\x", b"")], 'member "__MACOSX/..\\\\x": path traversal'),
+    ([*members(), ("__MACOSX/C:", b""), ("/etc/.DS_Store", b"")], 'member "/etc/.DS_Store": absolute name'),
+    ([*members(), ("C:/.DS_Store", b"")], 'member "C:/.DS_Store": absolute name'),
+])  # fmt: skip
 def test_members(tmp_path, content, problem):
     assert texts(write_zip(tmp_path / "demo.zip", content)) == [f"demo.zip: {problem}"]
 
@@ -210,28 +204,24 @@ def in_directory(offset, value):
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        *((in_directory(8, flag), 'member "test.jsonl": encrypted\n  hint: make the archive without a password') for flag in (0x1, 0x40)),
-        *(
-            (in_directory(10, method), f'member "test.jsonl": compression method {method} ({name}){DEFLATE}')
-            for method, name in ((12, "bzip2"), (14, "LZMA"), (93, "Zstandard"), (77, "unknown"))
-        ),
-        (lambda data: data.replace(b"train.jsonl", b"train.js\0nl"), 'member "train.js\\u0000nl": NUL in the name'),
-        (lambda data: data[:-30], f"truncated: the end of the ZIP archive is missing{AGAIN}"),
-        (lambda data: data[:-2] + b"\x05\x00ab", f"truncated: the comment of the ZIP archive is cut off{AGAIN}"),
-        (lambda data: b"", "not a ZIP archive"),
-        (lambda data: b'{"adapter_spec": {}}', "not a ZIP archive"),
-        (lambda data: data + b"hidden", f"6 bytes of trailing data after the archive{ONLY}"),
-        (lambda data: data + b"\n", f"1 byte of trailing data after the archive{ONLY}"),
-        (lambda data: b"#!/bin/sh\n" + data, f"data before the first member{ONLY}"),
-        (lambda data: data.replace(b"PK\x01\x02", b"\0K\x01\x02", 1), "not a ZIP archive, or damaged: "),
-        (lambda data: data.replace(b"2+2?", b"2+3?", 1), f"/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'{AGAIN}"),
-        (lambda data: data.replace(b"train.jsonl", b"other.jsonl", 1), "/train.jsonl: cannot be decompressed: File name in directory"),
-        (lambda data: data[-22:-14] + b"\0" * 12 + b"\0\0", 'member "test.jsonl": missing'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "problem"), [
+    *((in_directory(8, flag), 'member "test.jsonl": encrypted\n  hint: make the archive without a password') for flag in (0x1, 0x40)),
+    *(
+        (in_directory(10, method), f'member "test.jsonl": compression method {method} ({name}){DEFLATE}')
+        for method, name in ((12, "bzip2"), (14, "LZMA"), (93, "Zstandard"), (77, "unknown"))
+    ),
+    (lambda data: data.replace(b"train.jsonl", b"train.js\0nl"), 'member "train.js\\u0000nl": NUL in the name'),
+    (lambda data: data[:-30], f"truncated: the end of the ZIP archive is missing{AGAIN}"),
+    (lambda data: data[:-2] + b"\x05\x00ab", f"truncated: the comment of the ZIP archive is cut off{AGAIN}"),
+    (lambda data: b"", "not a ZIP archive"), (lambda data: b'{"adapter_spec": {}}', "not a ZIP archive"),
+    (lambda data: data + b"hidden", f"6 bytes of trailing data after the archive{ONLY}"),
+    (lambda data: data + b"\n", f"1 byte of trailing data after the archive{ONLY}"),
+    (lambda data: b"#!/bin/sh\n" + data, f"data before the first member{ONLY}"),
+    (lambda data: data.replace(b"PK\x01\x02", b"\0K\x01\x02", 1), "not a ZIP archive, or damaged: "),
+    (lambda data: data.replace(b"2+2?", b"2+3?", 1), f"/test.jsonl: cannot be decompressed: Bad CRC-32 for file 'test.jsonl'{AGAIN}"),
+    (lambda data: data.replace(b"train.jsonl", b"other.jsonl", 1), "/train.jsonl: cannot be decompressed: File name in directory"),
+    (lambda data: data[-22:-14] + b"\0" * 12 + b"\0\0", 'member "test.jsonl": missing'),
+])  # fmt: skip
 def test_archives_that_are_odd(demo, change, problem):
     demo.write_bytes(change(demo.read_bytes()))
     assert any(text.removeprefix("demo.zip").removeprefix(": ").startswith(problem) for text in texts(demo)), texts(

@@ -42,20 +42,11 @@ def chat(*messages):
     return changed(messages=list(messages))
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        RECORD,
-        chat(SYSTEM, USER),
-        chat(USER, BOT, USER),
-        chat(SYSTEM, USER, BOT, USER, BOT, USER),
-        changed(expected=""),
-        chat({"role": "user", "content": ""}),
-        changed(id=" "),
-        changed(topic="x", n=1, deep={"a": [None, True, 1.5]}),
-        changed(expected="line\u2028separator and \u0000"),
-    ],
-)
+@pytest.mark.parametrize("record", [
+    RECORD, chat(SYSTEM, USER), chat(USER, BOT, USER), chat(SYSTEM, USER, BOT, USER, BOT, USER), changed(expected=""),
+    chat({"role": "user", "content": ""}), changed(id=" "), changed(topic="x", n=1, deep={"a": [None, True, 1.5]}),
+    changed(expected="line\u2028separator and \u0000"),
+])  # fmt: skip
 def test_sound_records(record):
     found = Problems()
     parsed = parse_record(json.dumps(record).encode(), Location("t.jsonl", 3), found)
@@ -65,50 +56,47 @@ def test_sound_records(record):
     assert parsed.line == 3
 
 
-@pytest.mark.parametrize(
-    ("record", "expected"),
-    [
-        ([RECORD], [("not-an-object", 'expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…')]),
-        ({"messages": [USER], "expected": ""}, [("missing-key", "id: missing")]),
-        (changed(id=42), [("id-type", 'id: expected a string, got 42\n  hint: write "42" in quotes')]),
-        (changed(id=True), [("id-type", "id: expected a string, got true")]),
-        (changed(id=None), [("id-type", "id: expected a string, got null")]),
-        (changed(id=""), [("id-empty", "id: must not be empty")]),
-        ({"id": "1", "messages": [USER]}, [("missing-key", 'expected: missing\n  hint: write "" if no reply is expected')]),
-        ({"id": "1", "messages": [USER], "expcted": "x"}, [("missing-key", 'expected: missing\n  hint: rename "expcted" to "expected"')]),
-        ({"id": "1", "message": [USER], "expected": "x"}, [("missing-key", 'messages: missing\n  hint: rename "message" to "messages"')]),
-        (changed(expected=None), [("expected-type", 'expected: expected a string, got null\n  hint: write "" if no reply is expected')]),
-        (changed(expected=["a"]), [("expected-type", 'expected: expected a string, got ["a"]')]),
-        (changed(messages="Hi"), [("messages-type", 'messages: expected a list of messages, got "Hi"')]),
-        (changed(messages=[]), [("messages-type", "messages: expected a list of messages, got []")]),
-        (chat("Hi"), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
-        (chat({"role": "user"}), [("missing-key", "messages[0].content: missing")]),
-        (chat({"content": "Hi"}), [("missing-key", "messages[0].role: missing")]),
-        (chat({"role": "user", "content": None}), [("content-type", "messages[0].content: expected a string, got null")]),
-        (chat({"role": "user", "content": [{"type": "text"}]}), [("content-type", 'messages[0].content: expected a string, got [{"type": "text"}]')]),
-        (chat({"role": "User", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "User"\n  hint: did you mean \'user\'?')]),
-        (chat({"role": 1, "content": "Hi"}), [("role", "messages[0].role: expected system, user or assistant, got 1")]),
-        (chat({"role": "tool", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "tool"')]),
-        (chat({**USER, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
-        (chat({**USER, "contents": "x"}), [("message-key", "messages[0].contents: unknown key\n  hint: did you mean 'content'?")]),
-        (chat({**USER, "rolle": "x"}), [("message-key", "messages[0].rolle: unknown key\n  hint: did you mean 'role'?")]),
-        (chat(USER, SYSTEM, USER), [
-            ("system-not-first", "messages[1].role: system can only be the first message"),
-            ("role-order", "messages[2].role: user and assistant must alternate, from user on: expected assistant, got user"),
-        ]),
-        (chat(BOT, USER), [("role-order", "messages[0].role: user and assistant must alternate, from user on: expected user, got assistant")]),
-        (chat(SYSTEM, BOT, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected user, got assistant")]),
-        (chat(USER, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected assistant, got user")]),
-        (chat(USER, BOT, BOT, USER), [("role-order", "messages[2].role: user and assistant must alternate, from user on: expected user, got assistant")]),
-        (chat(USER, BOT), [("role-order", "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`")]),
-        (chat(SYSTEM), [("role-order", "messages[0].role: the conversation must end with user, got system\n  hint: the reply belongs in `expected`")]),
-        ({}, [
-            ("missing-key", "id: missing"),
-            ("missing-key", 'expected: missing\n  hint: write "" if no reply is expected'),
-            ("missing-key", "messages: missing"),
-        ]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("record", "expected"), [
+    ([RECORD], [("not-an-object", 'expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…')]),
+    ({"messages": [USER], "expected": ""}, [("missing-key", "id: missing")]),
+    (changed(id=42), [("id-type", 'id: expected a string, got 42\n  hint: write "42" in quotes')]),
+    (changed(id=True), [("id-type", "id: expected a string, got true")]),
+    (changed(id=None), [("id-type", "id: expected a string, got null")]),
+    (changed(id=""), [("id-empty", "id: must not be empty")]),
+    ({"id": "1", "messages": [USER]}, [("missing-key", 'expected: missing\n  hint: write "" if no reply is expected')]),
+    ({"id": "1", "messages": [USER], "expcted": "x"}, [("missing-key", 'expected: missing\n  hint: rename "expcted" to "expected"')]),
+    ({"id": "1", "message": [USER], "expected": "x"}, [("missing-key", 'messages: missing\n  hint: rename "message" to "messages"')]),
+    (changed(expected=None), [("expected-type", 'expected: expected a string, got null\n  hint: write "" if no reply is expected')]),
+    (changed(expected=["a"]), [("expected-type", 'expected: expected a string, got ["a"]')]),
+    (changed(messages="Hi"), [("messages-type", 'messages: expected a list of messages, got "Hi"')]),
+    (changed(messages=[]), [("messages-type", "messages: expected a list of messages, got []")]),
+    (chat("Hi"), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
+    (chat({"role": "user"}), [("missing-key", "messages[0].content: missing")]),
+    (chat({"content": "Hi"}), [("missing-key", "messages[0].role: missing")]),
+    (chat({"role": "user", "content": None}), [("content-type", "messages[0].content: expected a string, got null")]),
+    (chat({"role": "user", "content": [{"type": "text"}]}), [("content-type", 'messages[0].content: expected a string, got [{"type": "text"}]')]),
+    (chat({"role": "User", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "User"\n  hint: did you mean \'user\'?')]),
+    (chat({"role": 1, "content": "Hi"}), [("role", "messages[0].role: expected system, user or assistant, got 1")]),
+    (chat({"role": "tool", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "tool"')]),
+    (chat({**USER, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
+    (chat({**USER, "contents": "x"}), [("message-key", "messages[0].contents: unknown key\n  hint: did you mean 'content'?")]),
+    (chat({**USER, "rolle": "x"}), [("message-key", "messages[0].rolle: unknown key\n  hint: did you mean 'role'?")]),
+    (chat(USER, SYSTEM, USER), [
+        ("system-not-first", "messages[1].role: system can only be the first message"),
+        ("role-order", "messages[2].role: user and assistant must alternate, from user on: expected assistant, got user"),
+    ]),
+    (chat(BOT, USER), [("role-order", "messages[0].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+    (chat(SYSTEM, BOT, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+    (chat(USER, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected assistant, got user")]),
+    (chat(USER, BOT, BOT, USER), [("role-order", "messages[2].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+    (chat(USER, BOT), [("role-order", "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`")]),
+    (chat(SYSTEM), [("role-order", "messages[0].role: the conversation must end with user, got system\n  hint: the reply belongs in `expected`")]),
+    ({}, [
+        ("missing-key", "id: missing"),
+        ("missing-key", 'expected: missing\n  hint: write "" if no reply is expected'),
+        ("missing-key", "messages: missing"),
+    ]),
+])  # fmt: skip
 def test_broken_rules(record, expected):
     assert problems_of(record) == [message for _, message in expected]
     assert codes_of(record) == [code for code, _ in expected]
@@ -121,29 +109,25 @@ def test_all_problems_of_a_record_are_found():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "message",
-    [{"role": "assistant", "content": 1}, {"role": "assistant"}, {"content": ""}, {"role": "x", "content": ""}, "text"],
-)
+@pytest.mark.parametrize("message", [
+    {"role": "assistant", "content": 1}, {"role": "assistant"}, {"content": ""}, {"role": "x", "content": ""}, "text",
+])  # fmt: skip
 def test_the_order_of_roles_is_not_judged_while_a_message_is_malformed(message):
     assert len(problems_of(chat(message))) == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"id": "1"', "not JSON: the text ends too early (column 11)"),
-        (b"\xef\xbb\xbf{}", "starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
-        (
-            b'{"id": "1", "messages": [], "expected": "It\x92s"}',
-            'not UTF-8: byte 0x92 at column 44\n  hint: save the file as UTF-8; in cp1252 it reads "cted\\": \\"It’s\\"}"',
-        ),
-        (b'{"id": -Infinity}', "-Infinity is not JSON\n  hint: write a number or null"),
-        (b'{"id": "\\ud800"}', "a string holds half of a surrogate pair, which is no character"),
-        (b'{"id": "1", "x": {"y": 1, "y": 2}, "messages": []}', 'the key "y" is given twice in one object'),
-        (b"[" * 1000 + b"]" * 1000, DEEP),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "message"), [
+    (b'{"id": "1"', "not JSON: the text ends too early (column 11)"),
+    (b"\xef\xbb\xbf{}", "starts with a byte order mark (BOM)\n  hint: save as UTF-8 without BOM"),
+    (
+        b'{"id": "1", "messages": [], "expected": "It\x92s"}',
+        'not UTF-8: byte 0x92 at column 44\n  hint: save the file as UTF-8; in cp1252 it reads "cted\\": \\"It’s\\"}"',
+    ),
+    (b'{"id": -Infinity}', "-Infinity is not JSON\n  hint: write a number or null"),
+    (b'{"id": "\\ud800"}', "a string holds half of a surrogate pair, which is no character"),
+    (b'{"id": "1", "x": {"y": 1, "y": 2}, "messages": []}', 'the key "y" is given twice in one object'),
+    (b"[" * 1000 + b"]" * 1000, DEEP),
+])  # fmt: skip
 def test_bad_bytes(line, message):
     (found,) = problems_of(line)
     assert found.startswith(message)
