@@ -40,7 +40,7 @@ _COMPARED_LENGTH = 100
 SHOWN_PROBLEMS = 20
 """An exception's text lists this many problems and counts the rest; `problems` has them all."""
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "note", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong (or odd, for a warning) at one place.
+    """One thing that is wrong (or odd, for a warning; good to know, for a note) at one place.
 
     `code` is a short stable name (`unknown-key`, `no-correct-reference`) for tools and tests; `kind` says
     which exception an error of this sort becomes.

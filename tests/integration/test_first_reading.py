@@ -120,7 +120,7 @@ def test_processes_find_what_one_finds(folder):
     two, how = read(folder, "f.jsonl", 2)
     assert two == one
     assert "True False" in how
-    for word in ("of their own; made unique", "input"):
+    for word in ("no id, or that of an earlier row", "input"):
         assert word in one
     assert read(folder, "wrong.jsonl", 2)[0] == read(folder, "wrong.jsonl", 1)[0]
 

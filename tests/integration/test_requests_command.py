@@ -4,6 +4,7 @@ tests/integration/test_requests_elsewhere.py compares whole runs with live ones.
 """
 
 import json
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_results_come_in_parts_and_the_rest_is_asked_again(folder, server):
     failed = lines[1]["custom_id"]
     lines[1]["response"] = {"status_code": 500, "request_id": "r", "body": {"error": {"message": "out of memory"}}}
     result = run("in", "requests/manifest.json", write_lines(folder / "1.jsonl", lines), expect=1)
-    assert "2 of 7 requests are answered, 2 of them now" in result.stdout
+    assert "2 of 7 requests are answered\n" in result.stdout
     assert f'failed: 1\n  {failed}: status 500: "out of memory"' in result.stderr
     assert f"missing: 4\n  {ids(second)[0]}" in result.stderr
     assert "5 requests without an answer" in result.stderr
@@ -100,6 +101,9 @@ def test_results_come_in_parts_and_the_rest_is_asked_again(folder, server):
 
     result = run("in", "requests", write_lines(folder / "rest.jsonl", answer_file(server, rest)))
     assert "7 of 7 requests are answered, 4 of them now" in result.stdout
+    assert re.search(
+        r"here/tiny on sums-.*normalized_exact_match \(main\) │ +\d.*num_instances +│ +7 ", result.stdout, re.DOTALL
+    )
     [made] = finished(folder)
     assert f"written to {made.relative_to(folder)}" in result.stdout
     assert sorted(path.name for path in made.glob("*.json")) == sorted([TIMES_FILE, *FILES])
@@ -110,6 +114,7 @@ def test_results_come_in_parts_and_the_rest_is_asked_again(folder, server):
     results = write_lines(folder / "all.jsonl", answer_file(server, folder / "again" / "requests-1-0001.jsonl"))
     run("in", "again", results, results, "--suite", "again")
     [whole] = finished(folder, "again")
+    assert "7 of 7 requests are answered, 7 said twice" in run("in", "again", results, "--suite", "again").stdout
     for name in FILES:
         assert load(whole / name) == load(made / name)
 
@@ -262,17 +267,18 @@ def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, ser
     out("--per-shard", "5")
     lines = answer_file(server, folder / "requests" / "requests-1-0001.jsonl")
     lines[1] = {"custom_id": lines[1]["custom_id"], "response": None, "error": {"code": "batch_expired"}}
+    lines[2]["response"] = {"status_code": 500, "body": {}}
     results = write_lines(folder / "1.jsonl", lines)
     said = run("in", "requests", results, "--missing", "skip").stdout
-    assert "3 rows left out, without an answer" in said
+    assert "4 rows left out, without an answer" in said
     [made] = finished(folder)
     means = {stat["name"]["name"]: stat["mean"] for stat in load(made / "stats.json") if "mean" in stat}
-    assert (means["num_left_out"], means["num_failed"], means["num_not_run"]) == (3, 1, 2)
+    assert (means["num_left_out"], means["num_failed"], means["num_not_run"]) == (4, 1, 3)
     states = load(made / "scenario_state.json")["request_states"]
     left_out = [state["instance"]["extra_data"]["helm_ext"].get("left_out") for state in states]
-    assert left_out == [None, "failed", None, None, None, "not_run", "not_run"]
+    assert left_out == [None, "not_run", "failed", None, None, "not_run", "not_run"]
     scored = [stats for stats in load(made / "per_instance_stats.json") if stats["stats"]]
-    assert {stats["instance_id"] for stats in scored} == {"row 0", "row 2", "row 3", "row 4"}
+    assert {stats["instance_id"] for stats in scored} == {"row 0", "row 3", "row 4"}
     # HELM's own metrics know no such rows.
     run("out", "simple_mcqa", "-m", "9", "--model", "here/tiny", "--endpoint", "chat", "--out", "stock")
     lines = answer_file(server, folder / "stock" / "requests-1-0001.jsonl")

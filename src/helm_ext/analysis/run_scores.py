@@ -245,7 +245,7 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     reducer = str(run.metric_arguments.get("completions") or FIRST)
     return RunScores(
         run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
-        completions="" if reducer in (FIRST, "mean") else reducer, key=cluster, split=_find_split(run), instead=instead,
+        completions="" if reducer in (FIRST, "mean") else reducer, key=cluster, split=find_split(run), instead=instead,
     )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
     return own, f"{said}; rows are compared by {own}"
 
 
-def _find_split(run: RunFiles) -> str | None:
+def find_split(run: RunFiles) -> str | None:
     """Return the split that leaderboards show: our scenarios name it, of HELM's own it is nearly always `test`."""
     if run.is_ours:
         return str(run.scenario_arguments.get("main_split", "test"))

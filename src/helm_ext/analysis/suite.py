@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.analysis.runs import RUN_FILES, RunFiles
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError, describe_missing
+from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError, describe_missing, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SHOWN = 10
+"""Folders that a hint names."""
 
 
 class FinishedRun(RunFiles):
@@ -43,15 +46,22 @@ def read_run(path: str | Path) -> FinishedRun:
             "benchmark_output/runs/score; helm-run those of a model"
         )
     if not folder.is_dir():
-        raise DatasetNotFoundError(
-            f"{folder}: no such folder\n  hint: a run's folder is benchmark_output/runs/SUITE/RUN"
-        )
+        raise DatasetNotFoundError(f"{folder}: no such folder\n  hint: {near_folders(folder)}")
     missing = [name for name in RUN_FILES if not (folder / name).is_file()]
     if len(missing) == len(RUN_FILES):
         raise DatasetNotFoundError(f"{folder}: no run: none of HELM's files is in it ({', '.join(RUN_FILES)})")
     if missing:
         raise DatasetIntegrityError(f"{folder}: the run is not finished: no {', '.join(missing)}")
     return FinishedRun(folder)
+
+
+def near_folders(folder: Path) -> str:
+    """Return a hint for a folder of runs that does not exist: those like it beside it, else those that are there."""
+    beside = sorted(path.name for path in folder.parent.glob("*") if path.is_dir())
+    if not beside:
+        return "a run's folder is benchmark_output/runs/SUITE/RUN"
+    more = f" and {len(beside) - _SHOWN} more" if len(beside) > _SHOWN else ""
+    return did_you_mean(folder.name, beside) or f"in {folder.parent} there is {', '.join(beside[:_SHOWN])}{more}"
 
 
 def find_runs(paths: Iterable[str | Path]) -> tuple[list[FinishedRun], list[Path]]:

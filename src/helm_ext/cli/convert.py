@@ -111,7 +111,10 @@ def schema_path(
     folder = output_path / "runs" / suite
     run_specs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/run_spec.json"))]
     if not run_specs:
-        raise HelmExtError(f"{folder}: no finished runs\n  hint: --output-path and --suite as for helm-run")
+        from helm_ext.analysis.suite import near_folders
+
+        hint = "--output-path and --suite as for helm-run" if folder.is_dir() else near_folders(folder)
+        raise HelmExtError(f"{folder}: no finished runs\n  hint: {hint}")
     path = folder / SUITE_SCHEMA
     path.write_text(json.dumps(make_suite_schema(run_specs), indent=2), encoding="utf-8")
     echo(str(path))

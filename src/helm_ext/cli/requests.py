@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
-from helm_ext.cli.common import echo, status, without_output, writing
+from helm_ext.cli.common import echo, say, status, without_output, writing
 from helm_ext.cli.session import Settings
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import MANIFEST, read_manifest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.clients.answers import Answers
+    from helm_ext.clients.answers import AnsweredExecutor, Answers
     from helm_ext.clients.request_files import Manifest, Plan, RequestWriter
     from helm_ext.files.writing import StagedFiles
     from helm_ext.running import StreamingRunner
@@ -273,9 +273,9 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     except OSError as error:
         raise HelmExtError(f"{error.filename or folder}: {error.strerror or error}") from error
     missing, failures, tally = answers.missing(), answers.failures, answers.tally
-    now = f", {answers.new} of them now" if answers.new else ""
-    repeated = f", {answers.repeated} said twice" if answers.repeated else ""
     answered = len(answers.requests) - len(missing)
+    now = f", {answers.new} of them now" if 0 < answers.new < answered else ""
+    repeated = f", {answers.repeated} said twice" if answers.repeated else ""
     echo(f"{answered} of {len(answers.requests)} requests are answered{now}{repeated}")
     parts = {
         "cut at the limit of tokens": tally.truncated,
@@ -307,7 +307,10 @@ def find_waiting(answers: Answers) -> dict[int, list[str]]:
 
 
 def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], settings: Settings) -> None:
-    """Make the runs that wait for nothing. Raises DatasetChangedError where other runs are planned than before."""
+    """Make the runs that wait for nothing, and print what they scored as `helm-ext score` does.
+
+    Raises DatasetChangedError where other runs are planned than before.
+    """
     from helm_ext.clients.answers import AnsweredExecutor
 
     made: dict[Path, AnsweredExecutor] = {}
@@ -329,11 +332,25 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
             runner.run_one(run_spec)
             made[Path(runner.runs_path, run_spec.name)] = runner.executor
     for folder, counted in made.items():
+        _print_made(folder, counted)
+
+
+def _print_made(folder: Path, counted: AnsweredExecutor) -> None:
+    """Print a run's scores; only its folder where HELM's own scenario says no main metric."""
+    from helm_ext.cli.run_scores import ScoredRun
+    from helm_ext.cli.score import print_scores
+
+    try:
+        scored = ScoredRun(folder)
+    except RunEntryError:
         echo(f"written to {folder}")
-        if counted.excluded:
-            echo(f"  {count(counted.excluded, 'row')} left out, without an answer")
-        if counted.crossing:
-            echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
+    else:
+        say(scored.list_warnings())
+        print_scores(scored)
+    if counted.excluded:
+        echo(f"  {count(counted.excluded, 'row')} left out, without an answer")
+    if counted.crossing:
+        echo(f"  in {count(counted.crossing, 'request')} a token lies across the border of prompt and option")
 
 
 requests_app = typer.Typer(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.analysis.judged import count_lost
+from helm_ext.analysis.run_scores import find_main_metric, find_split
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.common import shorten
 from helm_ext.errors import RunEntryError, did_you_mean
@@ -66,18 +67,23 @@ class FileFacts:
     """What was counted while the file was read."""
 
 
-class ScoredRun:
-    """A finished run, and the file that it was planned with."""
+NO_FACTS = FileFacts("", (), {})
+"""Of a run's file, where they are not known."""
 
-    def __init__(self, folder: Path, file: FileFacts) -> None:
+
+class ScoredRun:
+    """A finished run of ours or of HELM's own, and the file that it was planned with."""
+
+    def __init__(self, folder: Path, file: FileFacts = NO_FACTS) -> None:
+        """Take the run. Raises RunEntryError where a run of HELM's own has no usual main metric."""
         self.files = RunFiles(folder)
         self.file = file
-        spec, scenario = self.files.run_spec, self.files.run_spec["scenario_spec"]["args"]
+        spec = self.files.run_spec
         arguments: list[Mapping[str, Any]] = [one.get("args") or {} for one in spec["metric_specs"]]
         self.name = str(spec["name"])
-        self.split = str(scenario.get("main_split", "test"))
-        """The one that the leaderboard shows."""
-        self.main = str(scenario["main_metric"])
+        self.split = find_split(self.files)
+        """The one that the leaderboard shows; None for whatever there is."""
+        self.main = find_main_metric(self.files)
         self.metrics = [name for one in arguments for name in one.get("metrics", ())]
         self.judged: Mapping[str, Any] = next((one["judged"] for one in arguments if one.get("judged")), {})
         """`EvalSet.judged`: by criterion, who judged the answers."""
@@ -116,7 +122,7 @@ class ScoredRun:
         marks = {self.main: "raw", self.headline: "main"}
         means = {name: stat["mean"] for name, stat in self.stats.items()}
         cap = describe_cap(means)
-        title = f"{self.files.model} on {self.files.run_spec['groups'][0]}"
+        title = f"{self.files.model} on {self.files.scenario_name}"
         table = Table(title=title + (f" ({cap})" if cap else ""), title_justify="left")
         table.add_column("metric")
         table.add_column("value", justify="right")
@@ -328,7 +334,7 @@ class ScoredRun:
             is_raw = name.partition("@")[0] in self.judges
             said = f"{self.name}: {name}" + (", the judge's own number, uncorrected," if is_raw else "")
             if name not in self.stats:
-                near = did_you_mean(name, self.stats)
+                near = did_you_mean(name, ["main", *self.stats])
                 found.append(f"below: {self.name}: no row has a value for {name}" + (f": {near}" if near else ""))
             elif is_lower_better(self.files.run_spec, name):
                 lower = f"a lower {name} is better, so --fail-under {given} says nothing of it"

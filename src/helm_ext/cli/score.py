@@ -256,7 +256,7 @@ def _find_facts(run_spec: RunSpec) -> FileFacts:
     assert evalset is not None  # the first dataset that is planned is always kept
     planned.keep(key, evalset)
     unsaid = (*_ABOUT_LIVE_RUNS, *(_FOLLOWED if run_spec.scenario_spec.args.get("missing") == "skip" else ()))
-    said = [f"warning: {one}" for one in evalset.warnings if one.code not in unsaid]
+    said = [f"{one.severity}: {one}" for one in evalset.warnings if one.code not in unsaid]
     if len(said) > _SHOWN_WARNINGS:
         more = len(said) - _SHOWN_WARNINGS
         said = [*said[:_SHOWN_WARNINGS], f"warning: ... and {more} more: helm-ext validate shows all"]

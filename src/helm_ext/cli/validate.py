@@ -184,7 +184,7 @@ def _tells(what: str, counts: Mapping[str, int]) -> bool:
 
 
 def _name(what: str, number: int) -> str:
-    return (what[:-1] if number == 1 and what in ("rows", "demonstrations") else what).replace("_", " ")
+    return (what.removesuffix("s") if number == 1 else what).replace("_", " ")
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _to_github(problem: Problem) -> str:
         text += f"\nhint: {problem.hint}"
     properties = {"file": location.path, "line": location.line, "title": problem.code or None}
     shown = [f"{name}={_escape(str(value), '%:,')}" for name, value in properties.items() if value is not None]
-    return f"::{problem.severity} {','.join(shown)}::{_escape(text)}"
+    return f"::{problem.severity.replace('note', 'notice')} {','.join(shown)}::{_escape(text)}"
 
 
 def _escape(text: str, signs: str = "%") -> str:

@@ -89,6 +89,8 @@ class Answers:
     tally: Tally = field(default_factory=Tally)
     failures: dict[str, str] = field(default_factory=dict)
     """Why a request has no answer, where a result says so."""
+    tried: set[str] = field(default_factory=set)
+    """Those that failed: the others' batch ended (`batch_expired`) before a model saw them."""
     new: int = 0
     """How many answers the files that were read now brought."""
     repeated: int = 0
@@ -150,7 +152,7 @@ class Answers:
                         code="unknown-id", kind=DatasetIntegrityError,
                     )  # fmt: skip
                 elif outcome.failure:
-                    self.failures.setdefault(custom_id, outcome.failure)
+                    self._fail(custom_id, outcome.failure, is_tried=not outcome.is_not_run)
                 elif before := self._store(custom_id, outcome.body, target, f"{shown}:{number}"):
                     problems.add(
                         place, f"another result for {custom_id} stands in {before}",
@@ -158,6 +160,11 @@ class Answers:
                         f"{ANSWERS} beside the manifest if the other one was read before",
                         code="two-results", kind=DatasetIntegrityError,
                     )  # fmt: skip
+
+    def _fail(self, custom_id: str, why: str, *, is_tried: bool = True) -> None:
+        self.failures.setdefault(custom_id, why)
+        if is_tried:
+            self.tried.add(custom_id)
 
     def _store(self, custom_id: str, body: Any, target: IO[bytes], place: str) -> str:
         """Write an answer. Returns the place of another one to the same request that differs, "" if there is none.
@@ -168,7 +175,7 @@ class Answers:
         try:
             reply = parse_reply(body, self.endpoint, number=sent.choices, echo=sent.echo)
         except ReplyError as error:
-            self.failures.setdefault(custom_id, f"the reply is of no use: {error}")
+            self._fail(custom_id, f"the reply is of no use: {error}")
             return ""
         data = canonical_json({"custom_id": custom_id, "body": body}) + b"\n"
         fingerprint = hashlib.sha256(canonical_json(body["choices"])).digest()[:16]
@@ -233,7 +240,7 @@ class AnsweredExecutor(Executor):
         """Return the states; rows with a request that has no answer are marked as excluded."""
         missing = set(self.answers.missing())
         reasons: dict[object, LeftOut] = {
-            row_of(state): "failed" if id_ in self.answers.failures else "not_run"
+            row_of(state): "failed" if id_ in self.answers.tried else "not_run"
             for state, id_ in zip(states, ids, strict=True)
             if id_ in missing
         }

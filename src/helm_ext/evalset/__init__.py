@@ -258,6 +258,8 @@ class Source:
     row was read."""
     notes: Sequence[str] = ()
     """What a reader of the score must know, in words: "8 of 5,000 rows are in the log". Become warnings."""
+    beside: Sequence[str] = ()
+    """The names of files that nobody named: they were found beside the one that was. Become a note."""
 
     def stat_name(self, score: str) -> str:
         """Return the name of the stat that holds the source's own score: `lm_eval_exact_match`.

@@ -119,9 +119,12 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
             "  hint: write demonstrations into the rows' prompts (max_train_instances 0), or run all rows at once"
         )
     for source in filter(None, ((metric.get("args") or {}).get("source") for metric in spec["metric_specs"])):
+        tool = source.get("tool")
+        made = "is" if str(spec["name"]).startswith(f"{tool}:") else "was converted from"
         raise RunEntryError(
-            f"{run.folder}: its file is a {source.get('tool')} file: what its columns, golds and reported scores mean "
-            "is told by all of its rows, and may be told otherwise of other ones\n  hint: one run of all rows"
+            f"{run.folder}: its file {made} {'a table' if tool == 'table' else f'a log of {tool}'}: what its columns, "
+            "golds and reported scores mean is told by all of its rows, and may be told otherwise of other ones\n"
+            "  hint: one run of all rows, of one file that holds them"
         )
     if any(_MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"]):
         raise RunEntryError(f"{run.folder}: is a merged run\n  hint: name the runs that it was made of")

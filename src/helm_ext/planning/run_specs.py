@@ -103,7 +103,7 @@ def _annotators(evalset: EvalSet) -> list[AnnotatorSpec] | None:
 def _log_findings(evalset: EvalSet, *, skips_missing: bool) -> None:
     for problem in evalset.warnings:
         if not (skips_missing and problem.code in ("not-run", "failed")):  # its hint has been followed; counted below
-            hwarn(str(problem))
+            (hwarn if problem.severity == "warning" else hlog)(str(problem))
     counted = ", ".join(f"{count} {what}" for what, count in evalset.counts.items())
     hlog(f"{evalset.name}: {counted}; SHA-256 {evalset.digest}")
     if evalset.source is not None and evalset.source.main_reason and evalset.scoring.own_metric is not None:

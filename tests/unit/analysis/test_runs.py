@@ -50,7 +50,8 @@ def test_what_is_no_run_is_refused(out, tmp_path):
     half = shutil.copytree(copy, tmp_path / "half")
     (half / "run_spec.json").write_text("{")
     for read, path, said in (
-        (helm_ext.read_run, "nowhere", "nowhere: no such folder"),
+        (helm_ext.read_run, "xyz", "xyz: no such folder\n  hint: in .* there is begun, empty, half, other"),
+        (lambda path: find_runs([path]), "halv", "halv: no such folder\n  hint: did you mean 'half'"),
         (helm_ext.read_run, "empty", "no run: none of HELM's files is in it"),
         (lambda path: find_runs([path]), "empty", "no finished run is in this folder\n  hint: benchmark_output"),
         (lambda path: find_runs([path]), "begun", "killed was begun and did not finish: start the same helm-run again"),

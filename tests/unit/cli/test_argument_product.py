@@ -272,7 +272,7 @@ def make_batch(folder: Path) -> dict[str, Path]:
         (folder / name).mkdir()
         rows = [row._replace(question=f"{row.question} {name}") for row in ROWS]
         every_format.openai_batch(folder / name, rows, 8 if name == "one" else 6)
-    table = [{"custom_id": f"r{at}", "gold": f"{row.gold}!"} for at, row in enumerate(ROWS)]
+    table = [{"custom_id": f"r{at}", "gold": f"{row.gold}!", "plain": row.gold} for at, row in enumerate(ROWS)]
     write(folder / "gold.jsonl", table)
     options = folder / "options"
     options.mkdir()
@@ -301,6 +301,7 @@ BATCH = {
     "errors": Case("{folder}/late.jsonl", "half", "gold={folder}/gold.jsonl"),
     "input": Case("{folder}/two/in.jsonl", "result", "gold={folder}/gold.jsonl"),
     "gold": Case("{folder}/gold.jsonl"),
+    "gold_column": Case("plain", beside="gold={folder}/gold.jsonl"),
     "gold_kind": Case("text", "options", "gold={folder}/options/gold.json"),
     "index_base": Case("1", "options", "gold={folder}/options/ones.json"),
     "option_start": Case("Answer:", "options", "gold={folder}/options/gold.json,index_base=0"),

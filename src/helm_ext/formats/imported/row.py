@@ -202,6 +202,9 @@ class ImportReader(Reader):
             )
         for note in source.notes:
             self.problems.warn((), note, code="import")
+        if source.beside:
+            found = f"results are read from {', '.join(source.beside)}"
+            self.problems.add((), found, code="beside", severity="note")
         self.digest = self._opened.digest()
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002 - rows know their lines

@@ -40,6 +40,8 @@ class _OpenAIBatch(ImportedFormat):
         Argument("gold", PATH, "what is right: a JSON object (`custom_id` to gold), or JSON, JSON Lines or CSV with "
                  "the columns `custom_id` and `gold`; a gold is an accepted answer, a list of them, or of requests "
                  "about options the right one's position or text", names_data=True),
+        Argument("gold_column", TEXT, "the column, or key, of `gold` that says what is right",
+                 "`gold`, else the only one beside `custom_id`"),
         Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what golds of options are",
                  "decided over all rows"),
         Argument("index_base", WHOLE_NUMBER, "the position of the first option, where golds are positions",

@@ -16,7 +16,7 @@ from typing import Any
 
 from helm_ext import files
 from helm_ext.clients.openai_replies import ReplyError
-from helm_ext.errors import DatasetError, DatasetIntegrityError, count, show
+from helm_ext.errors import DatasetError, DatasetIntegrityError, count, did_you_mean, show
 from helm_ext.evalset import Source
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind
 from helm_ext.formats.imported.row import CellError, Opened, Row, parse_list, spells_list
@@ -38,6 +38,7 @@ def open_batch(
     output: Sequence[str] = (),
     input: str | None = None,  # noqa: A002 - the run entry's argument
     gold: str | None = None,
+    gold_column: str | None = None,
     gold_kind: Any = None,
     index_base: int | None = None,
     option_start: str | None = None,
@@ -50,7 +51,7 @@ def open_batch(
     if gold is None:
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'
         raise DatasetIntegrityError.at(requests, "a batch does not say what is right", hint, code="no-gold")
-    golds = read_golds(Path(gold))
+    golds = read_golds(Path(gold), gold_column)
     first = next(iter(asked.values()))
     golds.read_lists(gold_kind, has_options=first.is_scored)
     results = Results(asked)
@@ -75,7 +76,7 @@ def open_batch(
         task=re.sub(r"(\.jsonl|\.ndjson)?(\.gz|\.zst)?$", "", requests.name),
         settings=_settings(asked, {one.model for one in results.values() if one.model}),
         counts=results.counts,
-        notes=[f"results are read from {', '.join(each.name for each in found)}"] if found else [],
+        beside=[each.name for each in found],
     )
     digests = [("requests", digest), *(("results", one) for one in results.digests), ("gold", golds.digest)]
     text = "".join(f"{role}:{sha}\n" for role, sha in digests)
@@ -181,8 +182,8 @@ class Golds:
         return value if isinstance(value, list) else None
 
 
-def read_golds(path: Path) -> Golds:
-    """Return the golds of a table. Raises DatasetError."""
+def read_golds(path: Path, column: str | None = None) -> Golds:
+    """Return the golds of a table, which stand in `column` where it is named. Raises DatasetError."""
     source = files.read_source(path)
     data = source.data.removeprefix(files.BOM)
     golds = Golds(path, source.digest, are_cells=data.lstrip()[:1] not in (b"{", b"["))
@@ -190,15 +191,16 @@ def read_golds(path: Path) -> Golds:
     def refuse(message: str, line: int, hint: str = "") -> DatasetError:
         return DatasetIntegrityError.at(path, message, hint, line, code="gold")
 
-    rows = _read_csv(path, files.decode(data, str(path))) if golds.are_cells else _read_json(path, data)
+    rows = _read_csv(path, files.decode(data, str(path))) if golds.are_cells else _read_json(path, data, column or GOLD)
     for line, row in rows:
         if not isinstance(row, dict) or ID not in row:
             raise refuse(f"expected an object with {ID} and {GOLD}, got {show(row)}", line)
         custom_id, others = row[ID], [key for key in row if key != ID]
-        key = GOLD if GOLD in row else others[0] if len(others) == 1 else ""
-        if not key:
+        key = column or (GOLD if GOLD in row else others[0] if len(others) == 1 else "")
+        if key not in others:
             said = ", ".join(map(show, others)) or "there is none"
-            raise refuse(f"which column is the gold cannot be told: {said}", line, f"call it {GOLD}")
+            what = f"there is no {show(key)} beside {ID}" if key else "which column is the gold cannot be told"
+            raise refuse(f"{what}: {said}", line, did_you_mean(key, others) or "gold_column=NAME names it")
         if not isinstance(custom_id, str) or not custom_id:
             raise refuse(f"{ID}: expected a text, got {show(custom_id)}", line)
         if custom_id in golds.values:
@@ -209,7 +211,7 @@ def read_golds(path: Path) -> Golds:
     return golds
 
 
-def _read_json(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
+def _read_json(path: Path, data: bytes, column: str) -> Iterator[tuple[int, Any]]:
     """Yield the rows of a JSON file: of a list, of an object of golds, or an object a line."""
     try:
         value = files.parse_json(data, str(path))
@@ -220,8 +222,8 @@ def _read_json(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
         yield from ((number, files.parse_json(line, str(path), number)) for number, line in lines)
         return
     if isinstance(value, dict):
-        is_row = {ID, GOLD} <= value.keys()
-        value = [value] if is_row else [{ID: custom_id, GOLD: gold} for custom_id, gold in value.items()]
+        is_row = {ID, column} <= value.keys()
+        value = [value] if is_row else [{ID: custom_id, column: gold} for custom_id, gold in value.items()]
     yield from enumerate(value, 1)
 
 

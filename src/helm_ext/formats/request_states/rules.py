@@ -208,7 +208,9 @@ def ids(file: File) -> None:
     if not repeated or (file.reader.is_imported and not known.numbers["id"].any()):  # a table without a column of ids
         return
     number = file.counts["renamed_ids"] = len(repeated)
-    message = f"{count(number, 'row has no id of its', 'rows have no id of their')} own; made unique"
+    message = (
+        f"{count(number, 'row has', 'rows have')} no id, or that of an earlier row: told apart by -2, -3, ... behind it"
+    )
     known.locate(repeated[0]).warn("instance", "id", message=message, code="ids")
 
 

@@ -219,6 +219,13 @@ class TestGolds:
     def test_tables(self, tmp_path, name, text):
         assert golds(self.load(tmp_path, name, text)) == [["2"], ["4"], ["6"]]
 
+    def test_the_column_of_golds_may_be_named(self, tmp_path):
+        text = "custom_id,question,answer\na,1+1,2\nb,2+2,4\nc,3+3,6\n"
+        assert golds(self.load(tmp_path, "g.csv", text, gold_column="answer")) == [["2"], ["4"], ["6"]]
+        for given, said in (({}, "gold_column=NAME"), ({"gold_column": "anwser"}, "did you mean 'answer'")):
+            with pytest.raises(DatasetError, match=said):
+                self.load(tmp_path, "g.csv", text, **given)
+
     def test_without_golds_there_is_nothing_to_compare_with(self, tmp_path):
         arguments = write_batch(tmp_path, ASKED, ANSWERS, GOLDS)
         with pytest.raises(DatasetError, match="gold=FILE"):

@@ -262,7 +262,7 @@ BECOMES = {
     # Ids
     "odd ids": ([*(state(f"Question {n}?", id=name) for n, name in enumerate(ODD_IDS)), state("No id?")], NONE, {}, {
         "ids": ["a", "a-3", "7", "id3-2", "id4", "a-2", "a-4", "7-2", "id3", "id9"], "id": [None, "a", 7, "", None, None, "a", "7", None, None],
-        "said ids": "3: instance.id: 6 rows have no id of their own; made unique", **counted(10, 0, 10, 0, renamed_ids=6)}),
+        "said ids": "3: instance.id: 6 rows have no id, or that of an earlier row: told apart by -2, -3, ... behind it", **counted(10, 0, 10, 0, renamed_ids=6)}),
     "perturbed": ([state(id="a"), state("Wihch metal?", id="a", perturbation=TYPOS), state("Another?", id="a")], NONE, {}, {
         "ids": ["a", "a", "a-2"], "perturbations": [None, TyposPerturbation.Description(name="typos", robustness=True, prob=0.1), None]}),
     # What is recorded of rows that are evaluated
