@@ -174,6 +174,7 @@ def score_files(
             echo(f"error: {error}", err=True)
             yield None
             continue
+        said: set[str] = set()
         for task in tasks:
             try:
                 with helm_output_to_stderr():
@@ -182,7 +183,11 @@ def score_files(
                 planned.forget()  # else the next dataset would be the second to wait, and a large one not kept
                 if len(found) == len(tasks) == 1:
                     raise
-                parts = [str(file) * (str(file) not in str(error)), ", ".join(task.values()), str(error)]
+                message = str(error)
+                parts = [str(file) * (str(file) not in message), ", ".join(task.values()), message]
+                if message in said:
+                    parts = [str(file), *parts[1:2], "the same error"]
+                said.add(message)
                 echo(f"error: {': '.join(filter(None, parts))}", err=True)
                 made = None
             yield made

@@ -58,6 +58,8 @@ class SourceMeasure:
         """
         self.source = source
         self.partners = {}
+        self.same_scale: set[str] = set()
+        """Stats that are computed by one rule here and there, whatever values it gives."""
         self.reported = {}
         """Stat to value, of what the source reports that is no mean of rows."""
         for name, score in source["scores"].items():
@@ -65,6 +67,8 @@ class SourceMeasure:
             partner = own_metric if source.get("main", score["stat"]) == score["stat"] else ""
             if metric in same or (not partner and metric in measured):
                 partner = metric
+            if metric in same:
+                self.same_scale.add(score["stat"])
             self.partners[score["stat"]] = partner
             if score.get("no_mean") and score["mean"] is not None:
                 self.reported[score["stat"]] = float(score["mean"])
@@ -100,11 +104,13 @@ class SourceTotal:
     """Adds up the batches: the source's scores over all rows that have them (`count` is their number).
 
     With each comes on how many rows ours differs: `sum`, of `count` that have both. A score that no row can be compared
-    by has no such stat. Where the source could not score some rows, a stat is their number.
+    by has no such stat, nor has one of another scale than ours, 0 to 1: a judge's 1 to 5. Where the source could not
+    score some rows, a stat is their number.
     """
 
     def __init__(self, measure: SourceMeasure) -> None:
         self._reported = measure.reported
+        self._compared = measure.partners.keys() - measure.same_scale
         self._totals = Totals()
         self._unscored = Counter[MetricName]()
 
@@ -117,7 +123,11 @@ class SourceTotal:
 
         What is reported and no mean of rows is said of each of the `splits`.
         """
-        made = [*self._totals.to_stats(), *(Stat(name).add(count) for name, count in self._unscored.items())]
+        added = self._totals.to_stats()
+        known = [(stat.name.name, stat.min, stat.max) for stat in added if stat.name.name in self._compared]
+        apart = {f"{name}{DIFFERS}" for name, low, high in known if low < 0 or high > 1}
+        made = [stat for stat in added if stat.name.name not in apart]
+        made += [Stat(name).add(count) for name, count in self._unscored.items()]
         for split in splits:
             made += [Stat(MetricName(name, split=split)).add(value) for name, value in self._reported.items()]
         return made

@@ -158,3 +158,16 @@ def test_a_model_that_helm_does_not_know_is_looked_for_in_the_list(tmp_path):
     (tmp_path / "x.csv").write_text("question,answer\nWhat is liquid?,mercury\n")
     with pytest.raises(RunEntryError, match=r"Unknown model .*local/none\n  hint: helm-ext model list shows"):
         make_run_spec(get_format("table"), tmp_path / "x.csv", {"model": "local/none"}, {})
+
+
+def test_a_column_that_is_not_there_is_told_of_before_any_run_and_one_error_once(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("question,gold,alpha,beta\n1+1?,2,2,3\n2+2?,,4,4\n")
+    for outputs, said in (
+        ("alpha+betta", "did you mean 'beta'?"),
+        ("alpha+beta", f"error: {table}: beta: the same error"),
+    ):
+        done = run("score", table, "--arg", f"output={outputs}", "-o", tmp_path / "out", code=1)
+        assert said in done.stderr
+        assert done.stderr.count(":3: no gold") == ("same" in said)
+        assert not list((tmp_path / "out").rglob("stats.json"))

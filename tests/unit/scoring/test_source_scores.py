@@ -64,6 +64,13 @@ def test_beside_a_headline_scores_are_compared_with_our_metric_of_the_same_name_
         assert found.get("inspect_acc_differs") == expected
 
 
+def test_a_score_on_another_scale_than_ours_is_not_compared() -> None:
+    """A judge's 1 to 5 never equals right or wrong; what is computed by one rule is compared whatever it is."""
+    rows = [row(ours=1.0, acc=4.0, inspect_match=1.0, inspect_acc=4.0), row(VALID, ours=1.0, acc=0.5, inspect_acc=1.0)]
+    assert {name for name in summed(rows[:1], rows[1:]) if "differs" in name} == {"inspect_match_differs@test"}
+    assert summed(rows, same=["acc"])["inspect_acc_differs@test"] == (0.0, 1)
+
+
 def test_rows_left_out_of_our_scores_keep_their_sources() -> None:
     def instance(**extra) -> Instance:
         return Instance(Input("?"), [], split=TEST, id="7", extra_data={EXTRA_KEY: extra})

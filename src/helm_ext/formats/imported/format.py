@@ -106,11 +106,11 @@ class ImportedFormat(Format):
 
     def name_model(self, arguments: Mapping[str, Any]) -> str:
         """Return the model that the source names."""
-        return self.read_model(**_own(arguments))
+        return self.read_model(**own_arguments(arguments))
 
     def describe(self, arguments: Mapping[str, Any]) -> list[str]:
         """Return what was inferred from a file, and why."""
-        return self.explain(**_own(arguments))
+        return self.explain(**own_arguments(arguments))
 
     def json_schema(self) -> dict[str, Any]:
         """Raise RunEntryError: what a file must hold is for the tool to say that writes it."""
@@ -127,7 +127,7 @@ class ImportedFormat(Format):
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Return what is opened, and the arguments of the pipeline."""
-        return self.open(**_own(arguments)), {
+        return self.open(**own_arguments(arguments)), {
             name: value for name, value in arguments.items() if name in _OF_THE_PIPELINE
         }
 
@@ -151,7 +151,7 @@ def choose_part(path: Path | str, names: Sequence[str], name: str | None, argume
     raise DatasetIntegrityError.at(path, message, hint, code=argument)
 
 
-def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def own_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that say where rows are, with those keys that rows keep as `by`.
 
     How they are drawn and scored is for the pipeline to know, what is missing for the run.

@@ -206,8 +206,8 @@ class _Way:
 
     element: Element
     base: int = 0
-    failed: tuple[int, Any] | None = None
-    """The first gold that cannot be read so, and its line."""
+    failed: tuple[int, Any, Options] | None = None
+    """The first gold that cannot be read so, with its line and the options of its row."""
     several: int = 0
     """Rows of which it names several options."""
     differs: dict[tuple[Element, int], tuple[int, Any, str, str]] = field(default_factory=dict)
@@ -235,15 +235,18 @@ class GoldColumn:
         allow_hidden: bool = False,
         path: str = "",
         name: str = "gold",
+        list_as: str = '["A", "C"]',
     ) -> None:
         """Begin a column. `gold_kind` and `index_base` are what the user said.
 
         `is_said`: where not, `index_base` is only how the source counts positions, if its golds are any.
         `is_class_label`: a whole number is a position from 0, as in a ClassLabel column of the Hugging Face library.
         `allow_hidden`: rows without a gold are counted, not refused; `GoldKind.read` returns () for them.
+        `list_as`: how a list is written there, for hints.
         Raises RunEntryError where the two contradict each other.
         """
         self._gold_kind = gold_kind
+        self._list_as = list_as
         self._are_positions = is_said and index_base is not None
         """Said by the user: golds that can be read as positions are positions."""
         self._path = path
@@ -277,7 +280,7 @@ class GoldColumn:
             found = read_labels(way.element, way.base, value, options)
             # Several options are named by a list, or by a text that the user said is one.
             if found is None or (len(found) > 1 and not is_list and self._gold_kind != "text"):
-                way.failed = line, value
+                way.failed = line, value, options
             else:
                 way.several += len(found) > 1
                 read.append((way, found))
@@ -349,14 +352,17 @@ class GoldColumn:
         """Say of each way where it ends, the one that held longest first."""
         ends = [(way.title, *way.failed) for way in self._ways if way.failed is not None]
         ends.sort(key=lambda end: -end[1])
-        said = "; ".join(f"no {title}: line {line}, {show(value)}" for title, line, value in ends[:3])
+        said = "; ".join(f"no {title}: line {line}, {show(value)}" for title, line, value, _ in ends[:3])
         asked = f" as {self._gold_kind}" if self._gold_kind else ""
+        message = f"the golds cannot be read{asked} in one way: {said}"
         hint = (
             "each gold must be a label, a text or a position of its row's options, in every row the same; "
-            'several that are right are a list: ["A", "C"]'
+            f"several that are right are a list: {self._list_as}"
         )
-        line = ends[0][1] if ends else None
-        return self._refuse(line, f"the golds cannot be read{asked} in one way: {said}", hint)
+        line, value, options = ends[0][1:] if ends else (None, None, {})
+        if options and not any(read_labels(way.element, way.base, value, options) for way in _ways(None, None)):
+            message = f"{show(value)} is none of the options of its row, {show(dict(options))}"
+        return self._refuse(line, message, hint)
 
     def _refuse(self, line: int | None, message: str, hint: str, code: str = "gold-unread") -> DatasetError:
         location = Location(self._path, line, self._name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats.format import FLAG, PATH, SEVERAL, TEXT, Argument, Claim, Seen, of_values, one_of, read_path
-from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, own_arguments
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
 if TYPE_CHECKING:
@@ -161,12 +161,16 @@ class _Table(ImportedFormat):
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return one task for each column of outputs, where several are named.
 
-        Raises RunEntryError where scores are named too: they are those of one model's outputs.
+        Raises RunEntryError where scores are named too: they are those of one model's outputs. Raises DatasetError
+        where the table does not have all of them: no run shall be made before the second name proves wrong.
         """
-        from helm_ext.formats.table.loading import list_outputs
+        from helm_ext.formats.table.loading import Loaded, list_outputs
 
         outputs = list_outputs(arguments)
-        return [{"output": output} for output in outputs] if len(outputs) > 1 else [{}]
+        if len(outputs) < 2:
+            return [{}]
+        Loaded({**own_arguments(arguments), "output": outputs[:1]}).require_outputs(outputs)
+        return [{"output": output} for output in outputs]
 
     def read_model(self, **arguments: Any) -> str:
         """Return the name of the column of outputs, where it is more than "output"."""

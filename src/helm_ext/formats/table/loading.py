@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for
 from helm_ext.evalset import Source
 from helm_ext.files import BOM
@@ -19,7 +21,7 @@ from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, i
 from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.records import Record, RecordReader
 from helm_ext.formats.table.roles import CANDIDATES, Options, choose_roles, list_said, read_options
-from helm_ext.formats.table.tables import KEPT, DelimitedTable, JsonTable, Table, plain_suffix
+from helm_ext.formats.table.tables import KEPT, DelimitedTable, JsonTable, Table, name_columns, plain_suffix
 
 _DELIMITED = (".csv", ".tsv", ".tab")
 
@@ -149,6 +151,11 @@ class Loaded:
         of_layout = roles.layout.live if roles.layout is not None else {}
         return {**(_CHOICE if has_options else _TEXT), **demonstrations, **of_layout, **said}
 
+    def require_outputs(self, outputs: Sequence[str]) -> None:
+        """Raise DatasetError unless each of these can be the column of outputs, beside what the others are."""
+        for output in outputs:
+            choose_roles(self.table, msgspec.structs.replace(self.options, output=[output]))
+
     def name_model(self) -> str:
         """Return the model that a layout knows, the column of outputs is called after, or a column of models names.
 
@@ -161,7 +168,7 @@ class Loaded:
         if not is_of_layout and not roles.output and not roles.likelihoods:
             hint = "say which hold them: output=COLUMN, or output=A+B for a run of each; columns: "
             message = "no column is called output or the like"
-            raise DatasetSyntaxError.at(table.path, message, hint + ", ".join(table.columns), code="no-outputs")
+            raise DatasetSyntaxError.at(table.path, message, hint + name_columns(table.columns), code="no-outputs")
         if is_of_layout or self._reader.model_column:
             return self.read().model  # all rows are read for it
         return ""
@@ -187,7 +194,7 @@ class Loaded:
             is_some = profile.recorded < profile.rows
             runs = f"recorded: an output of {f'{profile.recorded} of {profile.rows} rows' if is_some else 'every row'}"
         said += [("runs", runs), *(("note", note) for note in profile.notes())]
-        title = f"{table.path}: {count(profile.rows, 'row')}, columns {', '.join(table.columns)}"
+        title = f"{table.path}: {count(profile.rows, 'row')}, columns {name_columns(table.columns)}"
         return [title, *(f"{what:{_WIDTH}} {words}" for what, words in said)]
 
 

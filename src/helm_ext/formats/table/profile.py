@@ -29,6 +29,8 @@ _YES_NO = {"1": "yes", "0": "no"}
 
 _SHOWN_MODELS = 5
 
+_LIST_IN_CSV = '["A", "C"], in the file "[""A"", ""C""]"'
+
 
 class Profile:
     """Sees the records one by one, says then what holds of all of them, and makes rows of them."""
@@ -87,6 +89,7 @@ class Profile:
             allow_hidden=bool(roles.scores) or (layout is not None and layout.allows_hidden),
             path=self._table.path,
             name=roles.name("gold"),
+            **({"list_as": _LIST_IN_CSV} if self._table.is_text else {}),
         )
 
     def see(self, record: Record) -> None:

@@ -20,7 +20,7 @@ from helm_ext.formats.format import Argument
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.gold import Kind as GoldKind
 from helm_ext.formats.table.layouts import Layout, find_layout
-from helm_ext.formats.table.tables import Table
+from helm_ext.formats.table.tables import Table, name_columns
 
 SUFFIX = ".table.json"
 
@@ -278,7 +278,9 @@ class _Chooser:
         """Return a column that was named. Raises DatasetError for one that the table does not have."""
         if column not in self._columns and column.partition(".")[0] not in self._columns:
             several = column.split(",")
-            hint = did_you_mean(column, self._columns) or f"columns: {', '.join(self._columns)}"
+            hint = (
+                did_you_mean(column, self._columns) or f"columns: {name_columns(self._columns)}{self._table.sep_hint}"
+            )
             if len(several) > 1 and {one.strip() for one in several} <= set(self._columns):
                 hint = f"several are joined by +: {role}={'+'.join(one.strip() for one in several)}"
             raise self._error(f"{role}={column}: there is no such column", hint, "unknown-column")
@@ -390,7 +392,9 @@ class _Chooser:
                 raise self._error(message, f"say which is which: {other}=COLUMN, {role}=COLUMN", "column-twice")
 
     def _missing(self, role: str) -> DatasetError:
-        hint = f"say which: {role}=COLUMN; columns: {', '.join(self._columns[:30])}"
+        hint = f"say which: {role}=COLUMN; columns: {name_columns(self._columns[:30])}{self._table.sep_hint}"
+        if role == "gold" and len(self._columns) > 2:
+            hint += "; where outputs were scored and nothing is right: output=COLUMN and scores=COLUMN"
         if self._table.is_text and self._given.header != "no":
             hint += "; where the first line is a row already: header=no"
         wanted = ", ".join(CANDIDATES[role])

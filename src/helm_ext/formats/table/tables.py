@@ -63,6 +63,11 @@ class Table(ABC):
         """What is odd about the rows; complete when they were read."""
 
     @property
+    def sep_hint(self) -> str:
+        """The end of a hint where cells seem to be parted by something else; "" where not, and where none are."""
+        return ""
+
+    @property
     def first(self) -> Cells:
         """The cells of the first row. Raises DatasetError."""
         for _, cells, _ in self.read():
@@ -72,6 +77,11 @@ class Table(ABC):
     @abstractmethod
     def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
         """Read the file. Only `columns` are needed, where they are given. Raises DatasetError."""
+
+
+def name_columns(columns: Iterable[str]) -> str:
+    """Return names in a row, those in quotes that hold more than words: "city, state" is one."""
+    return ", ".join(show(name) if set(name) & set(',;|\t\n"') else name for name in columns)
 
 
 def plain_suffix(path: str) -> str:
@@ -102,6 +112,16 @@ class DelimitedTable(Table):
             return
         raise DatasetSchemaError.at(path, "there are no rows", code="no-rows")
 
+    @property
+    def sep_hint(self) -> str:
+        """The end of a hint where the header names one column, or a name holds another delimiter."""
+        apart = {name: one for name, one in DELIMITERS.items() if one != self._delimiter}
+        others = [f"sep={name}" for name, one in apart.items() if any(one in column for column in self.columns)]
+        if not others and (len(self.columns) > 1 or self.columns[0].isidentifier()):
+            return ""
+        said = " or ".join(others) or "sep=CHARACTER"
+        return f"; cells were parted by {show(self._delimiter)}: {said} parts them otherwise"
+
     def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:  # noqa: ARG002
         """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
         names = self.columns
@@ -117,7 +137,9 @@ class DelimitedTable(Table):
             if len(cells) != width:
                 where = "the header has" if self._has_header else "the first row has"
                 message = f"{count(len(cells), 'cell')}, and {where} {width}: {show(self._delimiter.join(cells))}"
-                hint = f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes"
+                hint = (
+                    f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes{self.sep_hint}"
+                )
                 raise DatasetSchemaError.at(self.path, message, hint, line, code="ragged-row")
             if max(map(len, cells)) == SPREADSHEET_CELL:
                 cut += 1

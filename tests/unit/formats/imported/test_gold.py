@@ -1,5 +1,7 @@
 """What a column of golds means: label, position, text, list or flags (../shared/imports.md, "Gold")."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,7 +102,8 @@ class TestOfOptions:
     def test_says_which_row_no_reading_fits(self):
         problem = refusal(["A", "B", "E"])
         assert problem.location.line == 3
-        assert 'no label: line 3, "E"' in problem.message
+        assert problem.message == f'"E" is none of the options of its row, {json.dumps(METALS)}'
+        assert 'no label: line 3, "zinc"' in refusal(["A", "B", "zinc"]).message  # one of them, but no label
 
 
 PAIR = to_options(["x", "y"])

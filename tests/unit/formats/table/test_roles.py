@@ -1,7 +1,7 @@
 """Which column is what: by the one name that fits, or as the user says."""
 
 import pytest
-from table_files import answers, load, write_csv
+from table_files import answers, load, refusal, write_csv
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -90,3 +90,16 @@ class TestModel:
         several = write_csv(tmp_path, header, ["?", "iron", "zormun", "tin"], ["?", "tin", "gpt", "tin"])
         with pytest.raises(DatasetError, match="the column model names 2 models"):
             FORMAT.name_model({"path": several})
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        (["question", "reply", "rating"], "output=COLUMN and scores=COLUMN"),
+        (["question", "city, state", "x"], 'columns: question, "city, state", x'),
+        (["question;answer;reply, short", "x"], 'cells were parted by ",": sep=semicolon parts them otherwise'),
+        (["question^answer"], 'cells were parted by ",": sep=CHARACTER parts them otherwise'),
+    ],
+)
+def test_the_hint_lets_the_user_mend_it(tmp_path, header, hint):
+    assert hint in refusal(write_csv(tmp_path, header, ["1"] * len(header))).hint
