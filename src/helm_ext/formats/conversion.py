@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
 
 
+NOT_COPIED = "not_copied"
+"""The setting of a source (`Source.settings`) that names the columns of a table of which nothing was taken along."""
+
+
 @dataclass
 class Findings:
     """What was noticed on the way: each text once, with the number of rows that it is about."""

@@ -575,6 +575,18 @@ def test_a_conversion_keeps_every_row(files, tmp_path):
             )  # fmt: skip
 
 
+def test_a_conversion_names_what_of_a_table_was_not_copied(tmp_path):
+    """A table whose outputs no argument names is converted as questions to ask; who scores that is told why."""
+    target, table = tmp_path / "facts.jsonl", ROOT / "examples/tables/facts.csv"
+    said = commands.run("convert", table, target).stderr
+    assert "note: not copied: subject, falcon, heron; output=COLUMN takes a model's outputs along" in said
+    for model in ([], ["--model", "m"]):
+        done = commands.run("score", target, *model, "-o", tmp_path / "out", code=1)
+        assert "nothing was copied of subject, falcon, heron" in done.stderr
+        assert "--arg output=COLUMN" in done.stderr
+    assert "not copied" not in commands.run("convert", table, tmp_path / "f.jsonl", "--arg", "output=falcon").stderr
+
+
 def test_the_first_command_of_the_readme_with_a_metric(tmp_path):
     """By hand: falcon names the right option of 10 of 12 rows, by its label or its text."""
     given = ("output=falcon", "metrics=quasi_exact_match", "main_metric=quasi_exact_match")

@@ -21,6 +21,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import Source
+from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import read_known
 
@@ -305,8 +306,10 @@ def read_model(path: str) -> str:
     A row names one as `recorded/X`, without it the header's `source.model` does: who answered the rows of another
     tool's log. The names of live models do not count: a file with requests may have been written before anybody
     answered them. What is wrong with the file, its reader says later.
+
+    Raises DatasetIntegrityError for a file without answers that was converted from a table with columns to spare.
     """
-    found = ""
+    found, left = "", ""
     with contextlib.suppress(DatasetError):
         reader = open_file(path, Problems(path))
         source = reader.header.get("source") if isinstance(reader.header, dict) else None
@@ -315,11 +318,23 @@ def read_model(path: str) -> str:
             for state in reader.states():
                 name = _name_model(state.value) or (said if isinstance(said, str) else "")
                 if not name or (found and name != found):
-                    return ""
+                    if isinstance(state.value, dict) and "request" not in state.value:
+                        left = _find_not_copied(source)
+                    found = ""
+                    break
                 found = name
         finally:
             reader.close()
+    if left:
+        message = f"the rows have no answers: of the table that they were converted from, nothing was copied of {left}"
+        hint = "helm-ext convert TABLE FILE.jsonl --arg output=COLUMN copies those of one column"
+        raise DatasetIntegrityError.at(path, message, hint, code="not-recorded")
     return found
+
+
+def _find_not_copied(source: Any) -> str:
+    settings = source.get("settings") if isinstance(source, dict) else None
+    return str(settings.get(NOT_COPIED, "")) if isinstance(settings, dict) else ""
 
 
 def _name_model(row: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
-from helm_ext.formats.conversion import Converted, Findings, original_id, rejoin, write_lines
+from helm_ext.formats.conversion import NOT_COPIED, Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.score import ANSWERS, NOISE, list_judge_stats
 
@@ -43,6 +43,10 @@ def to_json_lines(
     }
     if evalset.source is not None:
         header["source"] = _source(evalset.source, evalset.scoring)
+        if columns := evalset.source.settings.get(NOT_COPIED):
+            findings.note(
+                f"not copied: {columns}; output=COLUMN takes a model's outputs along, by=COLUMN other columns"
+            )
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
     for text in losses:
         findings.lose(text)

@@ -14,6 +14,7 @@ from helm_ext.evalset import Source
 from helm_ext.files import BOM
 from helm_ext.files.content import open_raw
 from helm_ext.files.store import RowStore
+from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import LINES, look
 from helm_ext.formats.imported.row import CellError, Opened
 from helm_ext.formats.registry import find_way_out
@@ -113,6 +114,7 @@ class Loaded:
             tool=layout.tool if layout is not None and layout.tool else "table",
             model=of_layout or _name_of_column(roles.output, table.columns) or profile.model,
             task=options.name or _dataset_name(options.path),
+            settings={NOT_COPIED: name_columns(unused)} if is_live and (unused := self._reader.unused) else {},
             scores=profile.scores,
             main=profile.main,
             counts={"lines": self._lines, **({"other_splits": excluded} if excluded else {})},

@@ -94,6 +94,12 @@ class RecordReader:
         columns = {name if name in self.table.columns else name.partition(".")[0] for name in named}
         return [column for column in self.table.columns if column in columns]
 
+    @property
+    def unused(self) -> list[str]:
+        """The columns of which nothing is read."""
+        read = self.columns
+        return [] if read is None else [column for column in self.table.columns if column not in read]
+
     def find_split(self, cells: Cells, split: str) -> str | None:
         """Return the name of a row's split, "" where it has none; None for one that is not read."""
         if self.table.splits:
