@@ -203,7 +203,7 @@ def test_hostile_texts_cost_little(piece):
 
 
 @given(st.sampled_from(["eur", "Paris", "a", "kg", "New York"]), st.lists(st.sampled_from(
-    ["Paris", "eur", "kg ", "a", "New York", " ", " ", "-", "5", "1,000", "```", "*", "$", "'", "\\", "(", "²", "中", "\n"]
+     ["Paris", "eur", "kg ", "a", "New York", " ", " ", "-", "5", "1,000", "```", "*", "$", "'", "\\", "(", "²", "中", "\n"]
 ), max_size=8))  # fmt: skip
 def test_what_a_text_holds_are_its_words(gold, pieces):
     text = "".join(pieces)

@@ -186,7 +186,7 @@ EASY, HARD = (sample(id_, metadata={"level": level}) for id_, level in (("a", "e
     ([sample(), asked(raw="Which is long?")], {}, lambda evalset: [one.id for one in evalset.instances], ["a", "a~2"]),
     ([asked(formatted="Q: Which?\nA:")], {}, lambda evalset: evalset.instances[0].input.text, "Q: Which?\nA:"),
     ([agent(USER, LOOKS, TOOL, {"role": "assistant", "content": "banana"})], {},
-    lambda evalset: (completions(evalset), evalset.counts["agentic"]), ([["banana"]], 1)),
+     lambda evalset: (completions(evalset), evalset.counts["agentic"]), ([["banana"]], 1)),
     ([agent(USER, SUBMITS, {**TOOL, "content": "banana"})], {}, completions, [["banana"]]),
     ([sample(answer="I say: banana!")], {}, completions, [["I say: banana!"]]),
     ([sample(answer="I say: banana!")], {"prediction": "extracted"}, completions, [["banana"]]),

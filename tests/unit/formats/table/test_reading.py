@@ -143,7 +143,7 @@ READ = [
     {"labels": [{"A": "No.", "B": "Yes.", "C": "It glows."}], "golds": [["No."]]}),
     ([{"question": "Is zormun a metal?", "mc2_targets": MC2, "output": "B"}], {}, {"golds": [["No.", "It is not."]]}),
     ([{"type": "x", "category": "y", "question": "?", "best_answer": "No.", "correct_answers": ["No.", "It is not."],
-    "incorrect_answers": ["Yes."], "source": "z", "output": "It is not."}], {}, {"golds": [["No.", "It is not."]]}),
+     "incorrect_answers": ["Yes."], "source": "z", "output": "It is not."}], {}, {"golds": [["No.", "It is not."]]}),
     ([SQUAD], {}, {"golds": [["Iron", "iron"]], "inputs": ["Iron rusts.\nWhat rusts?"]}),
     ([SQUAD, {**SQUAD, "answers": {"text": [], "answer_start": []}, "output": ""}], {}, {"golds": [["Iron", "iron"], [""]]}),
     *(([{**BOOLQ, column: yes}, {**BOOLQ, column: no}], {}, {"golds": [["yes"], ["no"]], "labels": [NO_YES] * 2})
