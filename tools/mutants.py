@@ -56,9 +56,11 @@ TESTS = {
     "files/archive": [
         "unit/formats/innodata/hub/test_bundle_parts.py",
         "unit/formats/innodata/hub/test_innodata_bundle.py",
+        "unit/formats/inspect_logs/test_archive.py",
     ],
     "formats/innodata/hub/bundle": [
         "unit/formats/innodata/hub/test_bundle_parts.py",
+        "unit/formats/innodata/hub/test_hub.py",
         "unit/formats/innodata/hub/test_innodata_bundle.py",
         "unit/formats/innodata/test_innodata_recorded.py",
         "unit/formats/innodata/test_innodata_unread.py",
@@ -116,7 +118,7 @@ TESTS = {
         "unit/scoring/test_chat_scores.py",
         "property/test_normal_form_properties.py",
     ],
-    "scoring/reducers": ["unit/formats/imported/test_pipeline.py"],
+    "scoring/reducers": ["unit/scoring/test_reducers.py"],
     "scoring/registry": [
         "unit/scoring/test_score_registry.py",
         "unit/scoring/test_breakdown.py",

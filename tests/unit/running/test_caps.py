@@ -19,6 +19,7 @@ from helm_ext.cli import score
 from helm_ext.cli.run_scores import FileFacts, ScoredRun
 from helm_ext.cli.session import Settings
 from helm_ext.running import StreamingRunner, StreamingSummarizer
+from helm_ext.scoring.completeness import CappedRowsMetric
 
 ROWS = 12
 
@@ -60,6 +61,7 @@ def test_a_cap_is_counted_where_it_bites(tmp_path, file, caplog, runner, most, e
         assert said not in caplog.text
     else:
         assert stats["num_capped"] == ROWS - evaluated
+        assert [said.name for said in CappedRowsMetric({}).get_metadata()] == ["num_capped"]
         assert said in caplog.text
         assert "capped" not in run_spec.name
 

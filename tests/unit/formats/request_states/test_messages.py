@@ -116,6 +116,8 @@ SAID = {
         ({"A": -1}, '"A" maps to option number -1, but there are 3 options\n  hint: positions count from 0'),
         ({" ": 0}, "an answer mapping has an empty label"),
         ({"A": 1, "B": 2}, "no label names a correct option, so no answer could be right\n  hint: map one label to each option"))},
+    "HELM's mapping": ([choice("a?", RIVERS, output_mapping={"A": 1, "B": 3})], NONE, [
+        '2: instance.output_mapping: "B" maps to option number 3, but there are 3 options\n  hint: positions count from 0']),
     "a position of no row": (rivers(), {**NONE, "output_mapping": {"A": 0, "B": 1, "C": 2, "D": 3}}, [
         "1: adapter_spec.answer_mapping.D: no row has an option number 3\n  hint: positions count from 0"]),
     "two mappings": ([choice("a?", RIVERS, answer_mapping={"A": 0}, output_mapping={"A": 1})], NONE, [

@@ -6,6 +6,7 @@ import pytest
 import ultraeval_checkout as made
 from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.scenarios.scenario import CORRECT_TAG
+from jsonschema import Draft202012Validator
 from refusals import refused
 
 from helm_ext.errors import (
@@ -617,8 +618,8 @@ REFUSED = [
         ([], "the config holds no tasks"),
         (3, "expected an object or a list of objects, got 3"),
         (["x"], '[0]: expected an object or a list of objects, got "x"'),
-        ({"dataset_name": "x", "instance_result": {}, "overall_result": {}}, "the log or the result of a finished run"),
-        (made.config(**{"few-shot": 0, "log_dir": "logs"}), "the log or the result of a finished run"),
+        ({"dataset_name": "x", "instance_result": {}, "overall_result": {}}, "one.json: this is the log or the result of a finished run"),
+        (made.config(**{"few-shot": 0, "log_dir": "logs"}), "one.json: this is the log or the result of a finished run"),
         ({}, "task_name: missing"),
         (made.config(fewshot=-1), "fewshot: expected a whole number of at least 0, got -1"),
         (made.config(fewshot="2"), 'fewshot: expected a whole number of at least 0, got "2"'),
@@ -806,8 +807,9 @@ def test_check_calls_the_checkouts_postprocessing_once(root, name, said):
 
 
 def test_the_schema_describes_the_configs_that_are_read(root):
-    schema = config_schema()
-    task = schema["$defs"]["TaskConfig"]
-    assert {"task_name", "path", "transform", "fewshot", "generate", "metric"} <= task["properties"].keys()
-    assert task["properties"].keys() == made.config().keys()
-    json.dumps(schema)
+    schema = json.loads(json.dumps(config_schema()))
+    assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+    assert schema["$defs"]["TaskConfig"]["properties"].keys() == made.config().keys()
+    is_valid = Draft202012Validator(schema).is_valid
+    assert all(map(is_valid, [made.config(), [made.config(), made.config("ppl")]]))
+    assert not any(map(is_valid, [{}, [{}], 3, made.config(fewshot="2")]))

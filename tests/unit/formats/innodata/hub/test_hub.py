@@ -261,6 +261,7 @@ def test_the_bytes_of_an_entry(local, make, monkeypatch):
     monkeypatch.setattr(versioning.secrets, "token_hex", lambda _: "0" * 32)
     path = make(record("a"), record("b"), train=[record("t")], author="é")
     version = hub.upload(path, local).version
+    assert version.uploaded.endswith("+00:00")
     assert (local / "datasets/demo/versions/00000001.json").read_text(encoding="utf-8") == (
         "{\n"
         '  "format": 1,\n'

@@ -140,7 +140,7 @@ def test_a_sound_bundle(demo):
     (meta(train_size=-1), "demo.zip/meta.json: train_size: expected a number of records, got -1"),
     (meta(train_size=1.0), "demo.zip/meta.json: train_size: expected a number of records, got 1.0"),
     (meta(test_digest="abc"), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "abc"'),
-    (meta(test_digest="md5:" + "a" * 64), 'demo.zip/meta.json: test_digest: expected a SHA-256 of 64 hex digits, got "md5:' + "a" * 64 + '"'),
+    (meta(train_digest="md5:" + "a" * 64), 'demo.zip/meta.json: train_digest: expected a SHA-256 of 64 hex digits, got "md5:' + "a" * 64 + '"'),
     (meta(test_size=3), "demo.zip/meta.json: test_size: 3, but test.jsonl has 2 records"),
     (meta(train_digest="0" * 64), f"demo.zip/meta.json: train_digest: {'0' * 64}, but train.jsonl has SHA-256 {hashlib.sha256(TRAIN).hexdigest()}\n  hint: pack the bundle again after every change: helm-ext hub pack"),
     (b"[]", "demo.zip/meta.json: expected a JSON object, got []"),
