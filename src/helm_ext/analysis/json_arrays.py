@@ -128,7 +128,7 @@ def read_key(element: bytes) -> RowKey:
     return row_key(found["instance_id"], found.get("perturbation"), found["train_trial_index"])
 
 
-class RowStats:
+class StatsIndex:
     """An index of one `per_instance_stats.json`. Raises ValueError, KeyError or OSError for what is no such file.
 
     The file has the rows in the order of the metrics, `scenario_state.json` in that of the requests; a run of several

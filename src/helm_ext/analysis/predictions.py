@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext import parsing
-from helm_ext.analysis.json_arrays import RowKey, RowStats, read_array, row_key
+from helm_ext.analysis.json_arrays import RowKey, StatsIndex, read_array, row_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring
 from helm_ext.judging.judgement import Judgement, question_text, take_judgements
 from helm_ext.scoring.bounded import limit_pattern
@@ -239,7 +239,7 @@ class Prediction:
         return {name: mean for name, mean in means if mean is not None and math.isfinite(mean)}
 
 
-def read_predictions(states_path: Path, stats: RowStats, read: Reader, *, keeps_zero: bool) -> Iterator[Prediction]:
+def read_predictions(states_path: Path, stats: StatsIndex, read: Reader, *, keeps_zero: bool) -> Iterator[Prediction]:
     """Yield the rows of a run, one in memory at a time.
 
     `keeps_zero`: HELM writes a log-probability of 0 for one that nobody measured. Whether rows with a stat `logprob`

@@ -126,12 +126,12 @@ class RunScores:
         clusters = [row.cluster or f"\0{key}" for key, row in given] if any(row.cluster for _, row in given) else None
         return mean_interval([row.score for _, row in given], clusters, level=level).within(self.bounds)
 
-    def measure_these(self, rows: Iterable[tuple[str, ScoredRow]] | None = None) -> Interval | None:
+    def measure_these(self) -> Interval | None:
         """Return the 95 % interval of what the model scores on exactly these rows; None where each was answered once.
 
         `method` is `none` where the answers do not tell: one row has one answer, or all answers of each row agree.
         """
-        given = [row for _, row in (self.rows.items() if rows is None else rows)]
+        given = list(self.rows.values())
         trials = max(len(row.by_trial) for row in given)
         if trials:
             if any(len(row.by_trial) != trials for row in given):

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from helm_ext.analysis.json_arrays import RowStats, read_array
+from helm_ext.analysis.json_arrays import StatsIndex, read_array
 from helm_ext.analysis.predictions import Prediction, make_reader, read_predictions
 from helm_ext.errors import DatasetSyntaxError, HelmExtError
 from helm_ext.evalset import DECODING_NUMBERS
@@ -72,10 +72,10 @@ class RunFiles:
         }
 
     @cached_property
-    def row_stats(self) -> RowStats:
+    def row_stats(self) -> StatsIndex:
         """The stats of each row. The file is read once, for an index of it."""
         with self.blaming("per_instance_stats.json"):
-            return RowStats(self.folder / "per_instance_stats.json")
+            return StatsIndex(self.folder / "per_instance_stats.json")
 
     @property
     def adapter_spec(self) -> JSONObject:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,10 +46,10 @@ class Sibling:
     """When, in UTC; "" where the run does not say."""
 
 
-def read_sibling(folder: Path, run_spec: Mapping[str, Any] | None = None) -> Sibling | None:
+def read_sibling(folder: Path) -> Sibling | None:
     """Return what a finished run's files say of it; None for a run that is none of ours, or cannot be read."""
     try:
-        spec = run_spec or json.loads((folder / "run_spec.json").read_bytes())
+        spec = json.loads((folder / "run_spec.json").read_bytes())
         if not spec["scenario_spec"]["class_name"].startswith("helm_ext."):
             return None
         adapter = spec["adapter_spec"]

@@ -142,16 +142,12 @@ def bind(judgement: Judgement, question: str, answers: Sequence[str]) -> Judgeme
 
 
 def take_judgements(
-    given: Iterable[Mapping[str, Any]],
-    question: str,
-    answers: Sequence[str] | None,
-    rubrics: Mapping[str, str] | None = None,
+    given: Iterable[Mapping[str, Any]], question: str, answers: Sequence[str] | None
 ) -> list[Judgement]:
     """Return the judgements of a row as `extra_data.helm_ext` has them; what is stale, or replaced, has this status.
 
-    `answers`: the row's completions; None where the run does not hold them, so that nothing can be compared. `rubrics`:
-    criterion to the digest of its rubric as it is now, where that is known. Raises ValueError for what no run of ours
-    wrote.
+    `answers`: the row's completions; None where the run does not hold them, so that nothing can be compared. Raises
+    ValueError for what no run of ours wrote.
     """
     found = [msgspec.convert(one, Judgement) for one in given]
     last = {_who(one): number for number, one in enumerate(found)}
@@ -159,7 +155,7 @@ def take_judgements(
     for number, one in enumerate(found):
         if last[_who(one)] != number:
             taken.append(msgspec.structs.replace(one, status=REPLACED, value=None))
-        elif not _is_fresh(one, question, answers, rubrics or {}):
+        elif not _is_fresh(one, question, answers):
             taken.append(msgspec.structs.replace(one, status=STALE, value=None))
         else:
             taken.append(one)
@@ -174,9 +170,7 @@ def _who(judgement: Judgement) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _is_fresh(judgement: Judgement, question: str, answers: Sequence[str] | None, rubrics: Mapping[str, str]) -> bool:
-    if rubrics.get(judgement.criterion, judgement.rubric_sha256) != judgement.rubric_sha256:
-        return False
+def _is_fresh(judgement: Judgement, question: str, answers: Sequence[str] | None) -> bool:
     if answers is None:
         return True
     if judgement.completion >= len(answers):

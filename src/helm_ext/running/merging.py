@@ -35,7 +35,7 @@ from helm.common.request import GeneratedOutput, Request, RequestResult, Thinkin
 from helm_ext.adaptation.recorded import name_unmeasured
 from helm_ext.adaptation.rows import make_run_scoring, with_unmeasured
 from helm_ext.analysis.json_arrays import (
-    RowStats,
+    StatsIndex,
     parse_element,
     read_array,
     read_elements,
@@ -325,7 +325,7 @@ class MeasuredStats(MeasuredRows):
         self._path = path
         self._next = read_elements(path)
         """Most files have the rows in their order, once; then nothing needs be looked up."""
-        self._index: RowStats | None = None
+        self._index: StatsIndex | None = None
         self.shard_ids: dict[str, str] = {}
         """Of rows by the ids that they have now: those of their run."""
         self._names: dict[tuple[str | None, ...], MetricName] = {}
@@ -347,7 +347,7 @@ class MeasuredStats(MeasuredRows):
         is_of_texts = state.reference_index is None
         place, element = next(self._next, (None, b"")) if is_of_texts and self._index is None else (None, b"")
         if place is None or read_key(element) != key:
-            self._index = self._index or RowStats(self._path, names_stats=False)
+            self._index = self._index or StatsIndex(self._path, names_stats=False)
             elements = self._index.find_written(key)
             if not elements:
                 return []

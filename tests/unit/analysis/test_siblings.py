@@ -173,6 +173,7 @@ def test_what_counts_is_the_time_that_a_run_says(tmp_path, table):
 
 def test_runs_of_other_scenarios_are_left_alone(tmp_path):
     spec = {"scenario_spec": {"class_name": "helm.Scenario"}, "adapter_spec": {}, "name": "x", "groups": ["x"]}
-    assert read_sibling(tmp_path, spec) is None
+    assert read_sibling(tmp_path) is None
+    (tmp_path / "run_spec.json").write_text(json.dumps(spec))
     assert read_sibling(tmp_path) is None
     assert find_siblings([None]) == find_siblings([])

@@ -5,7 +5,15 @@ import json
 
 import pytest
 
-from helm_ext.judging.judgement import Judgement, bind, judged_digest, read_judgements, take_judgements
+from helm_ext.judging.judgement import (
+    Judgement,
+    bind,
+    judge_values,
+    judged_digest,
+    read_judgements,
+    take_judgements,
+)
+from helm_ext.scoring.corrected_scores import see
 
 QUESTION, ANSWERS = "What is the capital of France?", ["Paris", "Rome"]
 WHOLE = {
@@ -85,23 +93,20 @@ def bound(**change: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("change", "question", "answers", "rubrics"),
+    ("change", "question", "answers"),
     [
-        ({}, QUESTION + " ", ANSWERS, {}),
-        ({}, QUESTION, ["Paris.", "Rome"], {}),
-        ({}, QUESTION, [], {}),
-        ({"reply": "I"}, QUESTION, ANSWERS, {}),
-        ({"rubric_sha256": "r2"}, QUESTION, ANSWERS, {}),
-        ({}, QUESTION, ANSWERS, {"correct": "r2"}),
+        ({}, QUESTION + " ", ANSWERS),
+        ({}, QUESTION, ["Paris.", "Rome"]),
+        ({}, QUESTION, []),
+        ({"reply": "I"}, QUESTION, ANSWERS),
+        ({"rubric_sha256": "r2"}, QUESTION, ANSWERS),
     ],
-    ids=["question", "answer", "no-answer", "reply", "rubric-of-judgement", "rubric-now"],
+    ids=["question", "answer", "no-answer", "reply", "rubric"],
 )
-def test_exactly_what_was_changed_is_stale(
-    change: dict[str, object], question: str, answers: list[str], rubrics: dict[str, str]
-) -> None:
+def test_exactly_what_was_changed_is_stale(change: dict[str, object], question: str, answers: list[str]) -> None:
     rows = [bound(), bound(by="k", completion=1, criterion="other")]
-    assert [one.status for one in take_judgements(rows, QUESTION, ANSWERS, {"correct": "r"})] == ["ok", "ok"]
-    first, second = take_judgements([{**rows[0], **change}, rows[1]], question, answers, rubrics)
+    assert [one.status for one in take_judgements(rows, QUESTION, ANSWERS)] == ["ok", "ok"]
+    first, second = take_judgements([{**rows[0], **change}, rows[1]], question, answers)
     assert (first.status, first.value) == ("stale", None)
     is_of_both = question != QUESTION or not answers
     assert second.status == ("stale" if is_of_both else "ok")
@@ -110,6 +115,15 @@ def test_exactly_what_was_changed_is_stale(
 def test_a_later_judgement_of_the_same_judge_replaces_the_earlier_one() -> None:
     rows = [bound(), bound(value=0.0, reply="I"), bound(by="k"), bound(order="swapped")]
     assert [one.status for one in take_judgements(rows, QUESTION, ANSWERS)] == ["replaced", "ok", "ok", "ok"]
+
+
+def test_a_judge_that_was_asked_twice_in_one_order_says_what_it_said_last() -> None:
+    """The mean of 0 (given, the later one) and 1 (swapped), not of all three; and the later one keeps its place."""
+    rows = [bound(order="given"), bound(order="swapped"), bound(order="given", value=0.0, reply="I")]
+    taken = take_judgements(rows, QUESTION, ANSWERS)
+    assert [one.status for one in taken] == ["replaced", "ok", "ok"]
+    assert judge_values(taken) == {"j": 0.5}
+    assert see(taken).verdict == 0.5
 
 
 def test_another_value_read_in_the_same_reply_is_not_stale() -> None:

@@ -53,6 +53,8 @@ _LEAST_YOUDEN = 0.1
 """Sensitivity + specificity - 1 below which a judge knows too little to divide by."""
 
 _FOLDS = 5
+_WANTED = 0.03
+"""Half the length of an interval that is short enough."""
 _ROUNDING = 1e-12
 """Weighted means of ones are off by less."""
 
@@ -305,22 +307,20 @@ def find_p(correct: Callable[[float], Corrected], value: float = 0.0) -> float:
     return 1 - low
 
 
-def labels_needed(
-    cells: Sequence[Cell], *, half_width: float = 0.03, level: float = 0.95
-) -> dict[Hashable, int] | None:
-    """Return how many more labels of each verdict make an interval of +- `half_width`; None where no number does.
+def labels_needed(cells: Sequence[Cell]) -> dict[Hashable, int] | None:
+    """Return how many more labels of each verdict make a 95 % interval of +- 0.03; None where no number does.
 
     Neyman's allocation: in proportion to the rows of a verdict times the deviation of their labels, which is taken at
     the middle of Wilson's interval, so that a verdict whose labels all agree is not done with. Labels that are there
     count; no verdict gets more labels than it has rows. With too few rows even all labels are not enough.
     """
-    z = normal_quantile(level)
+    z = normal_quantile(0.95)
     rows, labels, means = (np.array(column, dtype=float) for column in list(zip(*cells, strict=True))[1:])
     total = rows.sum()
     guess = (means * labels + z * z / 2) / (labels + z * z)
     spread, share = np.sqrt(guess * (1 - guess)), rows / total
     mixed = float((share * (means - share @ means) ** 2).sum()) / total
-    allowed = (half_width / z) ** 2 - mixed
+    allowed = (_WANTED / z) ** 2 - mixed
     if allowed < float((share**2 * spread**2 / rows).sum()):
         return None
     low, high = 0.0, float((rows / (share * spread)).max())

@@ -233,7 +233,7 @@ def test_limits_of_shares_are_those_of_other_libraries():
 
 def test_labels_needed_are_the_fewest_that_reach_the_width():
     cells = [Cell(1, 5000, 50, 0.94), Cell(0, 1000, 50, 0.2)]
-    more = labels_needed(cells, half_width=0.03)
+    more = labels_needed(cells)
 
     def half(labels):
         found = 0.0
@@ -248,4 +248,4 @@ def test_labels_needed_are_the_fewest_that_reach_the_width():
     assert half((50 + more[1], 50 + more[0])) <= 0.03
     assert half((50 + more[1], 50 + more[0])) == pytest.approx(best, rel=0.01)
     assert min(half((50 + k, 50 + total - 3 - k)) for k in range(total - 2)) > 0.03
-    assert labels_needed([Cell(1, 300, 30, 0.9), Cell(0, 200, 30, 0.1)], half_width=0.03) is None
+    assert labels_needed([Cell(1, 300, 30, 0.9), Cell(0, 200, 30, 0.1)]) is None
