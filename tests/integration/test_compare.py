@@ -118,6 +118,8 @@ def test_ci_fails_where_a_model_is_worse_for_certain(suite, arguments, code, sai
     done = run("compare", suite / "out", "--fail-if-worse", *arguments, code=code)
     assert said in re.sub("sums-[0-9a-f]+", "sums-*", done.stderr)
     assert ("McNemar's exact p may differ" in done.stderr) == ("--point-estimate" not in arguments)
+    # Two-sided p is 0.077: the one statement about both models is the gate's, where it made a test.
+    assert ("do not tell which is better" in done.stdout) == ("--point-estimate" in arguments)
 
 
 def test_a_gate_says_p_and_how_many_rows_would_tell(suite):

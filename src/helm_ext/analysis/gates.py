@@ -51,7 +51,7 @@ class Gate:
         if self.by_mean and one.refusal is None:
             said = "worse" if self.outcome == "fail" else "not worse"
             means = f"{self.outcome}: the mean of {one.b.model} is {said} than that of {on}: {test.gain:+.4g}"
-            return [means, "whether that is more than chance was not tested"]
+            return [means, "the means alone were compared, which may differ by chance"]
         said = {
             "fail": f"fail: {one.b.model} is worse than {on}, for certain: ",
             "pass": f"pass: {one.b.model} is not worse than {on}: ",

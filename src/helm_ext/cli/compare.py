@@ -103,7 +103,7 @@ def compare(
             # ASCII: no character in it ends a line
             echo(json.dumps({**result.to_json(), **judged, "flipped": flipped}))
     else:
-        _print(results, flips)
+        _print(results, flips, is_gate=bool(gates) and not point_estimate)
     say(gate.describe() for gate in gates)
     exact = [gate.result for gate in gates if not gate.by_mean and not gate.result.corrected]
     if any(result.comparison.test == "mcnemar" for result in exact):
@@ -201,7 +201,7 @@ def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse
     return models[0]
 
 
-def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
+def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]], *, is_gate: bool) -> None:
     console = make_console()
     last = None
     for index, one in enumerate(results):
@@ -213,9 +213,10 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
             console.print(f"\n{title}", style="bold")
             last = title
         slices = [other for other in results[index + 1 :] if other.slice and (other.a, other.b) == (one.a, one.b)]
-        headings = ("rows", f"a: {one.a.model}", f"b: {one.b.model}", "b - a", "95 % interval", "+/-", "p", "p (Holm)")
+        models = (f"a: {one.a.model}", f"b: {one.b.model}")
+        headings = ("rows", *models, "b - a", "95 % interval", "b higher/lower", "p", "p (Holm)")
         print_table(headings, [line for each in (one, *slices) for line in each.to_lines()], console=console)
-        console.print(describe_result(one))
+        console.print(describe_result(one, is_gate=is_gate))
         shown, differ = flips.get(index, []), one.comparison.greater + one.comparison.less
         for flip in shown:
             texts = {"question": flip.question, "gold": " | ".join(flip.gold)}
@@ -228,8 +229,12 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]]) -> None:
             console.print(f"… and {more} that differ: --rows {differ}")
 
 
-def describe_result(one: PairResult) -> str:
-    """Return in words which model is better, and what the rows could have told."""
+def describe_result(one: PairResult, *, is_gate: bool = False) -> str:
+    """Return in words which model is better, and what the rows could have told.
+
+    Where a gate says whether b is worse (`is_gate`), only that is said: p asks for a difference either way, and may
+    leave open what the gate's test, which looks one way, has decided.
+    """
     from helm_ext.analysis.comparing import show_p
 
     c = one.comparison
@@ -243,7 +248,7 @@ def describe_result(one: PairResult) -> str:
     if one.verdict == "undecided" and one.p < 0.05 <= one.p_holm:
         of = f"the {one.family} comparisons of {'slices' if one.slice else 'all rows'} of this dataset"
         better += f" (p is {show_p(one.p)} alone, {show_p(one.p_holm)} corrected for {of})"
-    said = [better, f"{count(c.greater + c.less, 'row differs', 'rows differ')}"]
+    said = [*([] if is_gate else [better]), f"{count(c.greater + c.less, 'row differs', 'rows differ')}"]
     if one.is_corrected:
         said[-1] += " by the verdicts alone"
     else:

@@ -28,7 +28,7 @@ from helm_ext.analysis.labelling import answer_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.analysis.siblings import Sibling, read_sibling
-from helm_ext.cli.common import echo, say, writing
+from helm_ext.cli.common import echo, say, without_output, writing
 from helm_ext.cli.score import print_scores, score_files
 from helm_ext.cli.session import Settings, find_deployment, stand_in
 from helm_ext.clients.client import notes_of
@@ -200,7 +200,9 @@ def judge_run(
         said = ", ".join(f"{number} {reason}" for reason, number in questions.skipped.items())
         echo(f"rows that are not judged: {said}")
     state = ScenarioState(questions.run_spec.adapter_spec, list(questions.states))
-    answered = make_executor(questions.run_spec).execute(state).request_states
+    with without_output():  # HELM says where it looks for credentials
+        executor = make_executor(questions.run_spec)
+    answered = executor.execute(state).request_states
     return to_judgements(questions, answered, judging, judge, prices)
 
 
@@ -439,7 +441,11 @@ def _encode(state: dict[str, Any]) -> bytes:
 def require_run(folder: Path) -> None:
     """Raise DatasetNotFoundError unless a finished run is there."""
     if not (folder / "scenario_state.json").exists():
-        raise DatasetNotFoundError(f"{folder}: no finished run\n  hint: a folder below benchmark_output/runs/SUITE")
+        inside = [str(path.parent) for path in sorted(folder.glob("*/scenario_state.json"))]
+        said, hint = "no finished run", "a folder below benchmark_output/runs/SUITE"
+        if inside:
+            said, hint = f"a suite of {count(len(inside), 'run')}: which one?", f"name it: {', '.join(inside[:10])}"
+        raise DatasetNotFoundError(f"{folder}: {said}\n  hint: {hint}")
 
 
 def _extra_of(state: dict[str, Any]) -> dict[str, Any]:

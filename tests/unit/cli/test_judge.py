@@ -82,7 +82,10 @@ def check_correct(judgements: dict[str, list[dict]], by="org/judge") -> None:
 
 def test_out_and_in(folder, server):
     scored = find_run()
-    said = run("judge", "out", scored, "--rubric", "correct.toml", "--judge", "org/judge", "--prices", "1,2")
+    out = ("--rubric", "correct.toml", "--judge", "org/judge", "--prices", "1,2")
+    said = run("judge", "out", scored.parent, *out, code=1)
+    assert f"a suite of 1 run: which one?\n  hint: name it: {scored.parent}" in said
+    said = run("judge", "out", scored, *out)
     assert "12 requests in 1 file" in said
     assert "cost:" in said
     asked = Path("judging/org_judge")
@@ -96,6 +99,7 @@ def test_out_and_in(folder, server):
     write_lines(Path("rest.jsonl"), answer_file(server, asked / "requests-2-0001.jsonl"))
     said = run("judge", "in", asked, "rest.jsonl", "--prices", "1,2")
     assert "correct by org/judge: 9 ok, 2 unparsed, 1 refused" in said
+    assert "Looking in path" not in said  # as HELM says of its own affairs
     judgements = read_judgements(find_run("judged"))
     check_correct(judgements)
     cost = judgements["r1"][0]["tokens"]

@@ -100,6 +100,7 @@ def test_answers_around_the_gold_are_warned_of_by_score_and_not_behind_a_models_
     assert [
         one for one in scored.list_warnings() if one.startswith(f"warning: {what}, by normalized_exact_match: extract=")
     ]
+    assert gather([read_run(folder)])[0][0].runs[0].gold_inside == 3
     assert titles_and_rows(tmp_path)[1] == ["recorded/m"]
 
 

@@ -19,7 +19,7 @@ from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
 from helm_ext.analysis.run_scores import RunScores, is_wrong, list_of_several_suites, name_by_suite, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
-from helm_ext.scoring.completeness import describe_cap
+from helm_ext.scoring.completeness import WRONG_WITH_GOLD, describe_cap
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class RunFacts:
     provenance: dict[str, str] = field(default_factory=dict)
     judged: list[JudgedStats] = field(default_factory=list)
     """What judges say of the answers."""
+    gold_inside: int = 0
+    """Rows of free text that score 0 by an exact match though the answer holds the gold."""
     cap: str = ""
     """`100 of 300 rows`, where a cap took rows away."""
 
@@ -252,7 +254,9 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
     facts.provenance, facts.finished = _provenance(run), read_time(run.folder)
-    facts.cap, facts.judged = describe_cap(run.read_means(scores.split)), list_judged(run, scores.split)
+    means = run.read_means(scores.split)
+    facts.cap, facts.gold_inside = describe_cap(means), round(means.get(WRONG_WITH_GOLD, 0))
+    facts.judged = list_judged(run, scores.split)
     if choices and not scores.lower_is_better and all(row.score in (0.0, 1.0) for row in scores.rows.values()):
         facts.baselines["always the first option"] = first_right / choices
         facts.baselines["always the most frequent label"] = max(gold_labels.values(), default=0) / choices
