@@ -16,7 +16,13 @@ from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.common import shorten
 from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
-from helm_ext.scoring.completeness import NUM_CAPPED, WRONG_WITH_GOLD, describe_cap, describe_wrong_with_gold
+from helm_ext.scoring.completeness import (
+    HINT_WRONG_WITH_GOLD,
+    NUM_CAPPED,
+    WRONG_WITH_GOLD,
+    describe_cap,
+    describe_wrong_with_gold,
+)
 from helm_ext.scoring.score import (
     ANSWERS,
     BESIDE,
@@ -258,10 +264,7 @@ class ScoredRun:
             said.append(f"warning: no row has a value for the main metric {self.main}")
         wrapped = describe_wrong_with_gold({name: stat["mean"] for name, stat in self.stats.items()})
         if wrapped:
-            said.append(
-                f"warning: {wrapped}, by {self.main}: extract=REGEX takes the answer out of what is said around it, "
-                "main_metric=expected_contains takes any answer that holds the gold for right"
-            )
+            said.append(f"warning: {wrapped}, by {self.main}: {HINT_WRONG_WITH_GOLD}")
         said += [*self._list_of_source(), *self._list_uncorrected()]
         return said + [f"warning: {one}" for one in list_beside(self.files.folder)]
 

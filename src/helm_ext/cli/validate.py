@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Exit, Option
 
@@ -21,8 +21,11 @@ from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEn
 from helm_ext.formats import Format, detect, files_in, get_format
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
+    from helm.benchmark.metrics.metric import MetricSpec
     from helm.benchmark.run_spec import RunSpec
+    from helm.benchmark.scenarios.scenario import Instance
 
 LINTED_ROWS = 5_000
 """Files of up to this many rows are linted without being asked: it takes a second or two."""
@@ -114,7 +117,11 @@ def check_file(
             rows = counted.get("rows", 0) + counted.get("train", 0)
             if not no_exec and not _has_errors(found) and (rows <= LINTED_ROWS if lint is None else lint):
                 report["linted"], odd = lint_rows(format_, {**named, **task}, str(file))
-                problems += odd if report["linted"] or lint else ()
+                named_task = f"{', '.join(task.values())}: " if task else ""
+                odd = [
+                    replace(one, message=f"{named_task}{one.message}") if one.code == WRAPPED else one for one in odd
+                ]
+                problems[:] = dict.fromkeys([*problems, *(odd if report["linted"] or lint else ())])
         if not _has_errors(problems) and (inferred := format_.describe(named)):
             report["inferred"] = inferred
     except DatasetError as error:
@@ -137,10 +144,56 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
     try:
         evalset = format_.load(**arguments)
         with status(f"linting {path}"):
-            return True, lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
+            found = lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
+            spec, metric, main = evalset.adapter_spec, format_.metric_spec(evalset), evalset.scoring.main_metric
+            return True, found + find_wrapped(list(evalset.instances), spec, metric, str(main), path)
     except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
         problem = to_problem(error, path, "not-linted")
         return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
+
+
+WRAPPED = "wrong-with-gold"
+
+
+def find_wrapped(
+    instances: Sequence[Instance], adapter_spec: AdapterSpec, metric: MetricSpec, main: str, path: str
+) -> list[Problem]:
+    """Return the note that `score` will warn of answers that hold the gold and score 0, where it will.
+
+    The recorded rows are scored as there, by the run's own metric, and forgotten. `main`: the main metric.
+    """
+    from helm.benchmark.adaptation.scenario_state import ScenarioState
+    from helm.benchmark.metrics.metric import create_metric
+    from helm.benchmark.metrics.metric_service import MetricService
+
+    from helm_ext.adaptation.recorded import hand_back
+    from helm_ext.adaptation.rows import rebuild_recorded
+    from helm_ext.evalset import EXTRA_KEY, row_extra
+    from helm_ext.evalset.rows import make_all
+    from helm_ext.formats.scenario import skip_missing
+    from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
+
+    spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
+    make_all(instances)
+    rows = [
+        skip_missing(replace(row, extra_data={**(row.extra_data or {}), EXTRA_KEY: {**row_extra(row)}}))
+        for row in instances
+        if row_extra(row).get("recorded", {}).get("status") == "ok"
+    ]
+    if not rows:
+        return []
+    states = rebuild_recorded(rows, spec)
+    hand_back(states)
+    service = cast("MetricService", None)  # of what asks models; ours ask none
+    stats = create_metric(metric).evaluate(ScenarioState(spec, states, []), service, "", 1).aggregated_stats
+    said = {
+        describe_wrong_with_gold({stat.name.name: stat.mean or 0 for stat in stats if stat.name.split == split})
+        for split in ("test", "valid")
+    }
+    return [
+        Problem(f"{one}, by {main}", Location(path), HINT_WRONG_WITH_GOLD, "note", WRAPPED)
+        for one in sorted(filter(None, said))
+    ]
 
 
 SHOWN_PROBLEMS = 20
@@ -208,6 +261,7 @@ def _escape(text: str, signs: str = "%") -> str:
     return re.sub(f"[{signs}\r\n]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
+RECORDED = "recorded/preview"
 PREVIEW_DEPLOYMENT = "helm-ext/preview"
 """Stands for a model whose window fits everything and that rewrites nothing."""
 
@@ -236,13 +290,21 @@ def preview(
         is_named = session.find_file(file) != file
         said = [] if is_named else format_.describe(session.load_arguments(format_, file, arguments))
         run_spec = session.make_run_spec(format_, file, {"model": model}, arguments)
-        states = adapt(run_spec, count)
-    for line in (*said, run_spec.name, f"method: {run_spec.adapter_spec.method}", *map(render, states)):
+        states, wrapped = adapt(run_spec, count, str(file))
+    for line in (
+        *said,
+        *(f"note      {one.message}: {one.hint}" for one in wrapped),
+        run_spec.name,
+        f"method: {run_spec.adapter_spec.method}",
+        *map(render, states),
+    ):
         echo(line)
 
 
-def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
+def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState], list[Problem]]:
     """Return the request states of the first `count` rows, made by HELM's own adapter as `helm-run` makes them.
+
+    With them, of small files, what is said of the answers that are recorded (`find_wrapped`).
 
     Raises HelmExtError when the model's tokenizer cannot be loaded.
     """
@@ -251,6 +313,10 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
 
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
+    wrapped: list[Problem] = []
+    if len(instances) <= LINTED_ROWS:
+        metric, main = run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"]
+        wrapped = find_wrapped(instances, run_spec.adapter_spec, metric, main, path)
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
     rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
     live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
@@ -264,7 +330,7 @@ def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
                 context = LocalContext(folder)
         adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(context))
         try:
-            return adapter.adapt(train + wanted, parallelism=1)
+            return adapter.adapt(train + wanted, parallelism=1), wrapped
         except HelmExtError:
             raise
         except Exception as error:

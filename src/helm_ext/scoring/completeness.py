@@ -208,6 +208,13 @@ def describe_wrong_with_gold(stats: Mapping[str, float]) -> str:
     return f"{wrong:,} of {scored:,} rows score 0 though the answer holds the gold"
 
 
+HINT_WRONG_WITH_GOLD = (
+    "extract=REGEX takes the answer out of what is said around it, main_metric=expected_contains takes any answer that "
+    "holds the gold for right"
+)
+"""What helps then."""
+
+
 # ---- What a cap on the rows of a run (`-m`) takes away. HELM draws the rows before anybody is told how many there are
 
 NUM_CAPPED = "num_capped"

@@ -7,6 +7,7 @@ all commands are compared with.
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -585,6 +586,32 @@ def test_a_conversion_names_what_of_a_table_was_not_copied(tmp_path):
         assert "nothing was copied of subject, falcon, heron" in done.stderr
         assert "--arg output=COLUMN" in done.stderr
     assert "not copied" not in commands.run("convert", table, tmp_path / "f.jsonl", "--arg", "output=falcon").stderr
+
+
+WARNED = {
+    "table": ("output=beta", 8), "adapter_spec": ("", 8), "inspect": ("main_metric=normalized_exact_match", 8),
+    "every_eval_ever": ("", 0), "openai_batch": ("gold={folder}/gold.jsonl", 0),
+}  # fmt: skip
+"""Format to arguments, and how many of `ROWS` ("It is iron.") hold their gold within other words: none where the log's
+own score is the main metric, or where the gold is written otherwise ("iron!")."""
+
+
+@pytest.mark.parametrize(
+    ("name", "extract"), [(name, given) for name in WARNED for given in ("", r"extract=is (.*)\.")]
+)
+def test_validate_and_preview_note_what_score_warns_of(name, extract, files, tmp_path):
+    folder, made = files[name]
+    (beside, held), file = WARNED[name], made["file"]
+    read = read_arguments(",".join(filter(None, [beside, extract])), folder)
+    arguments = [part for key, value in read.items() for part in ("--arg", f"{key}={value}")]
+    warned = commands.run("score", file, "--as", name, "--model", "m", *arguments, "-o", tmp_path).stderr
+    checked = commands.run("validate", file, "--as", name, *arguments).stdout
+    shown = commands.run("preview", file, "--as", name, *arguments, "-n", "1").stdout
+    said = [
+        re.findall(r"(\d+) of \d+ rows score 0 though the answer holds the gold", text)
+        for text in (warned, checked, shown)
+    ]
+    assert said == [[str(held)] if held and not extract else []] * 3
 
 
 def test_the_first_command_of_the_readme_with_a_metric(tmp_path):

@@ -23,7 +23,7 @@ def test_what_helms_adapter_cannot_do_is_said(tmp_path, monkeypatch, deployment)
     run_spec = get_run_spec("adapter_spec", {"path": str(path)})
     run_spec = replace(run_spec, adapter_spec=replace(run_spec.adapter_spec, model_deployment=deployment))
     with pytest.raises(HelmExtError) as caught:
-        adapt(run_spec, 1)
+        adapt(run_spec, 1, "x.json")
     said = f"{deployment}: HELM cannot make the prompts: ValueError: Sample larger than population, 3 rows, 1 thread"
     assert str(caught.value).startswith(said)
     assert ("leave out --model" in str(caught.value)) == (deployment != PREVIEW_DEPLOYMENT)
