@@ -184,14 +184,6 @@ def read_files(folder: Path, suite: str = "s") -> dict[str, bytes]:
     return {one.name: one.read_bytes() for one in sorted(found) if one.is_file() and one.name not in passed_over}
 
 
-def workers_of(pid: int) -> list[int]:
-    """Return the processes that a run has started for its rows."""
-    with suppress(OSError):
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [int(child) for child in children if b"spawn_main" in _command_line(int(child))]
-    return []
-
-
 def is_alive(pid: int) -> bool:
     """Whether there is such a process; a dead one that nobody has waited for has no command line."""
     return _command_line(pid) != b""

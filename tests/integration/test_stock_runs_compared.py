@@ -6,14 +6,11 @@ on 22, 24 ... 98: 39 rows. The other knows the numbers below 80, and says the co
 
 import json
 import os
-import sys
 from math import comb
-from pathlib import Path
 
 import processes
 import pytest
 
-BIN = Path(sys.executable).parent
 CLIENTS = """
 import re
 from helm.clients.client import Client

@@ -11,13 +11,6 @@ from helm_ext.running.spending import Budget, LimitReached, LiveCounts, LiveProg
 PRICES = Prices(prompt=2.0, completion=10.0, cached=0.5)
 
 
-def lines_of(program: str) -> list[str]:
-    stream = io.StringIO()
-    with LiveProgress(4, stream=stream) as progress:
-        exec(program, {"progress": progress})
-    return stream.getvalue().splitlines()
-
-
 def test_what_is_left_is_foreseen_from_rows_that_were_asked():
     # 900 of the 1,000 came from the cache at once; 10 rows a second are asked for. 3,000 are left.
     counts = LiveCounts(rows=1000, cached=900, tokens_in=100_000, tokens_out=10_000, cost=0.3, seconds=10.0)

@@ -23,8 +23,6 @@ from helm_ext.scoring.breakdown import (
 )
 from helm_ext.scoring.registry import find_bounds
 
-ATTRIBUTES = {"severity": ("high", "low")}
-
 
 def row(id, value, trial=0):
     other = Stat(MetricName("other", split="test")).add(9)

@@ -12,7 +12,6 @@ from helm_ext.scoring.scores import refusal
 JUDGED = [json.loads(line) for line in (Path(__file__).parents[2] / "data/chat/replies.jsonl").open(encoding="utf-8")]
 SORRY = "I'm sorry, but I can't help with that."
 PARIS = "The capital of France is Paris."
-BARE = "I can't."
 
 
 def count(rows):

@@ -59,11 +59,6 @@ def untagged(text, answer, number):
     return {"instance": {"input": {"text": text}, "references": [{"output": {"text": answer}}], "id": number}}
 
 
-def reasoned(fifth):
-    said = [*(f"So it is {2 * n}" for n in range(4)), fifth, "So it is 10"]
-    return lines(*(answered(ask(n, id=str(n)), text) for n, text in enumerate(said)))
-
-
 def tin_or_gold(number, **more):
     """A question of two options, of which every second row means the second."""
     return choice(f"Which is {number}?", ["tin", "gold"], number % 2, id=str(number), **more)

@@ -291,10 +291,6 @@ def damage(path):
     path.write_bytes(data)
 
 
-def blob(local, number=1):
-    return local / "blobs" / f"{hub.versions('demo', local)[number - 1].digest}.zip"
-
-
 def test_a_remote_bundle_that_is_damaged(tmp_path, make, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root = f"memory://damaged-{tmp_path.name}"

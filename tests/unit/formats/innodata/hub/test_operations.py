@@ -11,7 +11,7 @@ from bundles import record
 from fsspec.implementations.memory import MemoryFileSystem
 
 from helm_ext import hub
-from helm_ext.errors import HubError, Location
+from helm_ext.errors import HubError
 from helm_ext.formats.innodata.hub.storage import LocalStorage, RemoteStorage, open_storage
 from helm_ext.formats.innodata.hub.versioning import blob_path, entry_path, get_root, open_version, require_hub
 
@@ -39,18 +39,6 @@ def refused(function, *arguments, **named):
 
 def sha(path):
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
-def warnings(made):
-    return [(w.message, w.hint, str(w.code), w.severity, w.location) for w in made.warnings]
-
-
-def test_what_is_like_an_earlier_version(make, root, tmp_path):
-    place = Location(str(tmp_path / "demo.zip"))
-    hub.upload(make("1", "2"), root)
-    assert warnings(hub.upload(make("1", "3"), root)) == []
-    same = "the records are those of version 1; only the ZIP or the attributes differ"
-    assert warnings(hub.upload(make("1", "2", kind="y"), root)) == [(same, "", "same-content", "warning", place)]
 
 
 def test_a_version_that_cannot_be_opened(make, root):
