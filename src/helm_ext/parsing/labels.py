@@ -14,13 +14,13 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     none where `3` and `-3` are options. Superscripts stay, and numbers with units are compared as
     values (`options.spell_as_options`).
 5.  *Statements* (`statements`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
-    "答案是"), what declares one ("B is correct"), the first and the last line where they are nothing but an answer. One
-    that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those that
-    disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer" more than
-    "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial takes back
-    what was said before it. A list of the options in which one is marked as right states that one, of
-    numbers for each the largest does (`reader`), and so does what is left over ("only D remains"). What is said of
-    another question or year weighs least.
+    "答案是"), what declares one ("B is correct"), first and last line and last sentence that are nothing but an answer.
+    One that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those
+    that disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer"
+    more than "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial
+    takes back what was said before it. A list of the options in which one is marked as right states that one, of
+    numbers for each the largest does (`reader`), and so does what is left over ("only D remains", "A, B, C are
+    wrong"). What is said of another question or year weighs least.
 6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
     sentence about the option follows ("(B) is wrong"), or other options are listed behind it. Of a long text that was
     cut off, only where a reason follows; 7 does not count there.

@@ -42,8 +42,8 @@ _WORDS_FOR_MINUS = re.compile(
     r"((?:\A|[\n:(=*$\"]|\b(?:is|are|be|equals|to|say|answer))\s?)\b(?:minus|negative)\s(?=\.?\d)", re.IGNORECASE
 )
 """Of a number, not between two: "10 minus 5"."""
-_ANSWER_TAG = re.compile(r"<(?:(?:final_)?answer|choice|option|label|ans)>", re.IGNORECASE)
-_END_TAG = re.compile(r"</(?:(?:final_)?answer|choice|option|label|ans)>|<br\s{0,2}/?>", re.IGNORECASE)
+_ANSWER_TAG = re.compile(r"<(?:(?:final_)?answer|final|choice|option|label|ans)>", re.IGNORECASE)
+_END_TAG = re.compile(r"</(?:(?:final_)?answer|final|choice|option|label|ans)>|<br\s{0,2}/?>", re.IGNORECASE)
 _STYLE_TAG = re.compile(r"<(b|i|u|em|strong|code|p|span|div)>([^<>]{0,200})</\1>", re.IGNORECASE)
 
 
@@ -242,8 +242,20 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
     )
 
 
-_BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d))")
-"""What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20"."""
+_OPERATOR = re.compile(r"(?<=[\w)}]) ?([-+=<>]) ?(?=[-\w({\\])")
+_BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d)|\$(?=.*\$$))|(?<=\S)\$$")
+"""What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20", "2x" for "$2x$"."""
+
+
+def _respell(text: str) -> Iterator[str]:
+    """Yield other spellings of an option's text, in lower case: without article, sign or accents, formulas' spaces."""
+    bare = _BARE.sub("", text)
+    if bare != text:
+        yield bare
+    if not bare.isascii():
+        yield "".join(c if c > "\u024f" else unicodedata.normalize("NFD", c)[0] for c in bare)
+    if _OPERATOR.search(bare):
+        yield from (_OPERATOR.sub(operator, bare) for operator in (r"\1", r" \1 "))
 
 
 class Options:
@@ -261,8 +273,8 @@ class Options:
         firsts = {label: first_of_text[option.strip()] for label, option in labels.items()}
         self.by_text = index((text, firsts[label]) for label, text in self.folded.items() if text)
         for text, named in [*self.by_text.items()]:
-            if (bare := _BARE.sub("", text)) not in {"", text}:
-                self.by_text.setdefault(bare, named)
+            for spelling in filter(None, _respell(text)):
+                self.by_text.setdefault(spelling, named)
         self.texts = tuple(sorted(self.by_text, key=len, reverse=True))
         self.endings = (*self.texts, *label_set.by_folded_core)
         """What an option that is named ends in, in lower case."""
@@ -346,12 +358,13 @@ def _list_units() -> Mapping[str, tuple[Fraction, str]]:
 
 
 _NUMBER = (
-    r"(?<![\w.,^])(?P<number>-?\d{1,15}(?:,\d{3}){0,5}(?:[.,]\d{1,15})?)(?:\s?[×x*]\s?10\^(?P<power>[-+]?\d{1,2}))?"
+    r"(?<![\w.,^$€£¥])(?:(?P<currency>[$€£¥])\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,5}(?:[.,]\d{1,15})?)"
+    r"(?:\s?[×x*]\s?10\^(?P<power>[-+]?\d{1,2}))?"
 )
 _DIGIT = re.compile(r"\d")
 _ATOM = r"[A-Za-zμΩ°%]{1,16}(?:\^?-?\d)?"
 _QUANTITY = re.compile(
-    rf"{_NUMBER}(?:\s{{0,2}}(?:degrees?\s)?(?P<unit>{_ATOM}(?:(?:\s?(?:/|·|\*)\s?|\sper\s){_ATOM}){{0,3}}))?(?![\w^]|[.,]\d)"
+    rf"{_NUMBER}(?(currency)|(?:\s{{0,2}}(?:degrees?\s)?(?P<unit>{_ATOM}(?:(?:\s?(?:/|·|\*)\s?|\sper\s){_ATOM}){{0,3}}))?)(?![\w^]|[.,]\d)"
 )
 
 
@@ -362,7 +375,7 @@ def _read_quantity(match: re.Match[str] | None) -> Quantity | None:
     number = match["number"]
     thousands = re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", number)
     value = Fraction(number.replace(",", "" if thousands else ".")) * Fraction(10) ** int(match["power"] or 0)
-    powers: dict[str, int] = {}
+    powers = {match["currency"]: 1} if match["currency"] else {}
     units, sign = _list_units(), 1
     for part in re.split(r"\s?([/·*])\s?|\s(per)\s", match["unit"] or ""):
         if part in {"/", "per"}:

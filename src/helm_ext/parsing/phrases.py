@@ -60,17 +60,17 @@ _THINK = (
     r"|pick|select|answer)"
 )
 _BAD = any_of(
-    r"previous prior preceding other another earlier former old initial original first alternative second second-best "
-    r"next runner-up worst wrong incorrect false bad poor opposite common popular tempting plausible frequent typical "
-    r"invalid excluded rejected your his her their students?'s? anterior"
+    r"previous prior preceding other another earlier former old initial original first alternative second(?!_thought) "
+    r"second-best next runner-up worst wrong incorrect false bad poor opposite common popular tempting plausible "
+    r"frequent typical invalid excluded rejected your his her their students?'s? anterior"
 )
 _VOID = any_of(
     r"if whether unless suppose supposing assume assuming not isn't least_likely no don't doesn't didn't wouldn't "
     r"won't can't couldn't cannot never neither doubtful deny disagree unlikely impossible improbable false untrue "
-    r"hardly tempting tempted seem unsure unclear may_be might_be could_be thought assumed nicht pas не"
+    r"hardly tempting tempted seem unsure unclear may_be might_be could_be assumed nicht pas не"
 )
 VOID = compile_words(
-    rf"(?:\b(?:{_VOID}|(?<!\bno )(?<!\bnot )(?<!n't )(?<!\bwithout )(?<!\bwithout a )doubts?"
+    rf"(?:\b(?:{_VOID}|(?<!\bsecond )thought|(?<!\bno )(?<!\bnot )(?<!n't )(?<!\bwithout )(?<!\bwithout a )doubts?"
     # What somebody else may think: "you might think the answer is", "some people say that", "the author believes".
     r"|(?:you|one|some|nobody|none|many|most|people|others|they|someone|anyone|he|she|m(?<!\bi m)(?<!\bwe m)(?:ight"
     r"|ay))"
@@ -161,7 +161,8 @@ ELSEWHERE = compile_words(
 """In a sentence: what is said in it is about another question, exam or year."""
 
 NEGATION = compile_words(
-    r"\b(?:not|never|neither|nor|(?:is|are|was|does|do|ca|could)n't|cannot|wrong|incorrect|might|may|could|if|unless"
+    r"\b(?:not|never|neither|nor|weder|ni|(?:all|any\w*|every\w*) (?:but|except)|cannot"
+    r"|(?:is|are|was|does|do|ca|could)n't|wrong|incorrect|might|may|could|if|unless"
     r"|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely|unclear|unknown|unable|depends|says|states"
     r"|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)|nicht|pas|не|non|não"
     r"|no es|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b|不|没"
@@ -259,7 +260,7 @@ OBJECTION = compile_words(
 # ---- What introduces an answer or declares one; all of it meets text in lower case
 
 # What introduces an answer. For example: "answer is", "answer:", "option -", "choice for this question would be".
-_COLON = r"[\"'*_]{0,3} {0,2}(?:[:=→⇒]|[-=]>)"
+_COLON = r"[\"'*_]{0,3} {0,2}(?:[:=→⇒]|[-=]>|\((?=[\"']))"
 _DASH = r" [-–—](?= )"
 _BE = r"(?:is|are|was|were|(?:must|should|would|will|(?:has|have) to|would have) be(?:en)?)"
 _IS = rf"(?:(?:'s| {{1,3}}{_BE})\b|{_COLON}|{_DASH}|[\]】] {{0,2}}|\*\*[^\S\n]{{1,2}})"
@@ -292,7 +293,8 @@ _VERB = (
     r"|answer|mark|(?:go|going|went) (?:with|for)|opt(?:ing)? for|vote for|settle on|stick with)\b"
 )
 _FOREIGN_VERB = (
-    r"(?:elijo|escojo|escolho|choisis|wähle|nehme|выбираю|scelgo|kies|wybieram|seçiyorum|chọn|pilih|väljer)\b"
+    r"(?:el(?:i[gj]|egi)\w{1,4}|esco[jl]\w{1,4}|choisi\w{1,4}|wähle|nehme|выбираю|scelgo|kies|wybieram|seçiyorum|chọn|pilih"
+    r"|väljer)\b"
 )
 _PRONOUN = rf"(?:(?:it|that|this|which)(?:'s| {_BE}| can only be)\b|c'est\b|(?:es|è) (?=l[ae]\b)|(?:es|das) ist\b)"
 _ELLIPSIS = (
@@ -337,13 +339,13 @@ INTRODUCTION = compile_words(
 ANCHOR = compile_words(
     rf"{MARKER}|####|[-=]>|(?:\b|(?<=_))"
     + any_of(
-        r"ans opt cho sol sel resp con lett pick guess verd deci corr right best true prop appr accu suit like fin key "
-        r"outp resu pred labe mark gaba rich ant lös svar risp rép odp cev yan jaw opç alte đáp отв вар від απά say "
-        r"take thin beli go went vote sett stic eli esco wäh neh sce kies wyb seç pili välj выб верн прав chọn it['\s] "
-        r"that['\s] this_ whic c' es_ è_ so\b thus ther henc defi prob clea cert obvi sure also donc quin logo i_m i_w "
-        r"i_i make scra on_s wait actu no strik canc forg never rath sorr oops edit to_c but sino sond mais lean letr "
-        r"vas vál răsp das_ ich_ je_ quer quis vole inte я_ ik_ val leav last one_ rema il_ ne_ übri blei qued rima "
-        r"rest ост blij còn not nich nie не corre korr"
+        r"ans opt cho sol sel resp con lett pick guess verd deci corr right best true prop appr accu suit like fin "
+        r"key outp resu pred labe mark gaba rich ant lös svar risp rép odp cev yan jaw opç alte đáp отв вар від απά "
+        r"say take thin beli go went vote sett stic el esco wäh neh sce kies wyb seç pili välj выб верн прав chọn "
+        r"it['\s] that['\s] this_ whic c' es_ è_ so\b thus ther henc defi prob clea cert obvi sure also donc quin "
+        r"logo i_m i_w i_i make scra on_s wait actu no strik canc forg never rath sorr oops edit to_c but sino sond "
+        r"mais lean letr vas vál răsp das_ ich_ je_ quer quis vole inte я_ ik_ val leav last one_ rema il_ ne_ übri "
+        r"blei qued rima rest ост blij còn not nich nie не corre korr"
     )
     + r"|[答正回选選→⇒∴只剩残]|정답|답|उत्तर|जवाब|คำตอบ|ال|پاسخ|ה?תשובה|所以|因此|而是|남",
     re.RegexFlag(0),
@@ -374,24 +376,26 @@ _END = (
     r"(?= {0,2}(?:[.,;:!?)*_\"'。、—–]|- |\([^()]|$|\n)| (?:because|since|as|for|here|to|and|but|while|given|among"
     r"|out of|of the|based|in this)\b)"
 )
+_REPLY = r"(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar)"
 _MUST = rf"(?:{_BE}|(?:seem|appear|look)s?(?: to be)?)"
 find_verdicts = _find_any(
-    r" (?:(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)|(?:would )?fits? (?:the )?best"
+    r" (?:(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)"
+    r"|(?:would )?(?:fits?|match(?:es)?) (?:the )?best"
     rf"|makes? (?:the )?(?:most|best) sense){_STOP}|(?:both |all )?{_MUST} {{1,3}}(?:(?:clearly|definitely|therefore"
     rf"|thus|the|both|all|only|most|likely|indeed|obviously"
     r"|probably|my|final|also|more) {1,2}){0,3}(?:correct|right|best|better|true|answers?|choices?|appropriate"
     r"|accurate|(?:(?<=more )|(?<=most ))(?:likely|plausible|suitable))"
-    rf"(?: (?:correct )?(?:answer|option|choice|one|response|pick|fit)s?)?{_END}|(?:as )?(?:the|my|our) (?:(?:only"
-    rf"|final|most) )?(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}"
-    rf"|richtig{_END}"  # "also ist B richtig"
+    r"(?: (?:correct )?(?:answer|option|choice|one|response|pick|fit)s?|(?:(?<= the best)|(?<= most likely))"
+    rf" [a-z]{{3,12}}(?: [a-z]{{4,12}})?)?{_END}|(?:as )?(?:the|my|our) (?:(?:only|final|most) )?"
+    rf"(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}|(?:richtig|korrekt|stimmt){_END}"
     r"|(?:alone )?(?:remains|is (?:the (?:only )?(?:odd (?:one|man) out|exception|outlier|one|(?:one|option"
     r"|choice) (?:left|remaining))|left|it|all that (?:is left|remains))|are left|remain|does|do|fits?|works?"
     r"|match(?:es)?"
     rf"|appl(?:y|ies)|satisf(?:y|ies)|bleibt|reste|queda|rimane|остаётся){_END}|(?:— |являет?ся )?(?:верн"
     rf"|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}"
     r"|(?:es|son|é|são|è|sono|está|estão|est|sont|ist|sind|är|is|zijn) (?:(?:la|le|the|die|das|het|a"
-    r"|de) )?(?:corr\w{2,7}|richtig\w{0,2}|korrekt\w{0,2}|juist\w?|rätt|certa|bonne|giust\w)"
-    rf"(?: (?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar))?{_END})",
+    rf"|de) )?(?:{_REPLY} )?(?:corr\w{{2,7}}|richtig\w{{0,2}}|korrekt\w{{0,2}}|juist\w?|rätt|certa|bonne|giust\w)"
+    rf"(?: {_REPLY})?{_END})",
     rf"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
     rf"|[选選][项項])?{_END}|(?:[选選]?[项項])?[是为]答案{_END}|(?:だけ)? ?[がは](?:正解|正しい|残)|を[选選]"
     rf"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)",

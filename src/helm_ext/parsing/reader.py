@@ -12,7 +12,14 @@ from itertools import islice
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import CLOSERS, PUNCTUATION, Options, find_lines, fold, peel, spell_as_options
-from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections, read_sentence
+from helm_ext.parsing.statements import (
+    Rank,
+    Statement,
+    find_sentences,
+    find_statements,
+    raise_corrections,
+    read_sentence,
+)
 
 _MAX_LETTERS = 32
 
@@ -36,6 +43,12 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if whole is not None and rated is None:
         return whole
     statements = [*_read_end_lines(mentions, find_lines(text)), *find_statements(mentions)]
+    *_, before, (begin, end) = [(0, 0), (0, 0), *find_sentences(text)]
+    if begin and not text.endswith("?") and not any(one.end > begin for one in statements):  # "Edit: I erred. C"
+        said = _read_line(mentions, begin, end)
+        is_listed = options.label_set.find(peel((text[slice(*before)].split() or [""])[-1]))  # "A. Rome B. Paris"
+        if said and not is_listed and _read_line(mentions, *before) is None:
+            statements.append(Statement(begin, end, Rank.STATED, said))
     if rated:
         start, end, right = rated
         statements = [one for one in statements if not start <= max(one.place, 0) < end]
@@ -46,6 +59,9 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if named is None:  # "Wait, not B", but not "Paris is not only ...".
         denied = [one.named for one in firm if one.is_denied and one.rank >= Rank.STATED]
         named = _unless(denied, _read_lead(mentions, is_cut_off=is_cut_off))
+    denied_all = frozenset().union(*(one.named for one in statements if one.is_denied))
+    if named is None and len(options.folded) - len(denied_all) == 1 < len(denied_all):
+        named = frozenset(options.folded) - denied_all
     if named is None and not is_cut_off:
         named = _weigh(statements, several=several)
         if named is None and all(one.is_denied and one.named for one in statements):
@@ -187,11 +203,12 @@ _LIST_MARKS = (". ", ") ", ": ", ".", ")", " - ")
 
 _GOOD = "✅✔✓☑🟢⭕○◯"
 _BAD = "❌✗✘✖❎×🔴☒"
-_MARKS = re.compile(f"[{_GOOD}{_BAD}]")
+_MARKS = re.compile(f"[{_GOOD}{_BAD}]|~~")
 
-_BEGIN = re.compile(rf"[\s>*_•#+-]{{0,8}}(?:\[(?P<box>[xX✓✔ ]?)\])?[\s*_{_GOOD}{_BAD}:-]{{0,8}}")
+_BEGIN = re.compile(rf"[\s>*_•#+-]{{0,8}}(?:\[(?P<box>[xX✓✔ ]?)\])?[\s*_~{_GOOD}{_BAD}:-]{{0,8}}")
 """Before the option of a line: a bullet, a box to tick, a mark."""
 
+_BOLD = re.compile(r"\W{0,8}\*\*")
 _SAYS = (
     r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?(?:(?:the|das"
     r"|la|el|le|il)\s)?"
@@ -210,7 +227,8 @@ _IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_RIGHT})"), r
 _IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_WRONG})"), re.IGNORECASE)
 _ENDS_RIGHT = re.compile(
     unicodedata.normalize(
-        "NFKC", rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT})[^()\[\]]{{0,20}}[)\]]?\W{{0,4}}$"
+        "NFKC",
+        rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$",
     ),
     re.IGNORECASE,
 )
@@ -227,6 +245,7 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
     others are marked as wrong. UNCLEAR where marks stand at all of them, and say the same of each.
     """
     verdicts: dict[str, bool | None] = {}
+    bold: set[str] = set()
     start = end = -1
     options = mentions.options.folded
     lines = find_lines(mentions.text)
@@ -238,10 +257,13 @@ def read_checklist(mentions: Mentions) -> tuple[int, int, Named] | None:
         if label in verdicts:
             return None
         verdicts[label] = verdict
+        bold |= {label} if _BOLD.match(mentions.text, segment_start) else set()
         start, end = segment_start if start < 0 else start, segment_end
     if len(verdicts) < min(_MIN_OPTIONS, len(options)):
         return None
     right = frozenset(label for label, verdict in verdicts.items() if verdict)
+    if len(bold) == 1 and not any(verdicts.values()):
+        right = frozenset(bold)
     if not right and len(verdicts) == len(options):
         right = frozenset(label for label, verdict in verdicts.items() if verdict is None)
         right = right if len(right) == 1 else frozenset()

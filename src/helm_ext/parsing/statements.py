@@ -185,7 +185,7 @@ def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bo
     if kind == "contrast":
         return phrases.NEGATION.search(before) is not None
     if kind in {"labelled", "ellipsis", "correcting", "pronoun"}:
-        return not clause or phrases.CLAUSE_START.search(clause[-30:]) is not None
+        return not clause or words[0] in "→⇒" or phrases.CLAUSE_START.search(clause[-30:]) is not None
     return True
 
 
@@ -279,9 +279,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     on the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
     """
     text = mentions.text
-    ends = [match.end() for match in phrases.SENTENCE_END.finditer(text)]
-    spans = [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
-    spans = [span for span in spans if not phrases.ELSEWHERE.search(text, *span)]
+    spans = [span for span in find_sentences(text) if not phrases.ELSEWHERE.search(text, *span)]
     predicates: set[Named] = set()
     equals: Named | None = None
     for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
@@ -299,8 +297,13 @@ def read_sentence(mentions: Mentions) -> Named | None:
                 predicates.add(read[0])
             elif read[1].is_text and (head["equals"] == "=" or phrases.ENDED.match(text, read[1].stem)):
                 equals = read[0]
-    last = spans[-1:]
-    concludes = last and phrases.CONCLUSION.match(text[last[0][0] :].lstrip())
+    last = [
+        (head.start(), end)
+        for begin, end in spans[-1:]
+        for head in phrases.CONCLUSION.finditer(text, begin, end)
+        if text[begin : head.start()].rstrip()[-1:] in {"", ",", ";", ":"}
+    ][-1:]
+    concludes = bool(last)
     if equals is not None and not concludes:
         return equals
     for sentences in [last, spans] if concludes else [spans]:
@@ -309,6 +312,12 @@ def read_sentence(mentions: Mentions) -> Named | None:
             is_said = predicates == {frozenset(found)} or _is_said(mentions, found, sentences)
             return frozenset(found) if is_said else None
     return equals or (predicates.pop() if len(predicates) == 1 and not found else None)
+
+
+def find_sentences(text: str) -> list[tuple[int, int]]:
+    """Return where the sentences begin and end that hold more than white space."""
+    ends = [match.end() for match in phrases.SENTENCE_END.finditer(text)]
+    return [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
 
 
 def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
