@@ -103,16 +103,8 @@ def test_a_least_value_says_nothing_where_lower_is_better(folder):
     write(folder / "numbers.json", 0)
     text = (folder / "numbers.json").read_text().replace("yes", "7")
     (folder / "numbers.json").write_text(text)
-    done = score(
-        "numbers.json",
-        "--model",
-        "m",
-        "--arg",
-        "main_metric=absolute_value_difference",
-        "--fail-under",
-        "main=0",
-        code=1,
-    )
+    metric = ("--arg", "main_metric=absolute_value_difference")
+    done = score("numbers.json", "--model", "m", *metric, "--fail-under", "main=0", code=1)
     assert "a lower absolute_value_difference is better" in done.stderr
 
 

@@ -56,6 +56,14 @@ def test_helms_own_rule(several):
     assert read_choice("B", options, r"x: (\w)", is_exact=True) == []
 
 
+def test_only_the_end_of_an_answer_is_cut_off_and_no_pattern_finds_half_of_one():
+    said = "The question asks for a city. The oldest of them is Paris"
+    assert read_choice(said, PLACES) == ["B"]
+    assert read_choice(said, PLACES, is_cut_off=True) == [None]
+    assert read_choice(f"{said}; {said}", PLACES, is_list=True, is_cut_off=True) == ["B", None]
+    assert read_choice(said, PLACES, "(.*)", is_cut_off=True) == ["B"]
+
+
 def test_a_pattern_that_is_none():
     with pytest.raises(ValueError, match="not a regular expression"):
         read_choice("B", PLACES, "(")
