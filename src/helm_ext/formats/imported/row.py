@@ -352,7 +352,7 @@ def _find_grade(text: str) -> float | None:
 
 
 def to_number(value: Any) -> float | None:
-    """Return a score's value as inspect_ai counts it; NaN for what was not scored, None for what is no number."""
+    """Return a score's value as inspect_ai counts it: NaN where it was not scored, None for no finite number."""
     if isinstance(value, str):
         known = _find_grade(value)
         if known is not None:
@@ -362,9 +362,9 @@ def to_number(value: Any) -> float | None:
         except ValueError:
             return None
         return number if math.isfinite(number) else None
-    if isinstance(value, int) and not is_finite_number(int(value)):
-        return None
-    return float(value) if isinstance(value, int | float) else None
+    if isinstance(value, bool) or is_finite_number(value) or value != value:  # noqa: PLR0124 - NaN
+        return float(value)
+    return None
 
 
 class Call(NamedTuple):

@@ -26,8 +26,8 @@ from helm_ext.scoring.reducers import FIRST, find_reducer
 _CUT = ("max_tokens", "model_length", "length")
 _FILTERED = "content_filter"
 _COUNTED = (
-    "failed_epochs", "edited", "invalidated", "shuffled", "media", "other_choices", "other_completion", "duplicates",
-    "no_answer", "source_unscored",
+    "failed_epochs", "failed_scored", "edited", "invalidated", "shuffled", "media", "other_choices", "other_completion",
+    "duplicates", "no_answer", "source_unscored",
 )  # fmt: skip
 """What is counted of samples, where there is any."""
 
@@ -46,6 +46,13 @@ def open_samples(path: str, tool: str, notes: Sequence[str]) -> Opened:
         digest = log.digest()
     rows.needs_gold = rows.has_gold or not (header.scores or rows.has_scores)
     source = header.to_source(tool)
+    names = rows.settle_scores()
+    source.scores = rows.scores.reported
+    source.main, reason = next(iter(source.scores), ""), "the first of its samples' scores"
+    if header.headline is not None:
+        score, metric, reason = header.headline
+        source.main = names[score][metric]
+    source.main_reason = reason if len(source.scores) > 1 else ""
 
     def hand_on() -> Iterator[Row]:
         """Yield the rows; complete what is said of the source when the last one went."""
@@ -54,15 +61,6 @@ def open_samples(path: str, tool: str, notes: Sequence[str]) -> Opened:
         if rows.most_epochs == 1:
             counts["failed_epochs"] = 0  # these are rows that failed
         source.counts = {"lines": counts["lines"], **{what: counts[what] for what in _COUNTED if counts[what]}}
-        scored = header.results.completed_samples
-        is_whole = header.is_finished and not (isinstance(scored, int) and counts["lines"] < scored)
-        names = rows.scores.finish(is_whole=is_whole)
-        source.scores = rows.scores.reported
-        source.main, reason = next(iter(source.scores), ""), "the first of its samples' scores"
-        if header.headline is not None:
-            score, metric, reason = header.headline
-            source.main = names[score][metric]
-        source.main_reason = reason if len(source.scores) > 1 else ""
         source.notes = [*notes, *rows.notes()]
 
     return Opened(
@@ -104,6 +102,8 @@ class _Group:
     """The positions of the right ones of its choices; None where the target says none."""
     is_shuffled: bool
     epochs: list[_Epoch] = field(default_factory=list)
+    scores: dict[str, float | None] = field(default_factory=dict)
+    """Those of the log. Known when all samples were seen."""
 
 
 class RowMaker:
@@ -149,6 +149,16 @@ class RowMaker:
         self.counts["media"] += texts.media
         self.most_epochs = max(self.most_epochs, len(group.epochs))
 
+    def settle_scores(self) -> list[dict[str, str]]:
+        """Make the log's scores of rows, all samples being seen; return `Scores.finish`."""
+        header, groups = self._header, self._groups.values()
+        for group in groups:
+            group.epochs.sort(key=lambda epoch: epoch.number)
+            group.scores = self.scores.of_row([epoch.scores for epoch in group.epochs])
+        scored = header.results.completed_samples
+        is_whole = header.is_finished and not (isinstance(scored, int) and self.counts["lines"] < scored)
+        return self.scores.finish([group.scores for group in groups], is_whole=is_whole)
+
     def notes(self) -> Iterator[str]:
         """Yield what a reader of the score must know, all rows being read."""
         header, counts, read = self._header, self.counts, self.counts["lines"]
@@ -169,7 +179,10 @@ class RowMaker:
         if self.scores.is_over_epochs and len(self._scored_epochs) > 1:
             yield "the log's own scores are means over all epochs, of which some rows have fewer: they are not compared"
         for name in sorted(self.scores.not_numbers):
-            yield f"the log's score {name} has values that are no numbers: it is left out"
+            yield f"the log's score {name} has values that are no numbers: rows have no score by it"
+        for name, reducer in self.scores.not_remade.items():
+            said = "was told something that the log does not say: rows have no score by it"
+            yield f"the epochs_reducer {reducer} of the log's score {name} {said}"
         for what, one, many, said in _NOTED:
             if counts[what]:
                 yield f"{count(counts[what], one, many)}{said}"
@@ -213,6 +226,7 @@ class RowMaker:
         failed = _why_failed(sample)
         if failed:
             self.counts["failed_epochs"] += 1
+            self.counts["failed_scored"] += bool(scores)
             return _Epoch(sample.epoch, None, failed, scores)
         answer = self._to_answer(sample.output or Output(), texts)
         shown = None
@@ -249,9 +263,9 @@ class RowMaker:
         )
 
     def _to_row(self, group: _Group) -> Row:
-        row, epochs = group.row, sorted(group.epochs, key=lambda epoch: epoch.number)
+        row, epochs = group.row, group.epochs
         answered = [(epoch, epoch.answer) for epoch in epochs if epoch.answer is not None]
-        row.source_scores = self.scores.of_row([epoch.scores for epoch in epochs])
+        row.source_scores = group.scores
         self.counts["source_unscored"] += None in row.source_scores.values()
         self.counts["no_answer"] = self.scores.no_answer
         self._scored_epochs.add(sum(bool(epoch.scores) for epoch in epochs))
@@ -304,7 +318,9 @@ class RowMaker:
 
 _NOTED = (
     ("failed_epochs", "epoch of a sample", "epochs of samples",
-     " failed: the score of a row is made of its other epochs, as in the log"),
+     " failed: our score of a row is made of its other epochs"),
+    ("failed_scored", "failed sample has", "failed samples have",
+     " scores in the log: its own scores count them, ours do not"),
     ("edited", "sample has a score that was", "samples have scores that were", " edited afterwards"),
     ("invalidated", "sample is", "samples are", " marked as invalid, and scored"),
     ("media", "image or file", "images and files", " in messages: a word stands for each"),

@@ -33,12 +33,13 @@ from helm_ext.scoring.score import ANSWERS, NOISE
 
 _MEANS = ("accuracy", "mean")
 """Metrics of inspect_ai that are the mean of the rows' numbers."""
-_SPREADS = ("std", "stderr", "bootstrap_stderr", "var")
+_SPREADS = ("std", "stderr", "bootstrap_stderr", "var", "ci", "ci_wilson")
 """Metrics of it that say how far rows lie apart: neither less nor more is better."""
 _NO_MEANS = (*_SPREADS, "perplexity_per_token", "perplexity_per_seq", "krippendorff_alpha")
 """Metrics of it that are no mean of rows, though the mean may be the same number."""
 _NOT_READ = ("first", "majority")
 """Reducers that are not made again here."""
+_OWN_REDUCER = "the task's reducer of epochs was told something that the log does not say"
 _CLOSE = 1e-9
 
 Key = tuple[str, str | None]
@@ -49,6 +50,7 @@ Key = tuple[str, str | None]
 class _Score:
     """One score of rows: of a scorer or a part of it, by one reducer."""
 
+    key: Key
     name: str
     reducer: str
     has_mean: bool = False
@@ -57,6 +59,13 @@ class _Score:
     """Whether it has values that are numbers, and no grades or truths: these lie between 0 and 1."""
     values: array[float] = field(default_factory=lambda: array("d"))
     """The rows' numbers."""
+    has_words: bool = False
+    """Whether a value that is no number counted 0."""
+    is_number: bool = True
+    """Whether all values are numbers, or count as one."""
+    is_remade: bool = True
+    """Whether rows have the log's numbers. Not where it reports another mean by a reducer that a task may have told its
+    own threshold (`at_least(2, value=0.5)`) or numbers of words: the log has the reducer's name alone."""
 
     def reduce(self, scored: Sequence[Any]) -> float | None:
         """Return a row's number, of the values of its epochs. Raises TypeError where one is no number."""
@@ -73,8 +82,9 @@ class _Score:
         """Return a value as a number. Raises TypeError for one that is none."""
         found = to_number(value)
         if found is None:
-            if not self.has_mean or isinstance(value, list | Mapping):
+            if not self.has_mean or not isinstance(value, str | None):
                 raise TypeError
+            self.has_words = True
             return 0.0
         return found
 
@@ -83,12 +93,17 @@ class _Score:
 
         A metric that is not known is, if it comes to their mean and they are not all the same.
         """
+        if not self.is_number:
+            return "its values are no numbers"
         if not self.values:
             return "" if reported is None and by in _MEANS and not is_group else "no row has a score of this kind"
         mean = math.fsum(self.values) / len(self.values)
         is_equal = reported is not None and abs(mean - reported) <= _CLOSE
         if by in _MEANS and not is_group:
-            return "" if is_equal or not is_whole else f"the mean of the rows' scores is {mean:.6g}"
+            if is_equal or not is_whole:
+                return ""
+            is_known = self.reducer == "mode" or (self.reducer == "mean" and not self.has_words)
+            return f"the mean of the rows' scores is {mean:.6g}" if is_known else _OWN_REDUCER
         if is_equal and is_whole and by not in _NO_MEANS and min(self.values) < max(self.values):
             return ""
         return f"inspect_ai makes it of all rows at once, by {by}"
@@ -111,13 +126,16 @@ class Scores:
         """By name, when all rows were read (`finish`): those that a row has, and what else the log reports."""
         self.no_answer = 0
         """Scores "N"."""
-        self.not_numbers: set[str] = set()
-        """Names of scores with values that are no numbers."""
         self._results = results
+        self._keys: dict[str, list[str]] = {}
+        """By scorer: of objects of scores, the keys that the log reports."""
         self._scores: dict[tuple[Key, int], _Score] = {}
         """By scorer and number of the reducer: scores that the log reports, or that a row has."""
         for entry in results:
             score = self._find_reported(entry)
+            scorer, part = score.key
+            if part is not None:
+                self._keys.setdefault(scorer, []).append(part)
             metrics = _mapping(entry.get("metrics"))
             means = [found for name in _MEANS if not (found := _mapping(metrics.get(name))).get("params")]
             score.has_mean |= any(is_finite_number(found.get("value")) for found in means)
@@ -131,11 +149,13 @@ class Scores:
         keys: dict[Key, list[Any]] = {}
         for values in epochs:
             for scorer, value in values.items():
-                for key, one in value.items() if isinstance(value, Mapping) else ((None, value),):
+                of_all = self._keys.get(scorer, [None]) if _is_nan(value) else [None]
+                for key, one in value.items() if isinstance(value, Mapping) else ((key, value) for key in of_all):
                     keys.setdefault((scorer, key), []).append(one)
         found: dict[str, float | None] = {}
         for key, given in keys.items():
-            scored = [value for value in given if not _is_nan(value)]
+            counts_none = (key, 0) in self._scores and self._scores[key, 0].has_mean
+            scored = [value for value in given if not _is_nan(value) and (value is not None or counts_none)]
             if not scored and not any((key, number) in self._scores for number in range(len(self.reducers))):
                 continue  # what is an object of scores in other rows, or epochs, was not scored here
             self.no_answer += sum(value == "N" for value in scored)
@@ -147,7 +167,7 @@ class Scores:
                     value = score.reduce(scored)
                     noise = find_noise(reducer)(list(map(score.to_number, scored))) if len(scored) > 1 else None
                 except TypeError:  # no number
-                    self.not_numbers.add(score.name)
+                    score.is_number = False
                     continue
                 found[score.name] = value
                 self.reported.setdefault(score.name, SourceScore())
@@ -160,13 +180,30 @@ class Scores:
                     found[f"{score.name}{NOISE}"] = noise
         return found
 
-    def finish(self, *, is_whole: bool) -> list[dict[str, str]]:
-        """Settle what the log reports of which score, all rows being read: of each of its scores, metric to name.
+    @property
+    def not_numbers(self) -> set[str]:
+        """Names of scores with values that are no numbers: rows have none of them."""
+        return {score.name for score in self._scores.values() if not score.is_number}
 
-        The metric that is the mean of a score's rows has the score's own name. `is_whole`: whether these are all rows
-        that the log reports about.
+    @property
+    def not_remade(self) -> dict[str, str]:
+        """Names of scores that cannot be made again of the epochs, to the reducer: rows have none of them."""
+        return {score.name: score.reducer for score in self._scores.values() if not score.is_remade}
+
+    def finish(self, rows: Sequence[dict[str, float | None]], *, is_whole: bool) -> list[dict[str, str]]:
+        """Settle what the log reports of which score: of each of its scores, metric to name.
+
+        The metric that is the mean of a score's rows has the score's own name. `rows`: the scores of all of them, of
+        which those are taken away that are not the log's. `is_whole`: whether these are all rows that the log reports
+        about.
         """
-        return [self._settle(entry, is_whole=is_whole) for entry in self._results]
+        names = [self._settle(entry, is_whole=is_whole) for entry in self._results]
+        for name in self.not_numbers | self.not_remade.keys():
+            self.reported.pop(name, None)
+            for row in rows:
+                for one in (name, f"{name}{ANSWERS}", f"{name}{NOISE}"):
+                    row.pop(one, None)
+        return names
 
     def _settle(self, entry: Mapping[str, Any], *, is_whole: bool) -> dict[str, str]:
         score = self._find_reported(entry)
@@ -182,6 +219,7 @@ class Scores:
                 continue
             names[metric] = f"{score.name}/{metric}"
             lower = None if by in _SPREADS else "perplexity" in by
+            score.is_remade &= why != _OWN_REDUCER
             same = "it is the mean of the rows' scores once more"
             self.reported.setdefault(names[metric], SourceScore(reported, lower, why or same))
         if mine is not None:
@@ -204,7 +242,7 @@ class Scores:
             name = f"{name},{reducer}" if number else name
             taken = {other.name for other in self._scores.values()}
             candidates = (name, f"{name},{key[0]}", f"{name},{key[0]},{len(taken)}")
-            score = _Score(next(one for one in candidates if one not in taken), reducer)
+            score = _Score(key, next(one for one in candidates if one not in taken), reducer)
             self._scores[key, number] = score
         return score
 

@@ -166,6 +166,19 @@ def test_an_epoch_that_failed_is_left_out_of_its_row_and_counted(tmp_path) -> No
     assert opened.source.counts["failed_epochs"] == 1
 
 
+def test_what_the_log_scored_of_failed_samples_is_part_of_its_own_scores_alone_and_said(tmp_path) -> None:
+    samples = [sample(), sample(2, error={"message": "x"})]  # as score_on_error scores it: C
+    opened = open_log(write_json(tmp_path, samples))
+    assert [(row.failed, row.source_scores) for row in opened.rows()] == [
+        ("", {"match": 1.0}),
+        ("error: x", {"match": 1.0}),
+    ]
+    assert (opened.source.counts["failed_scored"], opened.source.notes) == (
+        1,
+        ["1 failed sample has scores in the log: its own scores count them, ours do not"],
+    )
+
+
 def test_of_an_epoch_that_stands_twice_in_a_zip_the_last_counts(tmp_path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         path = write_eval(tmp_path, [sample(text="first"), sample(text="last")])

@@ -36,7 +36,7 @@ def test_epochs_become_one_number(reducer, values, number) -> None:
 def test_each_key_of_an_object_is_a_score() -> None:
     scores = Scores(None, [score("depth", "sized", mean=0.5), score("width", "sized", mean=1.0)])
     assert scores.of_row([{"sized": {"depth": 0.5, "width": True}}]) == {"depth": 0.5, "width": 1.0}
-    scores.finish(is_whole=True)
+    scores.finish([], is_whole=True)
     assert {name: one.mean for name, one in scores.reported.items()} == {"depth": 0.5, "width": 1.0}
 
 
@@ -57,6 +57,39 @@ def test_what_is_no_number_is_named_and_left_out_but_a_word_counts_0_where_the_l
     scores = Scores(None, [score("listed", mean=0.0), score("kind", frequency=1.0), score("match", accuracy=0.0)])
     assert scores.of_row([{"listed": [1, 0], "kind": "sandbagging", "match": "unknown word"}]) == {"match": 0.0}
     assert scores.not_numbers == {"listed", "kind"}
+
+
+HALF = [["P", "P", "I"], ["C", "I", "I"], ["I"], ["P"], ["C"], ["P", "C", "N"]]
+
+
+@pytest.mark.parametrize(
+    ("reducer", "rows", "reported", "left"),
+    [
+        # inspect_ai 0.3.285, epochs reduced by at_least(2, value=0.5), which the log calls at_least_2: 2 of 6 rows
+        ("at_least_2", HALF, {"mean": 2 / 6}, False),
+        ("at_least_2", HALF, {"mean": 0.0}, True),
+        ("mean", [["A"], ["B"]], {"mean": 0.5}, False),  # mean_score(value_to_float(correct="A", incorrect="B"))
+        ("mean", [["A"], ["B"]], {"mean": 0.0}, True),
+        ("mean", [["C"], ["I"]], {"accuracy": 0.25}, True),  # of a log that was edited
+        ("mean", [["C"], ["unsure"], ["N"]], {"frequency": 0.3}, False),
+        ("mean", [[1.0], [math.inf]], {"mean": math.inf}, False),
+        ("mean", [[1.0], [None]], {"std": 0.0}, True),
+    ],
+)
+def test_rows_have_the_numbers_of_the_log_or_none(reducer, rows, reported, left) -> None:
+    scores = Scores([reducer], [score("verdict", None, reducer, **reported)])
+    made = [scores.of_row([{"verdict": value} for value in values]) for values in rows]
+    ((metric, value),) = reported.items()
+    (names,) = scores.finish(made, is_whole=True)
+    assert (any(made), "verdict" in scores.reported) == (left, left)
+    if not left and math.isfinite(value):
+        assert (scores.reported[names[metric]].mean, names[metric]) == (value, f"verdict/{metric}")
+
+
+def test_an_object_that_is_unscored_as_a_whole_is_so_by_each_key_that_the_log_reports() -> None:
+    scores = Scores(None, [score("depth", "sized", mean=1.0), score("width", "sized", mean=1.0)])
+    assert scores.of_row([{"sized": NAN}]) == {"depth": None, "width": None}
+    assert scores.of_row([{"sized": NAN}, {"sized": {"depth": 1, "width": NAN}}]) == {"depth": 1.0, "width": None}
 
 
 def test_only_a_plain_mean_is_one_to_compare_with() -> None:
