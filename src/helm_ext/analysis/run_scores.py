@@ -212,9 +212,8 @@ def is_wrong(score: float, *, lower_is_better: bool) -> bool:
 
 def find_main_metric(run: RunFiles) -> str:
     """Return the stat that reports show of a run. Raises RunEntryError where a run of HELM's own has no usual one."""
-    main = run.scenario_arguments.get("main_metric")
-    if main is not None and run.is_ours:
-        return str(main)
+    if run.is_ours:
+        return str(run.scenario_arguments["main_metric"])
     names = find_scores(run.row_stats.names)
     usual = next((name for name in _USUAL if name in names), None)
     if usual is None:

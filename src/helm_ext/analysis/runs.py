@@ -118,7 +118,8 @@ class RunFiles:
     @property
     def is_ours(self) -> bool:
         """Whether the run is of a dataset that helm-ext read."""
-        return bool(self.metric_arguments)
+        has_our_metric = any(one["class_name"].startswith("helm_ext.") for one in self.run_spec["metric_specs"])
+        return has_our_metric and "main_metric" in self.scenario_arguments
 
     def iter_states(self) -> Iterator[JSONObject]:
         """Yield the request states as HELM wrote them, one in memory at a time. Raises DatasetError."""

@@ -8,6 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
+import commands
 import every_format
 import inspect_files
 import lm_eval_logs
@@ -19,6 +20,7 @@ from every_format import Row
 from helm.benchmark.runner import Runner
 from run_entries import MODEL, run, stats
 
+from helm_ext.cli.run_scores import ScoredRun
 from helm_ext.running.runner import StreamingRunner
 
 WORDS = ("amber", "basin", "cedar", "delta", "ember", "fjord")
@@ -402,6 +404,12 @@ def compare(folder, again):
     return {key: (first.get(key), second.get(key)) for key in sorted(names) if first.get(key) != second.get(key)}
 
 
+LOSING = frozenset(
+    """groups likelihoods table innodata innodata_as_text refusals live_text live_chat
+    inspect lm_eval every_eval_ever ultraeval_gen ultraeval_ppl live_ultraeval_ppl""".split()  # noqa: SIM905
+)
+"""Kinds that a conversion is refused for: of reports by attribute, a source's own scores, a rule of UltraEval's."""
+
 BY_HELMS_RUNNER = ("lists", "left_out", "live_text", "live_separate", "refusals")
 """It writes the same files: a few will do."""
 
@@ -413,6 +421,8 @@ BY_HELMS_RUNNER = ("lists", "left_out", "live_text", "live_separate", "refusals"
 def test_the_same_stats(tmp_path, answering, name, runner):
     entry, write_files, arguments = KINDS[name]
     made = run(tmp_path, entry, runner=runner, **write_files(tmp_path), **arguments)
+    scored = ScoredRun(made)
+    assert scored.main in scored.stats  # as `requests in` shows a run, whose file is not there
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.copy(made / "scenario_state.json", elsewhere / "state.json")
@@ -424,6 +434,11 @@ def test_the_same_stats(tmp_path, answering, name, runner):
     (elsewhere / "twice").mkdir()
     shutil.copy(again / "scenario_state.json", elsewhere / "twice" / "state.json")
     assert compare(made, run(elsewhere / "twice", "adapter_spec", path=str(elsewhere / "twice" / "state.json"))) == {}
+
+    converted = elsewhere / "converted.jsonl"
+    if commands.run("convert", elsewhere / "state.json", converted, code=int(name in LOSING)).code:
+        return
+    assert compare(made, run(elsewhere, "adapter_spec", path=str(converted), missing="skip", suite="c")) == {}
 
 
 def finished(folder, name="chosen_in_the_file"):

@@ -8,7 +8,7 @@ that holds the name wins.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,6 +257,20 @@ class _AdapterSpec(Format):
         class_name, args = evalset.details.to_metric(evalset.scoring)
         told = {name: made.args[name] for name in ("attributes", "judged") if name in made.args}
         return replace(made, class_name=class_name, args={**args, **told})
+
+    def losses(self, evalset: EvalSet) -> Sequence[str]:
+        """Return how the run that wrote the file scored its rows, where a file cannot say so."""
+        from helm_ext.formats.request_states.recorded import EarlierRun
+
+        earlier = evalset.details
+        if not isinstance(earlier, EarlierRun):
+            return ()
+        given = {name: earlier.args[name] for name in ("postprocess", "rule") if earlier.args.get(name)}
+        lost = [f"the {name} {value} that the run was scored by" for name, value in given.items()]
+        source = earlier.args.get("source")
+        if source and source["scores"]:
+            lost.append(f"the scores that the rows came with from {source['tool']}; convert of its own file keeps them")
+        return [*lost, *(f"the metric {stat} that the run defined" for stat in earlier.args.get("definitions") or ())]
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a file."""

@@ -56,7 +56,10 @@ def to_json_lines(
     instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
     instances += [(instance, instance.split or "test") for instance in rejoin(evalset.instances)]
     theirs = {evalset.source.stat_name(name): name for name in evalset.source.scores} if evalset.source else {}
-    states = [state for instance, split in instances for state in _states(instance, split, findings, theirs)]
+    is_helm = evalset.scoring.label_reading == "exact"
+    states = [
+        state for instance, split in instances for state in _states(instance, split, findings, theirs, is_helm=is_helm)
+    ]
     if not lossy:
         findings.require_none(evalset.name)
     write_lines(target, [header, *states])
@@ -125,9 +128,13 @@ def _name_score(stat: str, source_scores: Mapping[str, str]) -> str:
 
 
 def _states(
-    instance: Instance, split: str, findings: Findings, source_scores: Mapping[str, str]
+    instance: Instance, split: str, findings: Findings, source_scores: Mapping[str, str], *, is_helm: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the states of a row. `source_scores`: by their stats, the names of the scores that the source gave."""
+    """Yield the states of a row.
+
+    `source_scores`: by their stats, the names of the scores that the source gave; {} where it is not known.
+    `is_helm`: whether the file was the output of a run of HELM without this package, to be scored as HELM does.
+    """
     extra = row_extra(instance)
     made = _instance(instance, split, extra, findings)
     state: dict[str, Any] = {"instance": made, **_nested(extra, "state")}
@@ -137,7 +144,7 @@ def _states(
         state["likelihoods"] = extra["likelihoods"]
     scores: dict[str, float | None] = dict(extra.get("source_scores", {}))
     scores.update(dict.fromkeys(extra.get("source_unscored", ())))
-    if scores:
+    if scores and source_scores:
         state["source_scores"] = {_name_score(name, source_scores): value for name, value in scores.items()}
     if "judgements" in extra:
         state["judgements"] = extra["judgements"]
@@ -156,6 +163,8 @@ def _states(
             if plain:
                 yield {**state, "request": {**request, "result": found["result"]}}
             else:
+                if not is_helm:  # else HELM's keys beside it would say so (`Profile.is_helm_output`)
+                    made.setdefault("extra_data", {}).setdefault(EXTRA_KEY, {})
                 yield {**state, **rest, "request": request, "result": found["result"]}
 
 
