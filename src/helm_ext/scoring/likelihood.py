@@ -6,10 +6,10 @@ prompt + option without the first token, which no model predicts.
 
 Stats of a row, beside HELM's usual ones (tokens, time, truncation):
 
-    ppl_accuracy | ppl_norm_accuracy | mc2    the rule's own: what the leaderboard shows
-    predicted_index                           the winner, by which helm-server shows the chosen option
-    acc                                       1 if the likeliest string is a right option
-    ppl_norm_undefined                        1 if an option has no tokens of its own, so that it has no mean (ppl_norm)
+    ppl_accuracy, ppl_norm_accuracy, mc2, mc2_norm    the rule's own: what the leaderboard shows
+    predicted_index       the winner, by which helm-server shows the chosen option
+    acc                   1 if the likeliest string is a right option
+    ppl_norm_undefined    1 if an option has no tokens of its own, so that it has no mean (ppl_norm, mc2_norm)
 """
 
 from __future__ import annotations
@@ -29,7 +29,17 @@ from helm_ext.scoring.basic.metrics import FastReferenceMetric, InstanceCountMet
 from helm_ext.scoring.completeness import REPORT_STATS, LeftOutTotal, count_left_out, find_run_facts, take_scored
 from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
 from helm_ext.scoring.score import StatInfo
-from helm_ext.scoring.scores.likelihoods import MAIN_STATS, RULES, SCORES, argmin, common_prefix, mc2, ppl, ppl_norm
+from helm_ext.scoring.scores.likelihoods import (
+    MAIN_STATS,
+    MEANS,
+    RULES,
+    SCORES,
+    argmin,
+    common_prefix,
+    mc2,
+    ppl,
+    ppl_norm,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,13 +101,13 @@ def score_row(options: Sequence[Option], worth: Sequence[float], right: Sequence
     tokens = [option.tokens for option in options] if any(any(option.tokens) for option in options) else None
     whole = ppl(logprobs)
     values: dict[str, float] = {}
-    compared = ppl_norm(logprobs, tokens) if rule == "ppl_norm" else whole
+    compared = ppl_norm(logprobs, tokens) if rule in MEANS else whole
     winner = argmin(compared)
-    if rule == "mc2":
-        values[MAIN_STATS[rule]] = mc2(whole, worth)
+    if rule.startswith("mc2"):
+        values[MAIN_STATS[rule]] = mc2(compared, worth)
     else:
         values[MAIN_STATS[rule]] = worth[winner] if winner is not None else 0.0
-    if rule == "ppl_norm":
+    if rule in MEANS:
         prefix = common_prefix(logprobs, tokens)
         values[UNDEFINED] = float(any(len(option) == prefix for option in logprobs))
     if winner is not None:
@@ -146,7 +156,7 @@ class SentenceLikelihoodMetric(FoldingMetric):
 
         return [
             *(stat.to_metadata() for stat in (_MAIN[self.rule], *_OF_ROWS)),
-            *([_UNDEFINED.to_metadata()] if self.rule == "ppl_norm" else []),
+            *([_UNDEFINED.to_metadata()] if self.rule in MEANS else []),
             *get_request_state_metrics_metadata(EfficiencyMetric()),
             *InstanceCountMetric().get_metadata(),
             *(stat.to_metadata() for stat in REPORT_STATS if stat.name in _LEFT_OUT),
@@ -237,6 +247,8 @@ _MAIN = {
          "Worth of the option whose own tokens are likeliest on average (UltraEval's general_torch_ppl_norm)."),
         ("mc2", "MC2", None,
          "Share of the probability of all options that lies on the right ones (UltraEval's log_prob_mc2)."),
+        ("mc2_norm", "MC2 (normalised)", None,
+         "MC2 of the options' own tokens, each by its mean (UltraEval's general_torch_ppl_norm and log_prob_mc2)."),
     )
 }  # fmt: skip
 

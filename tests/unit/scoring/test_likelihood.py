@@ -223,6 +223,13 @@ def test_rule_mc2():
     _, stats = evaluate(row([("yes", math.log(0.6))], [("no", math.log(0.2))]), "mc2")
     assert stats["mc2"] == pytest.approx(0.75)
     assert stats["predicted_index"] == 0
+    # Of means, as upstream's metric gets them from its postprocess: exp(-2) to exp(-3), not exp(-4) to exp(-3).
+    longer = row([("y", -1.0), ("es", -3.0)], [("no", -3.0)])
+    _, stats = evaluate(longer, "mc2_norm")
+    assert stats["mc2_norm"] == pytest.approx(math.exp(-2) / (math.exp(-2) + math.exp(-3)))
+    assert stats["predicted_index"] == 0
+    assert stats["ppl_norm_undefined"] == 0
+    assert evaluate(longer, "mc2")[1]["mc2"] == pytest.approx(math.exp(-4) / (math.exp(-4) + math.exp(-3)))
 
 
 def test_an_unknown_rule():
@@ -332,12 +339,12 @@ def test_a_chat_template_around_the_prompt_is_noticed(capsys, monkeypatch):
     assert "apply_chat_template: false" in message
 
 
-@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2"])
+@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2", "mc2_norm"])
 def test_every_stat_is_described(rule):
     _, stats = evaluate(row([("yes", -1.0)], [("no", -2.0)]), rule)
     described = {metadata.name for metadata in SentenceLikelihoodMetric(rule).get_metadata()}
     assert set(stats) <= described
-    assert ("ppl_norm_undefined" in described) == (rule == "ppl_norm")
+    assert ("ppl_norm_undefined" in described) == rule.endswith("_norm")
 
 
 # What the rules above leave open
@@ -419,7 +426,7 @@ def said(stats):
 @pytest.mark.long
 @pytest.mark.parametrize("perturbed", [False, True])
 @pytest.mark.parametrize("trials", [1, 2])
-@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2"])
+@pytest.mark.parametrize("rule", ["ppl", "ppl_norm", "mc2", "mc2_norm"])
 def test_stats_and_their_order_are_those_of_helms_frame(rule, trials, perturbed):
     states = list(random_rows(random.Random(7), perturbed=perturbed))
     states = [replace(state, train_trial_index=trial) for trial in range(trials) for state in states]

@@ -79,6 +79,17 @@ def selected_splits(file: File) -> None:
         problems.warn(where, message, code="eval-splits")
 
 
+def several_splits(file: File) -> None:
+    """Report rows of two splits that are evaluated: of a run with both, HELM's leaderboards show the test split."""
+    profile, valid = file.profile, file.profile.splits["valid"]
+    others = profile.selected - valid
+    if valid and others > 0 and "valid" in profile.eval_splits:
+        rows = count(others, "row is", "rows are")
+        message = f"{rows} of split test and {valid} of valid (dev, validation): scores are shown of test alone"
+        hint = 'one split for all rows makes one score of them; adapter_spec.eval_splits: ["valid"] scores those alone'
+        file.problems.warn(ALL_ROWS, message, hint, code="several-splits")
+
+
 def recorded_train(file: File) -> None:
     """Report recorded completions of rows that are demonstrations."""
     if file.profile.is_differentiated:
@@ -310,6 +321,7 @@ _RULES = (
     unused_mapping,
     too_few_rows,
     selected_splits,
+    several_splits,
     no_correct_reference,
     recorded_train,
     undifferentiated,

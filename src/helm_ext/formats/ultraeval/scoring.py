@@ -21,7 +21,7 @@ from helm_ext.evalset import Scoring
 from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, comes_from_checkout, get_postprocess
 from helm_ext.formats.ultraeval.config import Method, Metric
 from helm_ext.scoring.registry import get_scores
-from helm_ext.scoring.scores.likelihoods import MAIN_STATS
+from helm_ext.scoring.scores.likelihoods import MAIN_STATS, MEANS
 from helm_ext.scoring.scores.ultraeval import BLEU_TOKENIZERS, EXECUTING, PREFIX, SCORES, make_rouge, score_name
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ DEFAULT = "exact_match"
 PPL_NORM = "general_torch_ppl_norm"
 """Upstream's postprocess name that makes `log_prob` the normalised rule."""
 
-_PPL_TYPES = {"log_prob": "ppl", "ppl": "ppl", "ppl_norm": "ppl_norm", "log_prob_mc2": "mc2", "mc2": "mc2"}
+_PPL_TYPES = {"log_prob": "ppl", **{rule: rule for rule in MAIN_STATS}, "log_prob_mc2": "mc2"}
 _PPL_POSTPROCESS = ("", "none", "general_torch", "general_torch_ppl", PPL_NORM)
 
 MAX_STAT = 64
@@ -103,7 +103,9 @@ def _ppl_rule(names: Sequence[str], postprocess: str) -> str:
         hint = did_you_mean(postprocess, _PPL_POSTPROCESS) or f"known: {', '.join(filter(None, _PPL_POSTPROCESS))}"
         raise RunEntryError(f"postprocess={postprocess}: no postprocessing of PPL tasks\n  hint: {hint}")
     rule = _PPL_TYPES[names[0].lower()]
-    return MAIN_STATS["ppl_norm" if rule == "ppl" and postprocess == PPL_NORM else rule]
+    if postprocess == PPL_NORM and rule not in MEANS:
+        rule += "_norm"
+    return MAIN_STATS[rule]
 
 
 def _choose(asked: Iterable[tuple[str, Mapping[str, Any]]]) -> MetricChoice:

@@ -104,8 +104,11 @@ SCORES = tuple(
 
 # ---- UltraEval
 
-MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2"}
+MAIN_STATS = {"ppl": "ppl_accuracy", "ppl_norm": "ppl_norm_accuracy", "mc2": "mc2", "mc2_norm": "mc2_norm"}
 """Rule to the stat on the leaderboard."""
+
+MEANS = frozenset({"ppl_norm", "mc2_norm"})
+"""Rules that compare options by the means of `ppl_norm`. The others compare sums."""
 
 RULES = tuple(MAIN_STATS)
 

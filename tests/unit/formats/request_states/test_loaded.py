@@ -245,6 +245,10 @@ BECOMES = {
     **{f"splits {places}": (under_references(*places), TWO, {}, {"splits": {"train": 1, "test": 1}}) for places in ((None, "test"), ("test", "test"), (None, "test", None, "test"))},
     "some splits": (MIXED, {**NONE, "eval_splits": ["Dev", "valid"]}, {}, {"eval_splits": ["valid"], "splits": {"valid": 4}, **counted(7, 0, 4, 0),
         "said eval-splits": "1: adapter_spec.eval_splits: 3 rows are of other splits and not evaluated"}),
+    **{f"scores of test alone: {splits}": (rows, {**NONE, **({"eval_splits": splits} if splits else {})}, {}, {"said several-splits": said}) for rows, splits, said in (
+        (MIXED, None, ("1: request_states: 3 rows are of split test and 4 of valid (dev, validation): scores are shown of test alone\n"
+                      '  hint: one split for all rows makes one score of them; adapter_spec.eval_splits: ["valid"] scores those alone')),
+        (MIXED, ["test"], None), (MIXED, ["valid"], None), (known(2, "dev"), None, None), (split_rows(4, train=2), None, None))},
     "others are shown": (MIXED, {"max_train_instances": 4, "eval_splits": ["valid"]}, {}, {"splits": {"valid": 3, "train": 4}, **counted(7, 4, 3, 0)}),
     "one is left": (MIXED, {"max_train_instances": 6, "eval_splits": ["valid"]}, {}, {"splits": {"valid": 1, "train": 6}}),
     "recorded splits": ([*known(3, "dev"), *MIXED[4:6]], {**NONE, "eval_splits": ["valid"]}, {}, {"splits": {"valid": 3}, **counted(5, 0, 3, 3, 0, 0), "said not-run": None}),

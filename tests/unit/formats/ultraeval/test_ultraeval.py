@@ -272,6 +272,7 @@ def test_names_that_helm_made_numbers_of(root, folder):
     ({}, "ppl", "ppl_accuracy"), ({"metric": "log_prob"}, "ppl", "ppl_accuracy"),
     ({"postprocess": "general_torch_ppl_norm"}, "ppl_norm", "ppl_norm_accuracy"),
     ({"metric": ["ppl_norm"]}, "ppl_norm", "ppl_norm_accuracy"), ({"metric": "log_prob_mc2"}, "mc2", "mc2"),
+    *(({"metric": name, "postprocess": "general_torch_ppl_norm"}, "mc2_norm", "mc2_norm") for name in ("log_prob_mc2", "mc2_norm")),
 ])  # fmt: skip
 def test_ppl_rules(root, arguments, rule, stat):
     evalset = load(root, method="ppl", **arguments)
