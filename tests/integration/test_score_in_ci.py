@@ -72,7 +72,7 @@ def test_warnings_can_be_errors(folder):
     content["request_states"][1]["instance"]["id"] = 0
     (folder / "outputs" / "same.json").write_text(json.dumps(content))
     done = score("outputs/same.json", "--model", "m", "--warnings-as-errors", code=1)
-    assert "1 row has no id of its own" in done.stderr
+    assert "1 row has no id, or that of an earlier row" in done.stderr
 
 
 def test_means_count_the_rows_that_they_are_of(folder):

@@ -209,19 +209,6 @@ def test_f1_over_all_rows_together():
     assert (stats["list_found"], stats["list_predicted"], stats["list_expected"]) == (1, pytest.approx(5 / 3), 2)
 
 
-def test_list_output_from_one_completion():
-    rows = [
-        state("red; green; blue", golds=("red; green; blue",), id="equal"),
-        state("blue;red;green", golds=("red; green; blue",), id="permuted"),
-        state("red", golds=("red; green",), id="half"),
-    ]
-    _, stats = evaluate(*rows, metrics=["exact_match", "set_exact_match", "list_f1"], output_format="list")
-    assert stats["exact_match"] == pytest.approx(1 / 3)
-    assert stats["set_exact_match"] == pytest.approx(2 / 3)
-    # "half": precision 1/1, recall 1/2, F1 = 2/3.
-    assert stats["list_f1"] == pytest.approx((1 + 1 + 2 / 3) / 3)
-
-
 def test_rows_that_were_left_out_are_not_scored_but_counted():
     result, stats = evaluate(
         state("Paris", id="good"),
