@@ -265,8 +265,8 @@ AS_GIVEN = Kind("text or number", lambda _, value: value)
 WHOLE_NUMBER = of_values("whole number", lambda value: type(value) is int, "a whole number")
 NUMBER = of_values("number", lambda value: type(value) in (int, float), "a number")
 FLAG = Kind("`true` or `false`", _read_flag)
-SEVERAL = Kind("`a+b`", lambda _, value: str(value).split("+"))
-"""HELM splits run entries at commas, so lists are written with `+`."""
+SEVERAL = Kind("`a+b`", lambda _, value: [part.replace("%2B", "+") for part in str(value).split("+")])
+"""HELM splits run entries at commas, so lists are written with `+`, and a plus within a part with `%2B`."""
 PATH = Kind("path", read_path)
 
 MISSING = Argument(

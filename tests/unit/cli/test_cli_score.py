@@ -171,3 +171,14 @@ def test_a_column_that_is_not_there_is_told_of_before_any_run_and_one_error_once
         assert said in done.stderr
         assert done.stderr.count(":3: no gold") == ("same" in said)
         assert not list((tmp_path / "out").rglob("stats.json"))
+
+
+def test_a_column_with_a_plus_in_its_name_is_one_output(tmp_path):
+    """By hand: gpt+rag is right twice, gpt once; so are both by a mapping file."""
+    (tmp_path / "t.csv").write_text("question,gold,gpt+rag,gpt\n1+1?,2,2,3\n2+2?,4,4,4\n")
+    (tmp_path / "m.table.json").write_text('{"path": "t.csv", "output": ["gpt+rag", "gpt"]}')
+    for file, arguments in (("t.csv", ["--arg", "output=gpt%2Brag+gpt"]), ("m.table.json", [])):
+        run("validate", tmp_path / file, *arguments)
+        lines = run("score", tmp_path / file, *arguments, "--json", "-o", tmp_path / "out").stdout.splitlines()
+        found = {one["model"]: one["metrics"]["exact_match"]["mean"] for one in map(json.loads, lines)}
+        assert found == {"gpt+rag": 1.0, "gpt": 0.5}

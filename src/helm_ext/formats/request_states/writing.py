@@ -44,9 +44,7 @@ def to_json_lines(
     if evalset.source is not None:
         header["source"] = _source(evalset.source, evalset.scoring)
         if columns := evalset.source.settings.get(NOT_COPIED):
-            findings.note(
-                f"not copied: {columns}; output=COLUMN takes a model's outputs along, by=COLUMN other columns"
-            )
+            findings.note(f"not copied: {columns}; output=COLUMN takes a model's outputs along")
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
     for text in losses:
         findings.lose(text)
@@ -54,7 +52,11 @@ def to_json_lines(
     if names:
         findings.lose(f"reports by attribute ({names}): an adapter_spec file has none; records keep their own keys")
     instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
-    instances += [(instance, instance.split or "test") for instance in rejoin(evalset.instances)]
+    for instance in rejoin(evalset.instances):
+        if row_extra(instance).get("recorded", {}).get("status") == "unscored":  # it would be refused: nothing is right
+            findings.lose("a row that has no score, of which the file says why: it is not written")
+        else:
+            instances.append((instance, instance.split or "test"))
     theirs = {evalset.source.stat_name(name): name for name in evalset.source.scores} if evalset.source else {}
     is_helm = evalset.scoring.label_reading == "exact"
     states = [
@@ -149,6 +151,8 @@ def _states(
     if "judgements" in extra:
         state["judgements"] = extra["judgements"]
     recorded = extra.get("recorded")
+    if recorded is not None and recorded["status"] in ("failed", "not_run"):
+        findings.note("without a completion: helm-ext score --missing skip leaves it out")
     if recorded is None:
         yield state
     elif recorded["status"] == "failed":

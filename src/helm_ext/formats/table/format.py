@@ -170,7 +170,7 @@ class _Table(ImportedFormat):
         if len(outputs) < 2:
             return [{}]
         Loaded({**own_arguments(arguments), "output": outputs[:1]}).require_outputs(outputs)
-        return [{"output": output} for output in outputs]
+        return [{"output": output.replace("+", "%2B")} for output in outputs]
 
     def read_model(self, **arguments: Any) -> str:
         """Return the name of the column of outputs, where it is more than "output"."""
@@ -184,7 +184,9 @@ class _Table(ImportedFormat):
         from helm_ext.formats.table.loading import Loaded
 
         output = arguments.get("output")
-        return Loaded({**arguments, "output": [output] if isinstance(output, str) else output}).open()
+        if isinstance(output, str):  # one of `tasks`
+            arguments["output"] = SEVERAL.parse("output", output)
+        return Loaded(arguments).open()
 
     def explain(self, **arguments: Any) -> list[str]:
         """Return which column was taken for what, and why."""

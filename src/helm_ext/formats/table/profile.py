@@ -18,9 +18,10 @@ from helm_ext.formats.imported.row import Answer, Row, parse_list, spells_list
 from helm_ext.formats.table.records import SPLITS, Record, RecordReader
 
 _NO_ANSWER = re.compile(
-    r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null)\s*", re.IGNORECASE | re.DOTALL
+    r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null|#?n/a|#(?:value!|ref!|name\?|div/0!))\s*",
+    re.IGNORECASE | re.DOTALL,
 )
-"""What a script writes where it got no answer."""
+"""What a script writes where it got no answer, and a spreadsheet."""
 
 _LETTERS = re.compile(r"\s*\(?[A-Za-z]\)?\s*(?:[,;]\s*\(?[A-Za-z]\)?\s*)*")
 

@@ -33,6 +33,9 @@ _CRITERION = "correct"
 _OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
 """How an object begins that is written as text."""
 
+_LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,' ]*\s*%?", re.ASCII)
+"""A number as spreadsheets show it: 4,5 and 80 %."""
+
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 
 
@@ -234,6 +237,8 @@ class RecordReader:
             number = math.nan if score is None or score == "" else to_number(score)
             if number is None:
                 hint = "scores are numbers, true/false, yes/no, or C, P, I, N; leave the cell empty where there is none"
+                if isinstance(score, str) and _LOCAL_NUMBER.fullmatch(score):
+                    hint = "a number has a decimal point, and no sign of percent or group of digits behind it: 4.5, 80"
                 raise CellError(
                     f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
                 )

@@ -281,6 +281,8 @@ class _Chooser:
             hint = (
                 did_you_mean(column, self._columns) or f"columns: {name_columns(self._columns)}{self._table.sep_hint}"
             )
+            if plus := next((one for one in self._columns if "+" in one and column in one.split("+")), ""):
+                hint = f"a + within a name is written %2B: {role}={plus.replace('+', '%2B')}"
             if len(several) > 1 and {one.strip() for one in several} <= set(self._columns):
                 hint = f"several are joined by +: {role}={'+'.join(one.strip() for one in several)}"
             raise self._error(f"{role}={column}: there is no such column", hint, "unknown-column")

@@ -150,13 +150,15 @@ class DelimitedTable(Table):
             self.notes.append(f"{said}: a spreadsheet may have cut it off there")
 
     def _name_columns(self, names: list[str], line: int) -> list[str]:
-        """Return the columns' names, with some for an index in front and for a delimiter at the end of every line.
+        """Return the columns' names, with some for an index in front and for delimiters at the end of every line.
 
         Raises DatasetError for a header that does not name each of the others.
         """
         names[0] = names[0] or "(unnamed)"
-        if len(names) > 2 and not names[-1]:
-            names[-1] = f"(unnamed {len(names)})"
+        for at in reversed(range(2, len(names))):  # spreadsheets write columns that were used once
+            if names[at]:
+                break
+            names[at] = f"(unnamed {at + 1})"
         hint = "give each column a name of its own; header=no where the first line is a row already"
         wrong = ""
         if names[0].casefold().startswith("sep=") and len(names) < 3:  # header=no would read it as a row
@@ -362,7 +364,13 @@ def read_options(value: Any) -> dict[str, str]:
     text is read as the list it spells. Labels are A, B, ... where there are none. Raises CellError.
     """
     if isinstance(value, str):
-        value = parse_list(value)
+        try:
+            value = parse_list(value)
+        except CellError as error:
+            hint = (
+                'give each option a column (options=A+B+C), or write them as JSON: ["a", "b"], in CSV "[""a"", ""b""]"'
+            )
+            raise CellError(str(error), hint, is_of_numpy=error.is_of_numpy) from None
     texts, labels = value, None
     if isinstance(value, Mapping):
         if isinstance(value.get("text"), list | tuple):

@@ -87,3 +87,18 @@ def test_a_score_that_the_header_does_not_name_is_an_error(tmp_path) -> None:
     )
     with pytest.raises(DatasetError, match=r"made.jsonl:2: source_scores.mtch: no score of the source\n.*'match'"):
         FILE.load(path=str(made))
+
+
+def test_rows_that_cannot_be_scored_are_a_loss_and_those_that_were_not_run_a_note(tmp_path) -> None:
+    """By hand: the row without a gold cannot stand in the file, which is valid without it."""
+    (tmp_path / "t.csv").write_text(
+        "question,answer,output,judge\n2+2?,4,4,1\n3+3?,,5,0.25\n4+4?,8,,\n", encoding="utf-8"
+    )
+    said = {"scores": ["judge"], "empty": "not_run"}
+    before, target = get_format("table").load(path=str(tmp_path / "t.csv"), **said), tmp_path / "made.jsonl"
+    with pytest.raises(DatasetError, match="converting it would lose:\n  - a row that has no score"):
+        FILE.write(before, target, WriteOptions(tmp_path / "t.csv"))
+    made = FILE.write(before, target, WriteOptions(tmp_path / "t.csv", lossy=True))
+    assert made.rows == 2
+    assert [note for note in made.findings.notes if "score --missing skip" in note]
+    assert FILE.load(path=str(target)).counts["recorded"] == 1

@@ -229,7 +229,12 @@ REFUSED = [
     # Scores
     ([["question", "answer", "judge"], ["?", "x", "C"]], {"scores": ["judge"]}, "scores", None, "output=COLUMN names it"),
     *(([row(judge="C"), row(judge=value)], {"scores": ["judge"]}, "cell", 2, "" if isinstance(value, dict) else "scores are numbers")
-      for value in ("good", "85%", "c", "nan", "1e999", [1], {"value": 1})),
+      for value in ("good", "c", "nan", "1e999", [1], {"value": 1})),
+    *(([FREE + ["judge"], ["?", "x", "y", value]], {"scores": ["judge"]}, "cell", 2, "a number has a decimal point")
+      for value in ("85%", "80 %", "4,5", "1.000,5")),
+    ([["question", "answer", "a+b"], ["?", "x", "y"]], {"output": ["a", "b"]}, "several-outputs", None, ""),
+    ([["question", "answer", "a+b"], ["?", "x", "y"]], {"by": ["b"]}, "unknown-column", None, "a + within a name is written %2B: by=a%2Bb"),
+    ([["question", "choices", "answer"], ["?", "iron|tin", "iron"]], {}, "cell", 2, "give each option a column"),
 ]  # fmt: skip
 
 
