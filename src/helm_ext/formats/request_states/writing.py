@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
 from helm_ext.formats.conversion import NOT_COPIED, Converted, Findings, original_id, rejoin, write_lines
+from helm_ext.formats.request_states.recorded import is_helm_state
 from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.score import ANSWERS, NOISE, list_judge_stats
 
@@ -62,6 +63,8 @@ def to_json_lines(
     states = [
         state for instance, split in instances for state in _states(instance, split, findings, theirs, is_helm=is_helm)
     ]
+    if is_helm and not all(map(is_helm_state, states)):
+        findings.lose("HELM's own exact reading of labels, for want of results in all rows; a file is read forgivingly")
     if not lossy:
         findings.require_none(evalset.name)
     write_lines(target, [header, *states])
@@ -88,8 +91,6 @@ def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
 def _scoring(
     scoring: Scoring, findings: Findings, *, has_stops: bool, has_source: bool, judge_stats: Sequence[str]
 ) -> dict[str, Any]:
-    if scoring.label_reading == "exact":
-        findings.lose("HELM's own exact reading of labels; an adapter_spec file is read forgivingly")
     args = scoring.to_args()
     unsaid = ("metrics", "main_metric", "own_metric", "output_format", "label_reading", "cut_at", "next_question")
     written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
