@@ -38,26 +38,22 @@ def test_all_of_a_judgement_comes_back() -> None:
     assert {key: value for key, value in WHOLE.items() if written.get(key) != value} == {"status": "ok"}  # the default
 
 
-@pytest.mark.parametrize(
-    ("change", "place", "message", "hint"),
-    [
-        ({"criterium": "x"}, "criterium", "unknown key", "did you mean 'criterion'?"),
-        ({"value": "yes"}, "value", 'expected a number, got "yes"', ""),
-        ({"by": 7}, "by", "expected a name, got 7", ""),
-        ({"by": " "}, "by", 'expected a name, got " "', ""),
-        ({"kind": "robot"}, "kind", 'expected "model" or "human", got "robot"', ""),
-        ({"status": "unparsd", "value": None}, "status", 'unknown status "unparsd"', "did you mean 'unparsed'?"),
-        ({"status": "stale", "value": None}, "status", 'unknown status "stale"', ""),
-        ({"status": "unparsed"}, "value", "1.0 with status unparsed", "only ok has a value"),
-        ({"value": None}, "value", "null with status ok", ""),
-        ({"value": 0.5, "scale": [0, 1]}, "value", "0.5 is not on the scale [0.0, 1.0]", ""),
-        ({"value": 6}, "value", '6 is not on the scale {"min": 0.0, "max": 5.0}', ""),
-        ({"scale": [1]}, "scale", "expected at least two values, the lowest first, got [1]", ""),
-        ({"order": "AB"}, "order", 'expected given or swapped, got "AB"', ""),
-        ({"completion": -1}, "completion", "expected the number of the completion, counted from 0, got -1", ""),
-        ({"drawn": {"design": "random", "p": 0}}, "drawn", DRAWN + """, got {"design": "random", "p": 0}""", ""),
-    ],
-)
+@pytest.mark.parametrize(("change", "place", "message", "hint"), [
+    ({"criterium": "x"}, "criterium", "unknown key", "did you mean 'criterion'?"),
+    ({"value": "yes"}, "value", 'expected a number, got "yes"', ""),
+    ({"by": 7}, "by", "expected a name, got 7", ""), ({"by": " "}, "by", 'expected a name, got " "', ""),
+    ({"kind": "robot"}, "kind", 'expected "model" or "human", got "robot"', ""),
+    ({"status": "unparsd", "value": None}, "status", 'unknown status "unparsd"', "did you mean 'unparsed'?"),
+    ({"status": "stale", "value": None}, "status", 'unknown status "stale"', ""),
+    ({"status": "unparsed"}, "value", "1.0 with status unparsed", "only ok has a value"),
+    ({"value": None}, "value", "null with status ok", ""),
+    ({"value": 0.5, "scale": [0, 1]}, "value", "0.5 is not on the scale [0.0, 1.0]", ""),
+    ({"value": 6}, "value", '6 is not on the scale {"min": 0.0, "max": 5.0}', ""),
+    ({"scale": [1]}, "scale", "expected at least two values, the lowest first, got [1]", ""),
+    ({"order": "AB"}, "order", 'expected given or swapped, got "AB"', ""),
+    ({"completion": -1}, "completion", "expected the number of the completion, counted from 0, got -1", ""),
+    ({"drawn": {"design": "random", "p": 0}}, "drawn", DRAWN + """, got {"design": "random", "p": 0}""", ""),
+])  # fmt: skip
 def test_what_is_wrong_is_said_with_place_value_and_hint(
     change: dict[str, object], place: str, message: str, hint: str
 ) -> None:
@@ -92,17 +88,10 @@ def bound(**change: object) -> dict[str, object]:
     return bind(judgement, QUESTION, ANSWERS).to_json()
 
 
-@pytest.mark.parametrize(
-    ("change", "question", "answers"),
-    [
-        ({}, QUESTION + " ", ANSWERS),
-        ({}, QUESTION, ["Paris.", "Rome"]),
-        ({}, QUESTION, []),
-        ({"reply": "I"}, QUESTION, ANSWERS),
-        ({"rubric_sha256": "r2"}, QUESTION, ANSWERS),
-    ],
-    ids=["question", "answer", "no-answer", "reply", "rubric"],
-)
+@pytest.mark.parametrize(("change", "question", "answers"), [
+    ({}, QUESTION + " ", ANSWERS), ({}, QUESTION, ["Paris.", "Rome"]), ({}, QUESTION, []),
+    ({"reply": "I"}, QUESTION, ANSWERS), ({"rubric_sha256": "r2"}, QUESTION, ANSWERS),
+], ids=["question", "answer", "no-answer", "reply", "rubric"])  # fmt: skip
 def test_exactly_what_was_changed_is_stale(change: dict[str, object], question: str, answers: list[str]) -> None:
     rows = [bound(), bound(by="k", completion=1, criterion="other")]
     assert [one.status for one in take_judgements(rows, QUESTION, ANSWERS)] == ["ok", "ok"]

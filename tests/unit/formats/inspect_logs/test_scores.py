@@ -62,20 +62,15 @@ def test_what_is_no_number_is_named_and_left_out_but_a_word_counts_0_where_the_l
 HALF = [["P", "P", "I"], ["C", "I", "I"], ["I"], ["P"], ["C"], ["P", "C", "N"]]
 
 
-@pytest.mark.parametrize(
-    ("reducer", "rows", "reported", "left"),
-    [
-        # inspect_ai 0.3.285, epochs reduced by at_least(2, value=0.5), which the log calls at_least_2: 2 of 6 rows
-        ("at_least_2", HALF, {"mean": 2 / 6}, False),
-        ("at_least_2", HALF, {"mean": 0.0}, True),
-        ("mean", [["A"], ["B"]], {"mean": 0.5}, False),  # mean_score(value_to_float(correct="A", incorrect="B"))
-        ("mean", [["A"], ["B"]], {"mean": 0.0}, True),
-        ("mean", [["C"], ["I"]], {"accuracy": 0.25}, True),  # of a log that was edited
-        ("mean", [["C"], ["unsure"], ["N"]], {"frequency": 0.3}, False),
-        ("mean", [[1.0], [math.inf]], {"mean": math.inf}, False),
-        ("mean", [[1.0], [None]], {"std": 0.0}, True),
-    ],
-)
+@pytest.mark.parametrize(("reducer", "rows", "reported", "left"), [
+    # inspect_ai 0.3.285, epochs reduced by at_least(2, value=0.5), which the log calls at_least_2: 2 of 6 rows
+    ("at_least_2", HALF, {"mean": 2 / 6}, False), ("at_least_2", HALF, {"mean": 0.0}, True),
+    ("mean", [["A"], ["B"]], {"mean": 0.5}, False),  # mean_score(value_to_float(correct="A", incorrect="B"))
+    ("mean", [["A"], ["B"]], {"mean": 0.0}, True),
+    ("mean", [["C"], ["I"]], {"accuracy": 0.25}, True),  # of a log that was edited
+    ("mean", [["C"], ["unsure"], ["N"]], {"frequency": 0.3}, False),
+    ("mean", [[1.0], [math.inf]], {"mean": math.inf}, False), ("mean", [[1.0], [None]], {"std": 0.0}, True),
+])  # fmt: skip
 def test_rows_have_the_numbers_of_the_log_or_none(reducer, rows, reported, left) -> None:
     scores = Scores([reducer], [score("verdict", None, reducer, **reported)])
     made = [scores.of_row([{"verdict": value} for value in values]) for values in rows]

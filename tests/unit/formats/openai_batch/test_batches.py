@@ -76,18 +76,14 @@ class TestJoining:
         ((code, message),) = refused(tmp_path, [result("a", "2"), result("z", "4")])
         assert (code, "out.jsonl:2" in message) == ("unknown-id", True)
 
-    @pytest.mark.parametrize(
-        ("other", "code"),
-        [
-            (request("a", "5+5?"), "repeated-id"),
-            (request("d", "5+5?", model="acme-2"), "several-models"),
-            (request("d", url="/v1/completions", prompt="5+5"), "several-kinds"),
-            (request("d", url="/v1/embeddings", input="5+5"), "shape"),
-            (request("d", "5+5?", messages=[{"role": "user", "content": [{"type": "image_url"}]}]), "shape"),
-            (request("d", "5+5?", messages=[{"role": "tool", "content": "5"}]), "no-text"),
-            ({**request("d", "5+5?"), "method": "GET"}, "shape"),
-        ],
-    )
+    @pytest.mark.parametrize(("other", "code"), [
+        (request("a", "5+5?"), "repeated-id"), (request("d", "5+5?", model="acme-2"), "several-models"),
+        (request("d", url="/v1/completions", prompt="5+5"), "several-kinds"),
+        (request("d", url="/v1/embeddings", input="5+5"), "shape"),
+        (request("d", "5+5?", messages=[{"role": "user", "content": [{"type": "image_url"}]}]), "shape"),
+        (request("d", "5+5?", messages=[{"role": "tool", "content": "5"}]), "no-text"),
+        ({**request("d", "5+5?"), "method": "GET"}, "shape"),
+    ])  # fmt: skip
     def test_requests_that_are_refused_with_their_line(self, tmp_path, other, code):
         ((found, message),) = refused(tmp_path, [result("a", "2")], [*ASKED, other])
         assert found == code
@@ -135,23 +131,18 @@ ECHO = {"url": "/v1/completions", "echo": True, "logprobs": 1, "max_tokens": 5}
 RESPONSES = {"url": "/v1/responses", "input": "1+1?"}
 
 
-@pytest.mark.parametrize(
-    ("asked", "body", "found", "counts"),
-    [
-        ({"n": 2}, {"choices": [choice(1, "3"), choice(0, "2")]}, ("ok", "2", "3"), {"read": 1}),
-        ({}, {"choices": [choice(0, None, refusal="I can't.")]}, ("ok", "I can't."), {"refused": 1}),
-        (RESPONSES, responses(REASONING, {"type": "message", "content": PARTS}), ("ok", "Two"), {}),
-        (RESPONSES, responses(REASONING, status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-         ("ok", ""), {"cut": 1}),
-        (RESPONSES, responses({"type": "message", "content": "2"}), ("failed",), {}),
-        (RESPONSES, responses({"type": "message", "content": ["2"]}), ("failed",), {}),
-        # The server writes the prompt's tab as a space: the texts differ, the offsets do not.
-        ({**ECHO, "prompt": "1+1\t="}, echoed("1+1 = 2", ["1+1", " =", " 2"], [None, -1, -0.5], [0, 3, 5]), ("ok", " 2"), {}),
-        # vLLM counts the token that begins a prompt into the offsets, and leaves it out of the text.
-        ({**ECHO, "prompt": "1+1 ="}, echoed("1+1 = two", ["<s>", "1+1", " =", " two"], [None, -2, -1, -0.5], [0, 3, 6, 8]),
-         ("ok", " two"), {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "body", "found", "counts"), [
+    ({"n": 2}, {"choices": [choice(1, "3"), choice(0, "2")]}, ("ok", "2", "3"), {"read": 1}),
+    ({}, {"choices": [choice(0, None, refusal="I can't.")]}, ("ok", "I can't."), {"refused": 1}),
+    (RESPONSES, responses(REASONING, {"type": "message", "content": PARTS}), ("ok", "Two"), {}),
+    (RESPONSES, responses(REASONING, status="incomplete", incomplete_details={"reason": "max_output_tokens"}), ("ok", ""), {"cut": 1}),
+    (RESPONSES, responses({"type": "message", "content": "2"}), ("failed",), {}),
+    (RESPONSES, responses({"type": "message", "content": ["2"]}), ("failed",), {}),
+    # The server writes the prompt's tab as a space: the texts differ, the offsets do not.
+    ({**ECHO, "prompt": "1+1\t="}, echoed("1+1 = 2", ["1+1", " =", " 2"], [None, -1, -0.5], [0, 3, 5]), ("ok", " 2"), {}),
+    # vLLM counts the token that begins a prompt into the offsets, and leaves it out of the text.
+    ({**ECHO, "prompt": "1+1 ="}, echoed("1+1 = two", ["<s>", "1+1", " =", " two"], [None, -2, -1, -0.5], [0, 3, 6, 8]), ("ok", " two"), {}),
+])  # fmt: skip
 def test_what_is_the_answer_of_a_reply(tmp_path, asked, body, found, counts):
     texts = () if "url" in asked else ("1+1?",)
     sound = {"choices": [choice(0, "4"), choice(1, "5")][: asked.get("n", 1)]}
@@ -207,15 +198,12 @@ class TestGolds:
         made = write_batch(folder, ASKED, ANSWERS, GOLDS)
         return FORMAT.load(path=made["path"], gold=str(folder / name), **arguments)
 
-    @pytest.mark.parametrize(
-        ("name", "text"),
-        [
-            ("g.json", json.dumps([{"custom_id": id_, "gold": gold} for id_, gold in zip("abc", "246", strict=True)])),
-            ("g.jsonl", "".join(f'{{"custom_id": "{id_}", "gold": {n}}}\n' for id_, n in zip("abc", "246", strict=True))),
-            ("g.csv", "custom_id,answer\na,2\nb,4\nc,6\n"),
-            ("g.tsv", "level\tcustom_id\tgold\n1\ta\t2\n1\tb\t4\n2\tc\t6\n"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("name", "text"), [
+        ("g.json", json.dumps([{"custom_id": id_, "gold": gold} for id_, gold in zip("abc", "246", strict=True)])),
+        ("g.jsonl", "".join(f'{{"custom_id": "{id_}", "gold": {n}}}\n' for id_, n in zip("abc", "246", strict=True))),
+        ("g.csv", "custom_id,answer\na,2\nb,4\nc,6\n"),
+        ("g.tsv", "level\tcustom_id\tgold\n1\ta\t2\n1\tb\t4\n2\tc\t6\n"),
+    ])  # fmt: skip
     def test_tables(self, tmp_path, name, text):
         assert golds(self.load(tmp_path, name, text)) == [["2"], ["4"], ["6"]]
 
@@ -244,22 +232,18 @@ class TestGolds:
             csv.writer(file).writerows([("custom_id", "gold"), *zip("abc", cells, strict=False)])
         return golds(self.load(folder, "g.csv", (folder / "cells.csv").read_text(), **arguments))
 
-    @pytest.mark.parametrize(
-        ("cells", "arguments", "expected"),
-        [
-            (('["2", "two"]', "['4', 'four']", "6"), {}, [["2", "two"], ["4", "four"], ["6"]]),
-            (("[sic]", "4", "[6]"), {}, [["[sic]"], ["4"], ["[6]"]]),
-            (("[2]", "[4]", "[6]"), {"gold_kind": "list"}, [["2"], ["4"], ["6"]]),
-            (("[2]", "[4]", "[6]"), {"gold_kind": "text"}, [["[2]"], ["[4]"], ["[6]"]]),
-        ],
-    )
+    @pytest.mark.parametrize(("cells", "arguments", "expected"), [
+        (('["2", "two"]', "['4', 'four']", "6"), {}, [["2", "two"], ["4", "four"], ["6"]]),
+        (("[sic]", "4", "[6]"), {}, [["[sic]"], ["4"], ["[6]"]]),
+        (("[2]", "[4]", "[6]"), {"gold_kind": "list"}, [["2"], ["4"], ["6"]]),
+        (("[2]", "[4]", "[6]"), {"gold_kind": "text"}, [["[2]"], ["[4]"], ["[6]"]]),
+    ])  # fmt: skip
     def test_lists_in_cells_are_accepted_answers(self, tmp_path, cells, arguments, expected):
         assert self.cells(tmp_path, *cells, **arguments) == expected
 
-    @pytest.mark.parametrize(
-        ("cells", "said"),
-        [("[2] [4] [6]".split(), "gold_kind=list"), (["2", "['4' 'four']", "6"], r"g\.csv:3: .*numpy")],
-    )
+    @pytest.mark.parametrize(("cells", "said"), [
+        ("[2] [4] [6]".split(), "gold_kind=list"), (["2", "['4' 'four']", "6"], r"g\.csv:3: .*numpy"),
+    ])  # fmt: skip
     def test_lists_that_could_be_something_else_are_refused(self, tmp_path, cells, said):
         with pytest.raises(DatasetError, match=said):
             self.cells(tmp_path, *cells)
@@ -324,13 +308,10 @@ class TestOptions:
         made[-1] = (made[-1][0], None)
         assert self.load(tmp_path, {"q1": 0, "q2": 0}, made).counts["not_run"] == 1
 
-    @pytest.mark.parametrize(
-        ("ids", "said"),
-        [
-            (["q"], "no number at the end"),
-            ([f"q#{at}" for at in range(27)], "q: 27 options, and there are letters for 26"),
-        ],
-    )
+    @pytest.mark.parametrize(("ids", "said"), [
+        (["q"], "no number at the end"),
+        ([f"q#{at}" for at in range(27)], "q: 27 options, and there are letters for 26"),
+    ])  # fmt: skip
     def test_ids_that_do_not_say_which_option(self, tmp_path, ids, said):
         with pytest.raises(DatasetError, match=said):
             self.load(tmp_path, {"q": 0}, [self.option(id_, "1+1?", [f" {id_}"], [-1.0]) for id_ in ids])

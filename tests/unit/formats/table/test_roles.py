@@ -92,14 +92,11 @@ class TestModel:
             FORMAT.name_model({"path": several})
 
 
-@pytest.mark.parametrize(
-    ("header", "hint"),
-    [
-        (["question", "reply", "rating"], "output=COLUMN and scores=COLUMN"),
-        (["question", "city, state", "x"], 'columns: question, "city, state", x'),
-        (["question;answer;reply, short", "x"], 'cells were parted by ",": sep=semicolon parts them otherwise'),
-        (["question^answer"], 'cells were parted by ",": sep=CHARACTER parts them otherwise'),
-    ],
-)
+@pytest.mark.parametrize(("header", "hint"), [
+    (["question", "reply", "rating"], "output=COLUMN and scores=COLUMN"),
+    (["question", "city, state", "x"], 'columns: question, "city, state", x'),
+    (["question;answer;reply, short", "x"], 'cells were parted by ",": sep=semicolon parts them otherwise'),
+    (["question^answer"], 'cells were parted by ",": sep=CHARACTER parts them otherwise'),
+])  # fmt: skip
 def test_the_hint_lets_the_user_mend_it(tmp_path, header, hint):
     assert hint in refusal(write_csv(tmp_path, header, ["1"] * len(header))).hint
