@@ -275,7 +275,9 @@ def _find_metric(result: _Result) -> str:
     return result.evaluation_name
 
 
-_REPEAT_KEYS = ("epoch", "trial")
+_TRIAL = "trial"
+"""HELM's word: demonstrations are drawn anew for each."""
+_REPEAT_KEYS = ("epoch", _TRIAL)
 """Keys of `metadata` that number the times a question was asked: inspect's converter, and our export."""
 LABELS = "option_labels"
 """The key of `metadata` under which our export keeps the labels of options, as a JSON list."""
@@ -365,7 +367,9 @@ class Sample(msgspec.Struct):
 
     @property
     def asked(self) -> bytes:
-        """A digest of the question as it was asked."""
+        """A digest of the question as it was asked; of one of several trials, whose demonstrations differ, without them."""
+        if _TRIAL in self.details:
+            return _digest([self.input.raw, self.input.reference, self.input.choices])
         return _digest([self.input, (self.messages or [])[:-1]])
 
     @property

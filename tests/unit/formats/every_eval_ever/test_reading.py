@@ -141,8 +141,13 @@ def test_the_main_metric_is_the_first_that_the_record_reports(tmp_path):
     assert headline(corpus, rows, main_metric="exact_match")[0] == "exact_match"
 
 
-def test_epochs_are_completions_of_one_row(tmp_path):
-    lines = [sample("a", f"answer {n}", score, metadata={"epoch": str(n)}) for n, score in ((1, 1.0), (2, 0.0))]
+@pytest.mark.parametrize("key", ["epoch", "trial"])
+def test_epochs_and_trials_are_completions_of_one_row(tmp_path, key):
+    """Two rows would be taken for independent ones. Each trial of HELM's has demonstrations of its own."""
+    lines = [sample("a", f"answer {n}", score, metadata={key: str(n)}) for n, score in ((1, 1.0), (2, 0.0))]
+    if key == "trial":
+        for n, line in enumerate(lines):
+            line["input"]["formatted"] = f"2+{n}=?\n{line['input']['raw']}"
     evalset = load(write(tmp_path, lines))
     assert completions(evalset) == [["answer 1", "answer 2"]]
     assert source_scores(evalset) == [0.5]
