@@ -289,20 +289,32 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
         pairs, alone, different = _pair_rows(a, b)
         if 2 * len(pairs) < min(len(a.rows), len(b.rows)):
             continue
-        if allow_different:
+        settings = () if alone or different else _find_settings(a, b)
+        if allow_different or not (alone or different or settings):  # as shards that were merged, and one run of all
             datasets[one] += datasets.pop(other)
             continue
         rows = len(pairs) + len(different)
         asks = "asks a different question" if len(different) == 1 else "ask different questions"
         differ = [f"{len(different)} of {rows} rows {asks}, for example {different[0]}"] if different else []
         differ += [f"{count(alone, 'row is', 'rows are')} in only one of them"] if alone else []
-        differ = differ or ["their splits differ"]
+        differ += [f"their {' and '.join(settings)} differ"] if settings else []
         said.append(
             f"{a.title}: {a.model} and {b.model} have answered two versions of it: {', '.join(differ)}: "
             f"{a.run.folder} and {b.run.folder}\n"
             f"  hint: --allow-different compares the other {count(len(pairs), 'row')}"
         )
     return said
+
+
+_OF_A_RUN = frozenset({"model", "model_deployment", "max_eval_instances"})
+
+
+def _find_settings(a: RunScores, b: RunScores) -> list[str]:
+    """Return the names of what two runs of the same rows were asked, or are scored, differently by."""
+    one, other = a.run.adapter_spec, b.run.adapter_spec
+    names = [name for name in {**one, **other} if name not in _OF_A_RUN and one.get(name) != other.get(name)]
+    names += ["split"] * (a.split != b.split)
+    return names + ["way of scoring"] * (a.run.metric_arguments != b.run.metric_arguments)
 
 
 def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:

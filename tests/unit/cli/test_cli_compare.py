@@ -3,6 +3,7 @@
 import json
 
 import finished_runs
+import request_states_files as files
 from commands import run
 from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
@@ -32,3 +33,20 @@ def test_a_run_that_is_refused_leaves_no_folder(tmp_path):
     path.write_text(json.dumps({"adapter_spec": {"max_train_instances": 0}, "request_states": states}))
     run("score", path, "--model", "m", "-o", tmp_path / "out", code=1)
     assert not [*(tmp_path / "out").glob("runs/*/adapter_spec*")]
+
+
+def test_files_of_the_same_rows(tmp_path):
+    """They are of one dataset where all else is the same too, as shards that were merged and one run of all rows are."""
+    rows = [
+        files.answered(files.state(f"{n}?", "yes", id=f"r{n}", split="test"), "yes" if n % 2 else "no")
+        for n in range(8)
+    ]
+    for name, some in (("one", rows[:4]), ("two", rows[4:]), ("all", rows), ("asked", rows)):
+        spec = {"max_train_instances": 0, "instructions": "Say no." if name == "asked" else ""}
+        path = files.write(tmp_path / f"{name}.json", some, spec, name="x")
+        suite = "shards" if name in ("one", "two") else name
+        run("score", path, "--model", suite, "--suite", suite, "-o", tmp_path)
+    run("merge", tmp_path / "runs" / "shards", "--into", "merged", "-o", tmp_path)
+    merged, whole, asked = (tmp_path / "runs" / suite for suite in ("merged", "all", "asked"))
+    assert "\nall (8) " in run("compare", whole, merged).stdout
+    assert "their instructions differ" in run("compare", whole, asked, code=1).stderr

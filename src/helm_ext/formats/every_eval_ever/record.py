@@ -367,7 +367,7 @@ class Sample(msgspec.Struct):
 
     @property
     def asked(self) -> bytes:
-        """A digest of the question as it was asked; of one of several trials, whose demonstrations differ, without them."""
+        """A digest of the question as it was asked: in each trial with other demonstrations, which do not count."""
         if _TRIAL in self.details:
             return _digest([self.input.raw, self.input.reference, self.input.choices])
         return _digest([self.input, (self.messages or [])[:-1]])
