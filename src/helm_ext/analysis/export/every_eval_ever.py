@@ -225,7 +225,8 @@ class _Record:
                 if row.cluster is not None:
                     result.clusters[row.instance_id] = row.cluster
                 # A source may score what we leave out: that line has no error, its score is one.
-                yield self._to_sample(row, shared, result, value, row.error)
+                error = None if result.stat in self.others else row.error
+                yield self._to_sample(row, shared, result, value, error)
         place = _place(row.split, row.sub_split if self.has_sub_splits else None, row.perturbation)
         for result in self.results:
             if result.stat in self.others and row.left_out is None and row.error is None:

@@ -362,8 +362,11 @@ class Sample(msgspec.Struct):
 
     @property
     def is_scored(self) -> bool:
-        """Whether its score was made of an answer: a line must have one, and says 0 where the request failed."""
-        return self.error is None and not (self.output is not None and not self.output.raw)
+        """Whether its score was made of an answer: a line must have one, and says 0 where the request failed.
+
+        Our export has no answer of a row that only its source could score.
+        """
+        return self.error is None and ("left_out" in self.details or self.output is None or bool(self.output.raw))
 
     @property
     def asked(self) -> bytes:

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from every_eval_ever_records import sample as eee_sample
 from every_eval_ever_records import write as write_eee
+from finished_runs import score as score_file
 from inspect_files import header, sample, score, write_eval
 from lm_eval_logs import samples
 
+from helm_ext.analysis.export.every_eval_ever import write_every_eval_ever
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import get_format
@@ -67,6 +69,29 @@ def test_scores_of_a_source_survive_a_conversion(tmp_path, format_, make, argume
     assert FILE.name_model({"path": str(made.path)}) == before.source.model
     for key in ("source_scores", "source_unscored"):
         assert [row_extra(i).get(key) for i in after.instances] == [row_extra(i).get(key) for i in before.instances]
+
+
+def left_out(folder: Path) -> Path:
+    """A log of which we can score one row of three: one target names no option, one sample failed and was scored."""
+    rows = [sample(1, choices=["Anda", "Brell"], target="A", text="ANSWER: A"),
+            sample(2, choices=["Anda", "Brell"], target="D", value="C"),
+            sample(3, choices=["Anda", "Brell"], target="A", value="I", error={"message": "x"})]  # fmt: skip
+    return write_eval(folder, rows, header(results={"scores": [score("match", accuracy=2 / 3)]}))
+
+
+def test_rows_that_the_source_alone_could_score_come_back_of_a_record_and_are_a_loss_of_a_conversion(tmp_path) -> None:
+    run = score_file(tmp_path, left_out(tmp_path))
+    (record,) = write_every_eval_ever([run], tmp_path / "record")
+    found = get_format("every_eval_ever").load(path=str(record.aggregate))
+    assert (found.source.main, found.source.scores["inspect_match"].mean) == ("inspect_match", pytest.approx(2 / 3))
+    scores = {i.id: row_extra(i)["source_scores"].get("every_eval_ever_inspect_match") for i in found.instances}
+    assert list(scores.values()) == [1.0, 1.0, 0.0]
+    assert {what: found.counts.get(what) for what in ("unscored", "failed")} == {"unscored": 1, "failed": 1}
+    before = get_format("inspect").load(path=str(tmp_path / "log.eval"))
+    with pytest.raises(DatasetError, match="a row that has no score"):
+        FILE.write(before, tmp_path / "made.jsonl", WriteOptions(tmp_path))
+    made = FILE.write(before, tmp_path / "made.jsonl", WriteOptions(tmp_path, lossy=True))
+    assert len(FILE.load(path=str(made.path), missing="skip").instances) == 2
 
 
 def test_rows_of_another_model_than_the_source_name_none(tmp_path) -> None:
