@@ -288,12 +288,15 @@ def preview(
         _register_preview_deployment()
         format_ = session.choose_format(kind, file)
         is_named = session.find_file(file) != file
-        said = [] if is_named else format_.describe(session.load_arguments(format_, file, arguments))
+        own = {} if is_named else session.load_arguments(format_, file, arguments)
+        said = format_.describe(own) if own else []
+        first = format_.tasks(own)[0] if own.get("output") else {}  # of several models: all were asked the same
+        arguments |= first
         run_spec = session.make_run_spec(format_, file, {"model": model}, arguments)
         states, wrapped = adapt(run_spec, count, str(file))
     for line in (
         *said,
-        *(f"note      {one.message}: {one.hint}" for one in wrapped),
+        *(f"note      {first.get('output', '')}{': ' * bool(first)}{one.message}: {one.hint}" for one in wrapped),
         run_spec.name,
         f"method: {run_spec.adapter_spec.method}",
         *map(render, states),

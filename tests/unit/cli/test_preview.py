@@ -1,6 +1,7 @@
 """What HELM's adapter cannot do, and a tokenizer that cannot be loaded, are errors that say what HELM said."""
 
 import pytest
+from commands import run
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from request_states_files import split_rows, write
 
@@ -27,3 +28,13 @@ def test_what_helms_adapter_cannot_do_is_said(tmp_path, monkeypatch, deployment)
     said = f"{deployment}: HELM cannot make the prompts: ValueError: Sample larger than population, 3 rows, 1 thread"
     assert str(caught.value).startswith(said)
     assert ("leave out --model" in str(caught.value)) == (deployment != PREVIEW_DEPLOYMENT)
+
+
+def test_of_several_outputs_the_first_is_shown(tmp_path):
+    """All were asked the same. By hand: two of alpha's answers hold the gold, within a sentence."""
+    table = tmp_path / "t.csv"
+    table.write_text("question,gold,alpha,beta\n1+1?,2,It is 2.,2\n2+2?,4,4 it is.,4\n")
+    shown = run("preview", table, "--arg", "output=alpha+beta").stdout
+    assert "runs      recorded: one run for each of alpha, beta" in shown
+    assert "note      alpha: 2 of 2 rows score 0 though the answer holds the gold" in shown
+    assert shown.count("──── row") == 2

@@ -33,7 +33,7 @@ _READ = (
     Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
              "run of each", "the only one called so; without one, a model is asked", names_data=True),
     Argument("scores", SEVERAL, "columns of scores that the output was given: numbers, true/false, yes/no, or C, "
-             "P, I, N; `main_metric=` may name one", "none", names_data=True),
+             "P, I, N; `NAME=COLUMN` calls one otherwise; `main_metric=` may name one", "none", names_data=True),
     Argument("judgements", SEVERAL, "columns of what was judged of the output: lists of judgements as in format "
              "1, or one judge's verdict, 1 or 0, true/false, yes/no, C or I, empty where there is none", "none",
              names_data=True),

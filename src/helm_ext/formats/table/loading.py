@@ -239,5 +239,6 @@ def list_outputs(arguments: Mapping[str, Any]) -> list[str]:
             raise RunEntryError(
                 f"table: {role}={'+'.join(named)} would be those of {len(outputs)} models, {'+'.join(outputs)}\n"
                 f"  hint: score them one by one, output={outputs[0]} with its own {role}"
+                + (", under one name for all, which compare needs: scores=NAME=COLUMN" if role == "scores" else "")
             )
     return outputs

@@ -231,7 +231,7 @@ class RecordReader:
             if score is None or isinstance(score, int | float):
                 found[name] = float(score) if score is not None and score - score == 0 else None
                 numeric += [] if score is None or isinstance(score, bool) else [name]
-        for column in self.roles.scores:
+        for name, column in self.roles.score_columns.items():
             score = look_up(cells, column)
             score = score.strip() if isinstance(score, str) else score
             number = math.nan if score is None or score == "" else to_number(score)
@@ -242,8 +242,8 @@ class RecordReader:
                 raise CellError(
                     f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
                 )
-            found[column] = None if math.isnan(number) else number
-            numeric += [] if is_grade(score) or found[column] is None else [column]
+            found[name] = None if math.isnan(number) else number
+            numeric += [] if is_grade(score) or found[name] is None else [name]
         record.numeric = (*numeric,)
 
     def _read_data(self, cells: Cells) -> dict[str, Any]:

@@ -177,14 +177,19 @@ class Roles:
     likelihoods: str = ""
     source_scores: str = ""
     """The cell of a layout that holds its scores by name."""
-    scores: tuple[str, ...] = ()
-    """The columns of scores that the user named."""
+    score_columns: Mapping[str, str] = field(default_factory=dict)
+    """The columns of scores that the user named, by what the scores are called."""
     judgements: tuple[str, ...] = ()
     """The columns of judgements that the user named."""
     layout: Layout | None = None
     made: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Role to why it is this column, in words."""
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The columns of scores that the user named."""
+        return (*self.score_columns.values(),)
 
     @property
     def gold_is_option(self) -> bool:
@@ -217,9 +222,10 @@ class _Chooser:
         self._reasons: dict[str, str] = {}
         self._made: set[str] = set()
         self._layout = find_layout(table.columns, table.first)
+        self._scores = dict(self._name_score(said) for said in options.scores)
         named = (options.question, options.gold, options.context, options.id, options.split)
         self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ()),
-                       *options.scores, *options.judgements}  # fmt: skip
+                       *self._scores.values(), *options.judgements}  # fmt: skip
         """Columns that the user has named: each is what he says, and nothing else."""
 
     def choose(self) -> Roles:
@@ -235,7 +241,7 @@ class _Chooser:
             question=question, gold=gold, context=self._one("context", given.context), options=self._options(gold),
             output=self._output(), id=self._one("id", given.id),
             split="" if self._table.splits and not given.split else self._one("split", given.split),
-            scores=tuple(self._known("scores", column) for column in given.scores),
+            score_columns={name: self._known("scores", column) for name, column in self._scores.items()},
             judgements=tuple(self._known("judgements", column) for column in given.judgements),
             **{role: self._of_layout(role) for role in ("thought", "likelihoods", "source_scores")},
             layout=self._layout, made=frozenset(self._made), reasons=self._reasons,
@@ -288,6 +294,11 @@ class _Chooser:
             raise self._error(f"{role}={column}: there is no such column", hint, "unknown-column")
         self._reasons[role] = "as given"
         return column
+
+    def _name_score(self, said: str) -> tuple[str, str]:
+        """Return the name and the column of `NAME=COLUMN`, or of a column that has no other name."""
+        name, sign, column = said.partition("=")
+        return (name, column) if sign and said not in self._columns else (said, said)
 
     def _output(self) -> str:
         given = self._given.output

@@ -4,6 +4,7 @@ import json
 
 import finished_runs
 import pytest
+from commands import run
 from table_files import golds, load, write_csv, write_lines
 from typer.testing import CliRunner
 
@@ -106,6 +107,23 @@ def test_are_those_of_one_output(tmp_path):
     path = write_csv(tmp_path, ["question", "answer", "a", "b", "judge"], ["?", "x", "x", "y", "C"])
     with pytest.raises(RunEntryError, match="scores=judge would be those of 2 models, a\\+b"):
         FORMAT.tasks({"path": path, "output": ["a", "b"], "scores": ["judge"]})
+
+
+def test_are_called_alike_to_be_compared(tmp_path):
+    """By hand: 4 for one model; 3 and 4 in turn for the other, half a point less."""
+    rows = [[f"Write {at}", f"x{at}", 4, f"y{at}", 3 + at % 2] for at in range(12)]
+    path = write_csv(tmp_path, ["prompt", "gpt", "rg", "llama", "rl"], *rows)
+    for output, column in (("gpt", "rg"), ("llama", "rl")):
+        arguments = ("--arg", f"output={output}", "--arg", f"scores=rating={column}", "--json", "-o", tmp_path)
+        said = json.loads(run("score", path, *arguments).stdout)
+        assert said["main_metric"] == "table_rating"
+    (row,) = [
+        line for line in run("compare", tmp_path / "runs/score").stdout.splitlines() if line.startswith("all (12)")
+    ]
+    assert row.split()[2:5] == ["4", "3.5", "-0.5"]
+    assert scores(load(write_csv(tmp_path, ["prompt", "output", "a=b"], ["?", "x", 2]), scores=["a=b"])) == [
+        {"table_a=b": 2}
+    ]
 
 
 def test_in_a_mapping_file(tmp_path):
