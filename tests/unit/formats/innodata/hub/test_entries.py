@@ -1,8 +1,10 @@
 """Entries of versions: what is written, what is refused where one is not as it should be, and who gets a number."""
 
 import json
+from functools import partial
 
 import pytest
+import refusals
 
 from helm_ext.errors import HubError
 from helm_ext.formats.innodata.hub.storage import LocalStorage
@@ -38,10 +40,7 @@ def put(storage, *versions):
         storage.create(entry_path(one.name, one.number), to_json(one))
 
 
-def refused(function, *arguments):
-    with pytest.raises(HubError) as error:
-        function(*arguments)
-    return str(error.value)
+refused = partial(refusals.refused, HubError)
 
 
 def test_which_there_are(storage, tmp_path):

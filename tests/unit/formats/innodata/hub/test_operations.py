@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import bundles
 import pytest
+import refusals
 from bundles import record
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -31,10 +33,7 @@ def root(tmp_path):
     return tmp_path / "hub"
 
 
-def refused(function, *arguments, **named):
-    with pytest.raises(HubError) as error:
-        function(*arguments, **named)
-    return str(error.value)
+refused = partial(refusals.refused, HubError)
 
 
 def sha(path):
