@@ -58,9 +58,10 @@ def test_prices_that_are_none(tmp_path, text):
 ])  # fmt: skip
 def test_limits_that_are_none(tmp_path, monkeypatch, name, text):
     """There is no half a token."""
-    name = f"HELM_EXT_{name}"
-    monkeypatch.setenv(name, text)
-    with pytest.raises(RunEntryError, match=f'{name}="{text}": expected a .* from 0 on\n  hint: unset it for no limit'):
+    kind = "a whole number of tokens" if name == "MAX_TOKENS" else "a number, in the currency of the prices,"
+    monkeypatch.setenv(f"HELM_EXT_{name}", text)
+    said = f'HELM_EXT_{name}="{text}": expected {kind} from 0 on\n  hint: unset it for no limit'
+    with pytest.raises(RunEntryError, match=said):
         Spending.read(tmp_path)
 
 

@@ -2,12 +2,11 @@
 
 import json
 
+import commands
 import datasets
 import pytest
 from table_files import answers, golds, labels, load, refusal, write_lines
-from typer.testing import CliRunner
 
-from helm_ext.cli import app
 from helm_ext.evalset import row_extra
 from helm_ext.formats import detect
 from helm_ext.formats.table.format import FORMAT
@@ -169,15 +168,10 @@ class TestOwnExport:
     @pytest.mark.parametrize("rows", [FREE, CHOICE], ids=["free", "choice"])
     def test_is_read_in_each_of_its_kinds(self, tmp_path, rows, to):
         table = write_lines(tmp_path, *rows)
-        invoke("score", table, "-o", tmp_path / "o", "--model", "zormun")
+        commands.run("score", table, "-o", tmp_path / "o", "--model", "zormun")
         exported = tmp_path / f"predictions.{to}"
-        invoke("export", tmp_path / "o", "--to", to, "--out", exported)
+        commands.run("export", tmp_path / "o", "--to", to, "--out", exported)
         before, after = load(table), load(str(exported))
         assert (golds(after), labels(after), answers(after)) == (golds(before), labels(before), answers(before))
         assert detect(exported) is FORMAT
         assert FORMAT.name_model({"path": str(exported)}) == "recorded/zormun"
-
-
-def invoke(*arguments):
-    done = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
