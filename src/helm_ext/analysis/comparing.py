@@ -196,7 +196,7 @@ class PairResult:
         return getattr(self.corrected, "labels", 0)
 
     def to_lines(self) -> list[list[str]]:
-        """Return what reports show, in columns: rows, a, b, b - a, 95 % interval, rows of b higher/lower, p, p (Holm).
+        """Return what reports show, in columns: rows, a, b, b - a, 95 % interval, rows with b up/down, p, p (Holm).
 
         Of a judge's score the corrected difference comes first, where there is one, and the verdicts' own is called
         raw.

@@ -12,6 +12,7 @@ import numpy as np
 
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, count, did_you_mean
+from helm_ext.judging.judgement import judge_values, jury_value
 from helm_ext.scoring.corrected_scores import (
     JudgedScore,
     Seen,
@@ -77,6 +78,8 @@ class JudgeCheck:
     """None where no pair was judged in both orders."""
     needed: dict[str, int] | None
     """Labels more of each verdict for +- 0.03; None where no number makes that, or nothing is corrected."""
+    is_pair: bool
+    """Whether the answers of two runs were compared."""
     statuses: Counter[str] = field(default_factory=Counter)
     """How many judgements do not count."""
 
@@ -108,9 +111,8 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
                     if seen is not None and seen.verdict is not None:
                         length = len(row.answers[0]) if row.answers else 0
                         cluster = row.cluster or f"\0{row.instance_id}"
-                        orders = {one.order: one.value for one in judgements if one.kind == "model"}
-                        made = _Row(model, seen, length, cluster, (orders.get("given"), orders.get("swapped")))
-                        rows.setdefault(key, []).append(made)
+                        orders = (_judge_in(judgements, "given"), _judge_in(judgements, "swapped"))
+                        rows.setdefault(key, []).append(_Row(model, seen, length, cluster, orders))
     known = sorted({name for name, _, _ in rows})
     if not known:
         raise DatasetIntegrityError(
@@ -127,15 +129,30 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
     return found
 
 
+def _judge_in(judgements: Sequence[Judgement], order: str) -> float | None:
+    """Return the verdict of the judge, or the jury, where answers were shown in one order; None where it has none."""
+    found = [one for one in judgements if one.order == order]
+    return jury_value([*judge_values(found).values()], is_binary=all(one.is_binary for one in found))
+
+
 def find_refusals(run: RunFiles, criteria: Iterable[str]) -> dict[str, str]:
-    """Return by criterion why the score of a run is not corrected: half a sentence. Raises DatasetError."""
-    checks = {criterion: check_judges([run], criterion)[0].whole.score.corrected for criterion in criteria}
+    """Return by criterion why the score of a run is not corrected, and the way out. Raises DatasetError."""
+    checks = {criterion: check_judges([run], criterion)[0] for criterion in criteria}
     return {
-        criterion: found.reason
-        if isinstance(found, Refused)
+        criterion: f"{found.reason}; {_say_way_out(one, str(run.folder))}"
+        if isinstance(found := one.whole.score.corrected, Refused)
         else "rows have several answers, and labels are of the first"
-        for criterion, found in checks.items()
+        for criterion, one in checks.items()
     }
+
+
+def _say_way_out(one: JudgeCheck, run: str) -> str:
+    if one.is_pair:
+        return (
+            "label some pairs elsewhere (columns id and label; 1: the run's own answer is better), then "
+            f"helm-ext judge labels FILE.csv {run} --design random"
+        )
+    return f"helm-ext judge sheet {run} draws answers to label"
 
 
 def _check(key: _Key, rows: Sequence[_Row], statuses: Counter[str]) -> JudgeCheck:
@@ -148,11 +165,12 @@ def _check(key: _Key, rows: Sequence[_Row], statuses: Counter[str]) -> JudgeChec
     models = [_check_model(model, of_model) for model, of_model in sorted(by_model.items())]
     pairs = [row.orders for row in rows if None not in row.orders]
     corrected = whole.score.corrected
-    needed = labels_needed(corrected.cells) if isinstance(corrected, Corrected) and corrected.cells else None
+    needed = labels_needed(corrected) if isinstance(corrected, Corrected) and corrected.cells else None
     return JudgeCheck(
         criterion=key[0], judge=key[1], rubric=key[2], whole=whole, models=models, length=_check_length(rows),
         swapped=compare_orders(*zip(*pairs, strict=True)) if pairs else None,
         needed=None if needed is None else {str(cell): number for cell, number in needed.items()}, statuses=statuses,
+        is_pair=any(row.orders != (None, None) for row in rows),
     )  # fmt: skip
 
 
@@ -170,10 +188,10 @@ def _check_model(model: str, rows: Sequence[_Row]) -> ModelCheck:
     seen, clusters = [row.seen for row in rows], _clusters(rows)
     score = measure_judged(seen, clusters)
     assert score is not None  # each row has a verdict
-    return ModelCheck(model=model, score=score, bias=measure_bias(seen, clusters), **_check_sides(seen))
+    return ModelCheck(model=model, score=score, bias=measure_bias(seen, clusters), **_check_sides(seen, clusters))
 
 
-def _check_sides(seen: Sequence[Seen]) -> dict[str, Interval | None]:
+def _check_sides(seen: Sequence[Seen], clusters: Sequence[str] | None) -> dict[str, Interval | None]:
     """Return sensitivity and specificity, as far as labels tell them."""
     chosen = choose_labels(seen, [row.cell for row in seen])
     found: dict[str, Interval | None] = {"sensitivity": None, "specificity": None}
@@ -185,7 +203,8 @@ def _check_sides(seen: Sequence[Seen]) -> dict[str, Interval | None]:
     for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
         inside = drawn & (gold == value)
         if inside.any():
-            found[name] = share_of((verdicts[inside] == value).astype(float), weights[inside])
+            groups = None if clusters is None else [clusters[place] for place in inside.nonzero()[0].tolist()]
+            found[name] = share_of((verdicts[inside] == value).astype(float), weights[inside], groups)
     return found
 
 
@@ -214,8 +233,8 @@ def describe(one: JudgeCheck) -> list[str]:
     found = score.corrected
     if isinstance(found, Refused):
         said.append(f"Nobody knows how good this judge is: {found.reason}.")
-        said.append("To find out: helm-ext judge sheet RUN -n 100 --design by_verdict; label it; helm-ext judge labels "
-                    "SHEET.csv.")  # fmt: skip
+        sheet = "helm-ext judge sheet RUN -n 100 --design by_verdict; label it; helm-ext judge labels SHEET.csv"
+        said.append(f"To find out: {_say_way_out(one, 'RUN') if one.is_pair else sheet}.")
         if score.undesigned:
             said[-1] += " If their rows were drawn at random: helm-ext judge labels FILE --design random."
     else:
@@ -239,7 +258,8 @@ def describe(one: JudgeCheck) -> list[str]:
     if one.swapped is not None:
         said.append(
             f"With the answers in the other order it keeps its verdict in {_percent(one.swapped.consistency)} of the "
-            f"pairs; the first model wins {_percent(one.swapped.win_rate)}."
+            f"pairs; {one.models[0].model if len(one.models) == 1 else 'the first model'} wins "
+            f"{_percent(one.swapped.win_rate)}."
         )
     if score.set_aside:
         said.append(f"Labels of {score.set_aside:,} rows were drawn in another way, earlier, and are set aside.")
@@ -294,7 +314,7 @@ def _describe_needed(one: JudgeCheck) -> list[str]:
     if not total:
         return ["Its interval is ± 0.03 or shorter: no more labels are needed for that."]
     each = ", ".join(f"{number} with the verdict {cell}" for cell, number in one.needed.items() if number)
-    return [f"{count(total, 'more label')} would make the interval ± 0.03: {each}."]
+    return [f"About {count(total, 'more label')} would make the interval ± 0.03: {each}."]
 
 
 def to_lines(one: JudgeCheck) -> tuple[list[str], list[list[str]]]:

@@ -50,6 +50,8 @@ class Asked:
     scale: tuple[float, ...] | Scale
     rubric_sha256: str | None
     shows_reference: bool = True
+    is_pair: bool = False
+    """Whether two answers are compared."""
 
 
 def to_time(seconds: float) -> str:
@@ -73,7 +75,7 @@ def answer_of(row: Prediction) -> str:
 def find_asked(runs: Sequence[Sequence[Prediction]], criterion: str | None, rubric: Rubric | None) -> Asked:
     """Return what is labelled: by the rubric, else what judges were asked. Raises RunEntryError where it is unclear."""
     if rubric is not None:
-        return Asked(rubric.criterion, rubric.to_scale(), rubric.sha256, "reference" in rubric.contents)
+        return Asked(rubric.criterion, rubric.to_scale(), rubric.sha256, "reference" in rubric.contents, rubric.is_pair)
     rows = (row for rows in runs for row in rows)
     said = [one for row in rows for one in row.said if one.value is not None and criterion in (None, one.criterion)]
     criteria = sorted({one.criterion for one in said})
@@ -83,12 +85,11 @@ def find_asked(runs: Sequence[Sequence[Prediction]], criterion: str | None, rubr
             f"--criterion{f' {criterion}' if criterion else ''}: name one that was judged; {known}\n"
             "  hint: --criterion NAME, or --rubric FILE says what people are asked"
         )
-    if any(one.order for one in said):
-        raise RunEntryError(f"--criterion {criteria[0]}: it compares two answers, and a row of a sheet has one")
     if len({one.scale for one in said}) > 1:
         raise RunEntryError(f"--criterion {criteria[0]}: judged on several scales\n  hint: --rubric FILE names one")
     digests = {one.rubric_sha256 for one in said}
-    return Asked(criteria[0], said[0].scale, next(iter(digests)) if len(digests) == 1 else None)
+    sha256 = next(iter(digests)) if len(digests) == 1 else None
+    return Asked(criteria[0], said[0].scale, sha256, is_pair=any(one.order for one in said))
 
 
 def _name_stratum(row: Prediction, criterion: str) -> str:
@@ -112,6 +113,9 @@ def draw_sheet(
     Where there are verdicts, answers without one are not drawn. `disagreements` of two runs draws questions that both
     have answered: both answers are labelled. Raises HelmExtError.
     """
+    if asked.is_pair:
+        hint = "helm-ext judge labels FILE.csv RUN --design random takes labels of pairs that were made elsewhere"
+        raise RunEntryError(f"{asked.criterion}: it compares two answers, and a row of a sheet has one\n  hint: {hint}")
     names = list(runs)
     rows = {name: {row.key: row for row in runs[name] if _can_be_labelled(row)} for name in names}
     every = (one for of_run in runs.values() for row in of_run for one in row.list_said(asked.criterion))

@@ -318,8 +318,7 @@ class ScoredRun:
         from helm_ext.analysis.judge_check import find_refusals
 
         return [
-            f"note: {names[criterion]} is the judge's own number, not corrected by people's labels: {reason}; "
-            f"helm-ext judge sheet {self.files.folder} draws answers to label"
+            f"note: {names[criterion]} is the judge's own number, not corrected by people's labels: {reason}"
             for criterion, reason in find_refusals(self.files, lacking).items()
         ]
 

@@ -95,6 +95,16 @@ def test_swapped_pairs_of_a_judge_that_always_says_the_first():
     assert any("keeps its verdict in 0.0%" in line for line in describe(one))
 
 
+def test_a_jury_keeps_its_verdict_where_the_majority_of_each_order_is_one():
+    """`a` always says the first, `b` always the run's own: 1 and 1 in the given order, 0 and 1 (a tie) swapped."""
+    pairs = [("given", 1.0, 1.0), ("swapped", 0.0, 1.0)]
+    said = [verdict(v, by, order=o, other="x") for o, *both in pairs for by, v in zip("ab", both, strict=True)]
+    jury, a, b = check(("org/m", [row(n, said) for n in range(50)]))
+    found = [(one.swapped.consistency.mean, one.swapped.win_rate.mean) for one in (jury, a, b)]
+    assert found == [(0, 0.75), (0, 0.5), (1, 1)]
+    assert "helm-ext judge sheet" not in " ".join(describe(jury))  # which has no place for two answers
+
+
 def test_what_was_not_judged_is_an_error():
     with pytest.raises(DatasetIntegrityError, match="no row has a verdict"):
         check(("org/m", [row(1, [label(1.0)])]))

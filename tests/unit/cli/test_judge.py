@@ -155,6 +155,11 @@ def test_a_judge_that_always_takes_the_first_is_worth_a_half(folder):
     assert all(
         [(one["order"], one["value"]) for one in row] == [("given", 1.0), ("swapped", 0.0)] for row in rows.values()
     )
+    # A sheet shows one answer: labels of pairs are made elsewhere.
+    for more in ((), ("--rubric", "better")):
+        assert "better: it compares two answers" in run("judge", "sheet", find_run("judged"), *more, code=1)
+    Path("mine.csv").write_text("id,label\n" + "".join(f"r{n},0.5\n" for n in range(5)))
+    assert "mine.csv: 5 labels" in run("judge", "labels", "mine.csv", find_run("judged"), "--design", "random")
 
 
 def test_requests_of_judges_and_of_runs_are_not_mixed_up(folder):

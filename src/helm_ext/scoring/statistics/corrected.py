@@ -75,6 +75,8 @@ class Corrected(NamedTuple):
     interval: Interval
     labels: int
     cells: tuple[Cell, ...] = ()
+    effect: float = 1.0
+    """The design effect of clusters: so many labels tell as much as one by itself."""
 
 
 class Refused(NamedTuple):
@@ -127,7 +129,7 @@ def correct_by_verdict(
     if clusters is not None:
         error, freedom = _influence_error(influence, groups, drawn)
         alone = float(influence.std()) / math.sqrt(len(influence))
-        quantile, effect = t_quantile(level, freedom), max(1.0, (error / alone) ** 2) if alone else 1.0
+        quantile, effect = t_quantile(level, freedom), _design_effect(error, alone, drawn.sum() / units)
         counts /= effect
     sizes, means = np.array([cell.rows for cell in cells], dtype=float), np.array([cell.mean for cell in cells])
     if is_difference:
@@ -139,7 +141,7 @@ def correct_by_verdict(
     )
     number_of_clusters = None if clusters is None else units
     interval = Interval(mean, low, high, len(labels), "post-stratified", number_of_clusters, level)
-    return Corrected(interval, int(drawn.sum()), tuple(cells))
+    return Corrected(interval, int(drawn.sum()), tuple(cells), effect)
 
 
 def _pool(
@@ -238,13 +240,21 @@ def share_limits(
     return low, high
 
 
-def share_of(values: NDArray[np.float64], weights: NDArray[np.float64], *, level: float = 0.95) -> Interval:
-    """Return the share of ones among rows of these weights, and its interval."""
+def share_of(
+    values: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None = None
+) -> Interval:
+    """Return the share of ones among rows of these weights, and its 95 % interval."""
     own = weights / weights.sum()
     mean = float(own @ values)
-    count = _effective_labels(values, own, mean)
-    low, high = share_limits(np.array([mean]), np.array([count]), normal_quantile(level))
-    return Interval(mean, float(low[0]), float(high[0]), len(values), "weighted", level=level)
+    count, quantile, number = _effective_labels(values, own, mean), normal_quantile(0.95), None
+    if clusters is not None:
+        groups, parts = number_clusters(clusters), len(values) * own * (values - mean)
+        error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
+        alone = float(np.hypot.reduce(parts)) / len(values)
+        quantile, number = t_quantile(0.95, freedom), int(groups.max()) + 1
+        count /= _design_effect(error, alone, len(values) / number)
+    low, high = share_limits(np.array([mean]), np.array([count]), quantile)
+    return Interval(mean, float(low[0]), float(high[0]), len(values), "weighted", number)
 
 
 def difference_limits(
@@ -307,29 +317,36 @@ def find_p(correct: Callable[[float], Corrected], value: float = 0.0) -> float:
     return 1 - low
 
 
-def labels_needed(cells: Sequence[Cell]) -> dict[Hashable, int] | None:
+def labels_needed(corrected: Corrected) -> dict[Hashable, int] | None:
     """Return how many more labels of each verdict make a 95 % interval of +- 0.03; None where no number does.
 
     Neyman's allocation: in proportion to the rows of a verdict times the deviation of their labels, which is taken at
     the middle of Wilson's interval, so that a verdict whose labels all agree is not done with. Labels that are there
-    count; no verdict gets more labels than it has rows. With too few rows even all labels are not enough.
+    count; no verdict gets more labels than it has rows. With too few rows even all labels are not enough. What this
+    variance does not know (limits that are not normal, few clusters, raters) counts as far as it makes the present
+    interval longer or shorter.
     """
-    z = normal_quantile(0.95)
+    cells, effect, wanted_error = corrected.cells, corrected.effect, _WANTED / (z := normal_quantile(0.95))
     rows, labels, means = (np.array(column, dtype=float) for column in list(zip(*cells, strict=True))[1:])
-    total = rows.sum()
+    rows, labels, total = rows / effect, labels / effect, rows.sum() / effect
     guess = (means * labels + z * z / 2) / (labels + z * z)
     spread, share = np.sqrt(guess * (1 - guess)), rows / total
     mixed = float((share * (means - share @ means) ** 2).sum()) / total
-    allowed = (_WANTED / z) ** 2 - mixed
-    if allowed < float((share**2 * spread**2 / rows).sum()):
+    now = float((share**2 * spread**2 / labels).sum()) + mixed
+    is_there, all_labelled = corrected.interval.half_width <= _WANTED, float((share**2 * spread**2 / rows).sum())
+    if not is_there and wanted_error**2 < all_labelled + mixed:
         return None
+    allowed = max(all_labelled, now * (_WANTED / corrected.interval.half_width) ** 2 - mixed)
     low, high = 0.0, float((rows / (share * spread)).max())
     for _ in range(60):  # the variance falls as labels are added in this proportion
         middle = (low + high) / 2
         wanted = np.clip(middle * share * spread, labels, rows)
         low, high = (middle, high) if float((share**2 * spread**2 / wanted).sum()) > allowed else (low, middle)
-    wanted = np.clip(np.ceil(high * share * spread - 1e-9), labels, rows)
-    return {cell.verdict: int(number) for cell, number in zip(cells, wanted - labels, strict=True)}
+    wanted = np.clip(high * share * spread, labels, rows)
+    more = np.ceil((wanted - labels) * effect - 1e-6)
+    if not is_there and not more.any():
+        return None
+    return {cell.verdict: int(number) for cell, number in zip(cells, more, strict=True)}
 
 
 def _prepare(
@@ -354,6 +371,14 @@ def _prepare(
 def _too_few(units: int, clusters: Sequence[Hashable] | None) -> Refused:
     unit = "label" if clusters is None else "labelled cluster"
     return Refused(f"{units} {unit}{'' if units == 1 else 's'}; at least {FEWEST_LABELS} are needed")
+
+
+def _design_effect(error: float, alone: float, rows: float) -> float:
+    """Return the square of a clustered error over that of rows by themselves, at least 1.
+
+    Where all labels agree there is neither, and a cluster tells as much as one of its rows: the worst case.
+    """
+    return max(1.0, (error / alone) ** 2) if alone > _ROUNDING else rows
 
 
 def _influence_error(

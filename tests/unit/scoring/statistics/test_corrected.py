@@ -8,7 +8,6 @@ from scipy.stats import beta
 from statsmodels.stats.proportion import proportion_confint
 
 from helm_ext.scoring.statistics.corrected import (
-    Cell,
     Corrected,
     Refused,
     correct_balanced,
@@ -17,6 +16,7 @@ from helm_ext.scoring.statistics.corrected import (
     find_p,
     labels_needed,
     share_limits,
+    share_of,
 )
 from helm_ext.scoring.statistics.intervals import clustered_interval, t_interval
 
@@ -231,21 +231,49 @@ def test_limits_of_shares_are_those_of_other_libraries():
             assert [float(one[0]) for one in ours] == pytest.approx(hull(right, count), abs=1e-9)
 
 
-def test_labels_needed_are_the_fewest_that_reach_the_width():
-    cells = [Cell(1, 5000, 50, 0.94), Cell(0, 1000, 50, 0.2)]
-    more = labels_needed(cells)
+def labelled(cells, clusters_of=1):
+    """Rows of verdicts (rows, labels, share that is right), each `clusters_of` times as one cluster."""
+    verdicts, gold = [], []
+    for verdict, (rows, labels, share) in enumerate(cells):
+        right = round(share * labels)
+        verdicts += [verdict] * rows
+        gold += [1.0] * right + [0.0] * (labels - right) + [math.nan] * (rows - labels)
+    clusters = np.repeat(np.arange(len(gold)), clusters_of).tolist() if clusters_of > 1 else None
+    return correct_by_verdict(
+        np.repeat(verdicts, clusters_of).tolist(), np.repeat(gold, clusters_of), clusters=clusters
+    )
 
-    def half(labels):
-        found = 0.0
-        shares, means = np.array([5 / 6, 1 / 6]), np.array([0.94, 0.2])
-        for share, cell, number in zip(shares, cells, labels, strict=True):
-            p = (cell.mean * cell.labels + Z**2 / 2) / (cell.labels + Z**2)
-            found += share**2 * p * (1 - p) / number
-        return Z * math.sqrt(found + shares @ (means - shares @ means) ** 2 / 6000)
 
-    total = sum(more.values())
-    best = min(half((50 + k, 50 + total - k)) for k in range(total + 1))
-    assert half((50 + more[1], 50 + more[0])) <= 0.03
-    assert half((50 + more[1], 50 + more[0])) == pytest.approx(best, rel=0.01)
-    assert min(half((50 + k, 50 + total - 3 - k)) for k in range(total - 2)) > 0.03
-    assert labels_needed([Cell(1, 300, 30, 0.9), Cell(0, 200, 30, 0.1)]) is None
+@pytest.mark.parametrize("clusters_of", [1, 10])
+@pytest.mark.parametrize(
+    "cells",
+    [[(1000, 50, 0.2), (5000, 50, 0.94)], [(200, 30, 0.1), (800, 30, 0.9)], [(500, 40, 0.5), (1500, 40, 0.95)]],
+)
+def test_labels_needed_are_the_fewest_that_reach_the_width(cells, clusters_of):
+    """The interval with so many labels more is tried out. Ten copies of each row tell no more than one."""
+    more = labels_needed(labelled(cells, clusters_of))
+
+    def half(scale):
+        added = [round(scale * more[verdict] / clusters_of) for verdict in (0, 1)]
+        grown = [(rows, labels + add, share) for (rows, labels, share), add in zip(cells, added, strict=True)]
+        return labelled(grown, clusters_of).interval.half_width
+
+    assert half(1) <= 0.0305
+    assert half(0.8 if clusters_of == 1 else 0.5) > 0.03 or half(1) > 0.027  # of clusters, few labels say little
+    done = labelled([(rows, rows - 1, share) for rows, _, share in cells], clusters_of)
+    assert done.interval.half_width <= 0.03
+    assert not any(labels_needed(done).values())
+    assert labels_needed(labelled([(200, 40, 0.2), (200, 40, 0.8)], clusters_of)) is None
+
+
+def test_a_share_of_copies_is_as_sure_as_one_of_them():
+    """Of 40 rows in ten copies each Wilson's and Jeffreys' limits are those of 40 rows, but for t of 39."""
+    values = np.array([1.0] * 30 + [0.0] * 10)
+    plain = share_of(values, np.ones(40))
+    copies = share_of(np.repeat(values, 10), np.ones(400), np.repeat(np.arange(40), 10).tolist())
+    assert copies.half_width == pytest.approx(plain.half_width * 2.0227 / Z, rel=0.02)
+    assert share_of(np.repeat(values, 10), np.ones(400)).half_width < 0.4 * copies.half_width
+    every = share_of(np.ones(400), np.ones(400), np.repeat(np.arange(40), 10).tolist())
+    assert every.low == pytest.approx(0.05 ** (1 / 40), abs=0.01)  # the exact limit of 40 rows that are all right
+    agreed = labelled([(1000, 100, 1.0), (200, 30, 1.0)])
+    assert labelled([(1000, 100, 1.0), (200, 30, 1.0)], 10).interval.low == pytest.approx(agreed.interval.low, abs=2e-3)
