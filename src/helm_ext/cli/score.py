@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -202,6 +202,8 @@ class _Scoring:
     settings: Settings
     taken: set[str] = field(default_factory=set)
     """Names of runs."""
+    asked: dict[str, Path] = field(default_factory=dict)
+    """Digest of the questions to the first file that asks them."""
     knows_models: bool = False
 
     def require_one_model(self, format_: Format, file: Path, tasks: Sequence[Mapping[str, str]]) -> None:
@@ -230,6 +232,12 @@ class _Scoring:
             raise RunEntryError(f"{said}\n  hint: leave it out, the file names the models")
         self.taken.add(run_spec.name)
         facts = _find_facts(run_spec)
+        if self.model is not None:  # a file's own names of models are its own affair
+            known = run_spec.scenario_spec.args
+            first = self.asked.setdefault(known.get("questions", known["digest"]), file)
+            if first != file:
+                said = f"warning: {file} asks what {first} asks, and --model {self.model} is said to have answered both"
+                facts = replace(facts, warnings=(*facts.warnings, f"{said}; of another model: score it alone"))
         try:
             return ScoredRun(run(run_spec, self.settings), facts)
         except RecordedError:
@@ -242,7 +250,8 @@ def _read_model(format_: Format, file: Path, arguments: Mapping[str, Any]) -> st
     """Return the name of the model that the file names, written as HELM can have it. Raises RunEntryError for none."""
     named = format_.name_model(session.load_arguments(format_, file, arguments))
     if not named:
-        raise RunEntryError(f"{file}: the file does not say whose completions it holds\n  hint: --model NAME")
+        hint = "--model NAME; files of several models are scored one by one"
+        raise RunEntryError(f"{file}: the file does not say whose completions it holds\n  hint: {hint}")
     organization, slash, name = _NOT_IN_A_NAME.sub("-", named).strip("-/").partition("/")
     return f"{organization}{slash}{name.replace('/', '-')}"  # HELM's names have one slash at most
 

@@ -182,3 +182,12 @@ def test_a_column_with_a_plus_in_its_name_is_one_output(tmp_path):
         lines = run("score", tmp_path / file, *arguments, "--json", "-o", tmp_path / "out").stdout.splitlines()
         found = {one["model"]: one["metrics"]["exact_match"]["mean"] for one in map(json.loads, lines)}
         assert found == {"gpt+rag": 1.0, "gpt": 0.5}
+
+
+def test_one_model_is_not_said_of_files_that_ask_the_same_without_a_word(tmp_path):
+    for name, said in (("gpt", "3"), ("llama", "2"), ("other", "4")):
+        question = "2+2?" if name == "other" else "1+1?"
+        (tmp_path / f"{name}.csv").write_text(f"question,gold,output\n{question},2,{said}\n")
+    said = run("score", tmp_path, "--model", "gpt", "-o", tmp_path / "out").stderr
+    assert said.count(" asks what ") == 1
+    assert f"{tmp_path}/llama.csv asks what {tmp_path}/gpt.csv asks, and --model gpt" in said
