@@ -23,14 +23,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.metrics.metric import create_metric
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.runner import remove_stats_nans
-from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference, create_scenario
-from helm.common.request import GeneratedOutput, Request, RequestResult, Thinking
+from helm.benchmark.scenarios.scenario import Instance, create_scenario
+from helm.common.request import Request
 
 from helm_ext.adaptation.recorded import name_unmeasured
 from helm_ext.adaptation.rows import make_run_scoring, with_unmeasured
@@ -192,7 +193,7 @@ def _read(
             instances: dict[str, Instance] = {}
             for row in rows:
                 row.tell_scoring(scoring)
-                states += row.make_states(instances.setdefault(row.id, row.make_instance()))
+                states += row.make_states(instances)
             stats.shard_ids = {row.id: row.shard_id for row in rows}
             measured = {of: work.measure(states) for of, work in works.items()}
             yield rows, measured[shard.facts], measured[facts]
@@ -260,34 +261,18 @@ class ShardRow:
             if extra.pop("scoring", None) is not None and scoring is not None:
                 extra["scoring"] = scoring
 
-    def make_instance(self) -> Instance:
-        """Return what metrics must know of the instance."""
-        found = self.states[0]["instance"]
-        return Instance(
-            input=Input(text=found["input"].get("text") or "", messages=found["input"].get("messages")),
-            references=[
-                Reference(Output(one["output"]["text"]), one.get("tags") or []) for one in found.get("references") or ()
-            ],
-            split=found.get("split"),
-            sub_split=found.get("sub_split"),
-            id=self.id,
-            extra_data=found.get("extra_data"),
-        )
-
-    def make_states(self, instance: Instance) -> Iterator[RequestState]:
-        """Yield what metrics must know of the request states: what was said, and whether it was thought about."""
+    def make_states(self, instances: dict[str, Instance]) -> Iterator[RequestState]:
+        """Yield the request states, without what was sent. `instances`: one of each id, for states that stand apart."""
+        if self.id not in instances:
+            instances[self.id] = msgspec.convert(self.states[0]["instance"], Instance)
+        known = {"instance": instances[self.id], "request": _REQUEST}
         for state in self.states:
-            yield RequestState(
-                instance=instance,
-                reference_index=state.get("reference_index"),
-                request_mode=state.get("request_mode"),
-                train_trial_index=state["train_trial_index"],
-                output_mapping=state.get("output_mapping"),
-                request=_REQUEST,
-                result=_make_result(state),
-                num_train_instances=0,
-                prompt_truncated=False,
-            )
+            yield msgspec.convert({**_UNSAID, **state, **known}, RequestState)
+
+
+_REQUEST = Request(model="", model_deployment="")
+_UNSAID = dict.fromkeys(("reference_index", "request_mode", "output_mapping", "result"))
+"""What HELM leaves out where it is None."""
 
 
 def _extra_of(instance: JSONObject) -> JSONObject:
@@ -295,19 +280,6 @@ def _extra_of(instance: JSONObject) -> JSONObject:
     data = instance["extra_data"] = instance.get("extra_data") or {}
     extra: JSONObject = data.setdefault(EXTRA_KEY, {})
     return extra
-
-
-def _make_result(state: JSONObject) -> RequestResult | None:
-    completions = (state.get("result") or {}).get("completions")
-    if not completions:
-        return None
-    made = [
-        GeneratedOutput(one["text"], 0.0, [], thinking=Thinking() if "thinking" in one else None) for one in completions
-    ]
-    return RequestResult(success=True, cached=False, embedding=[], completions=made)
-
-
-_REQUEST = Request(model="", model_deployment="")
 
 
 def iter_rows(path: Path) -> Iterator[ShardRow]:
