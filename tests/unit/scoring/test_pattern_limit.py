@@ -23,11 +23,15 @@ def soon(monkeypatch):
 
 
 def rows(make):
-    return [answered(make(id=f"r{i}"), TEXT) for i in range(3)]
+    return [answered(make(id=f"r{i}"), "x" if make is gold else TEXT) for i in range(3)]
 
 
 def free(**instance):
     return state("q?", "mercury", **instance)
+
+
+def gold(**instance):
+    return state("q?", TEXT, **instance)
 
 
 def labelled(**instance):
@@ -37,10 +41,11 @@ def labelled(**instance):
 @pytest.mark.long
 @pytest.mark.parametrize(("make", "spec", "scoring"), [
     (free, {}, {"extract": HOPELESS}),
+    (gold, {}, {"extract": HOPELESS, "extract_references": True}),
     (free, {"output_format": "list"}, {"extract_all": HOPELESS}),
     (labelled, {"output_mapping_pattern": HOPELESS}, {}),
     (labelled, {"output_mapping_pattern": HOPELESS}, {"metrics": ["quasi_exact_match"]}),  # HELM's own
-], ids=["extract", "extract_all", "output_mapping_pattern", "metric of HELM's"])  # fmt: skip
+], ids=["extract", "extract of references", "extract_all", "output_mapping_pattern", "metric of HELM's"])  # fmt: skip
 def test_a_pattern_that_takes_too_long_ends_the_run(make, spec, scoring, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     more = {"scoring": scoring} if scoring else {}
@@ -50,7 +55,7 @@ def test_a_pattern_that_takes_too_long_ends_the_run(make, spec, scoring, tmp_pat
     assert time.process_time() - start < 60
     said = f"{result.output}{result.exception}"
     assert result.exit_code
-    assert f"the regular expression {json.dumps(HOPELESS)} takes more than 0.3 seconds" in said
+    assert f"the regular expression {json.dumps(HOPELESS)} takes more than 0.3 seconds with a text of 101 " in said
     assert "Traceback" not in said
     assert not list(tmp_path.rglob("stats.json"))
 
