@@ -22,6 +22,7 @@ from helm_ext.scoring.breakdown import (
     without_sub_splits,
 )
 from helm_ext.scoring.registry import find_bounds
+from helm_ext.scoring.statistics.intervals import t_interval
 
 
 def row(id, value, trial=0):
@@ -128,6 +129,20 @@ def test_ends_stay_within_the_bounds():
     assert (low, high) == (0, 1)
     low, high = (stat.mean for stat in to_interval_stats(MetricName("judge"), [0.5, 0.9], None))
     assert low == pytest.approx(0.7 - 12.7062 * 0.2, abs=1e-3)
+
+
+def test_rows_of_a_cluster_may_be_in_several_batches():
+    """Of clusters of one size the interval is Student's t of their means: 24 rows, four of each."""
+    values = [n * n % 7 / 7 for n in range(24)]
+    rows = [row(str(n), value) for n, value in enumerate(values)]
+    instances = [
+        replace(instance(one.instance_id), extra_data={EXTRA_KEY: {"cluster": n // 4}}) for n, one in enumerate(rows)
+    ]
+    total = IntervalTotal(["main"])
+    for start in range(0, 24, 5):
+        total.add(measure_intervals(["main"], rows[start : start + 5], instances[start : start + 5]))
+    expected = t_interval([sum(values[n : n + 4]) / 4 for n in range(0, 24, 4)])
+    assert [stat.mean for stat in total.to_stats()] == pytest.approx([expected.low, expected.high])
 
 
 def test_nothing_is_known_of_another_packages_score(monkeypatch):
