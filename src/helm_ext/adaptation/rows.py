@@ -270,11 +270,13 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
     if missing:
         _refuse_incomplete(missing, adapter_spec)
         failed = sum(row_extra(row).get("recorded", {}).get("status") == "failed" for row in missing)
+        numbers = {"not run": len(missing) - failed, "failed": failed}
+        said = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
         ids = ", ".join(str(row.id) for row in missing[:_SHOWN_IDS])
         more = f", ... ({len(missing) - _SHOWN_IDS} more)" if len(missing) > _SHOWN_IDS else ""
         raise RecordedError(
-            f"{len(missing)} of {len(rows)} rows cannot be scored: {len(missing) - failed} not run, {failed} failed "
-            f"({ids}{more})\n  hint: missing=skip scores the rest and reports how many were left out"
+            f"{len(missing)} of {len(rows)} rows cannot be scored: {said} ({ids}{more})\n"
+            "  hint: missing=skip scores the rest and reports how many were left out"
         )
     last = max([s.get("train_trial_index", 0) for found in recordings if found for s in found["states"]], default=0)
     if last >= adapter_spec.num_train_trials:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,21 @@ def shorten(text: str) -> str:
 
 
 _SHOWN = 300
+
+
+_ANSWERS = {
+    "cut": "cut at the limit of tokens",
+    "refused": "refused by the model",
+    "filtered": "cut by a content filter",
+    "tool_calls": "calls of a tool instead of a text",
+    "empty": "empty",
+}
+"""What is odd about answers that are scored as they are, by the names of the counts."""
+
+
+def describe_answers(counts: Mapping[str, int]) -> str:
+    """Return how many answers are no whole text of the model's; "" where none is known to be."""
+    return ", ".join(f"{counts[name]} {what}" for name, what in _ANSWERS.items() if counts.get(name))
 
 
 def parse_pairs(option: str, pairs: Sequence[str] | None) -> dict[str, str]:

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
-from helm_ext.cli.common import echo, say, status, without_output, writing
+from helm_ext.cli.common import describe_answers, echo, say, status, without_output, writing
 from helm_ext.cli.session import Settings
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import MANIFEST, read_manifest
@@ -277,14 +277,8 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     now = f", {answers.new} of them now" if 0 < answers.new < answered else ""
     repeated = f", {answers.repeated} said twice" if answers.repeated else ""
     echo(f"{answered} of {len(answers.requests)} requests are answered{now}{repeated}")
-    parts = {
-        "cut at the limit of tokens": tally.truncated,
-        "refused by the model": tally.refused,
-        "cut by a content filter": tally.filtered,
-        "empty": tally.empty,
-    }
-    if said := [f"{number} {what}" for what, number in parts.items() if number]:
-        echo(f"answers: {', '.join(said)}")
+    if said := describe_answers({"cut": tally.truncated, **vars(tally)}):
+        echo(f"answers: {said}")
     if tally.prompt_tokens or tally.completion_tokens:
         spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
         echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.analysis.judged import count_lost
 from helm_ext.analysis.run_scores import find_main_metric, find_split
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.cli.common import shorten
+from helm_ext.cli.common import describe_answers, shorten
 from helm_ext.errors import RunEntryError, did_you_mean
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.completeness import (
@@ -265,6 +265,8 @@ class ScoredRun:
         wrapped = describe_wrong_with_gold({name: stat["mean"] for name, stat in self.stats.items()})
         if wrapped:
             said.append(f"warning: {wrapped}, by {self.main}: {HINT_WRONG_WITH_GOLD}")
+        if odd := describe_answers(self.file.counts):
+            said.append(f"note: answers that are scored as they are: {odd}")
         said += [*self._list_of_source(), *self._list_uncorrected()]
         return said + [f"warning: {one}" for one in list_beside(self.files.folder)]
 

@@ -127,9 +127,12 @@ class Answers:
                 self._read_results(path, part.file, problems)
             raise_for(problems.finish())
             self.new = len(self._stored) - before
+            self.failures = {key: why for key, why in self.failures.items() if key not in self._stored}
+            for custom_id, why in self.failures.items():
+                line = {"custom_id": custom_id, "failure": why, "is_not_run": custom_id not in self.tried}
+                part.file.write(canonical_json(line) + b"\n")
             if self.new or part.file.tell() != stored_bytes:  # the places of answers are those in what was written now
                 part.replace()
-        self.failures = {key: why for key, why in self.failures.items() if key not in self._stored}
 
     def _read_results(self, path: Path, target: IO[bytes], problems: Problems) -> None:
         """Read a file of results, and write those that are of use to `target`. A line that is blank says nothing."""
@@ -144,7 +147,7 @@ class Answers:
                     problems.add(Location(shown, number), str(error), code="output", kind=DatasetSyntaxError)
                     continue
                 custom_id = outcome.custom_id
-                if custom_id not in self.requests or (is_ours and outcome.failure):  # only answers are stored there
+                if custom_id not in self.requests or (is_ours and outcome.failure and "failure" not in value):
                     message = f"{custom_id!r:.80} is no request of {self.path.parent / MANIFEST}"
                     problems.add(
                         place, outcome.failure if custom_id in self.requests else message,
@@ -162,7 +165,7 @@ class Answers:
                     )  # fmt: skip
 
     def _fail(self, custom_id: str, why: str, *, is_tried: bool = True) -> None:
-        self.failures.setdefault(custom_id, why)
+        self.failures[custom_id] = why  # of several tries the last counts
         if is_tried:
             self.tried.add(custom_id)
 

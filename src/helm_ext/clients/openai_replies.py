@@ -3,7 +3,8 @@
 Pure functions. Lines are those of the Batch API
 (https://platform.openai.com/docs/api-reference/batch/request-output), of `vllm run-batch`, and of whatever else answers
 such requests: `custom_id`, `response` and `error`; the body of the reply stands in `response.body`, in older versions
-of `vllm run-batch` in `response` itself. Lines of `answers.jsonl` (`clients.answers`) have `custom_id` and `body`.
+of `vllm run-batch` in `response` itself. Lines of `answers.jsonl` (`clients.answers`) have `custom_id` and `body`, or
+say why there is none.
 
 A reply that cannot be read as the answer to its request is an error: HELM's clients take empty choices for a success,
 and keep such a reply in the cache.
@@ -61,6 +62,8 @@ def parse_output(line: Any) -> Outcome:
         raise ReplyError(f"custom_id: expected a text, got {show(custom_id)}")
     if line.keys() == {"custom_id", "body"}:
         return Outcome(custom_id, body=line["body"])
+    if line.keys() == {"custom_id", "failure", "is_not_run"}:
+        return Outcome(custom_id, failure=str(line["failure"]), is_not_run=bool(line["is_not_run"]))
     response, error = line.get("response"), line.get("error")
     if error or response is None:
         code = error.get("code") if isinstance(error, dict) else None

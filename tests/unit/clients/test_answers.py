@@ -113,6 +113,23 @@ def test_a_failure_is_named_and_no_answer(tmp_path, name):
     assert answers.missing() == IDS[1:]
 
 
+def test_failures_are_kept_too(tmp_path):
+    """Another start of the command says them again, and counts them as what they are; an answer takes their place."""
+    lines = [
+        {"custom_id": IDS[0], **ERRORS["expired"][0]},
+        {"custom_id": IDS[1], **ERRORS["bad request"][0]},
+        ok(IDS[2]),
+    ]
+    first = join(make(), tmp_path, [write(tmp_path, "1.jsonl", *lines)])
+    again = join(make(), tmp_path)
+    assert (again.failures, again.tried) == (first.failures, first.tried) == (
+        {IDS[0]: "not run: batch_expired", IDS[1]: 'status 400: "too long"'}, {IDS[1]},
+    )  # fmt: skip
+    later = join(make(), tmp_path, [write(tmp_path, "2.jsonl", ok(IDS[1], "b"))])
+    assert list(join(make(), tmp_path).failures) == list(later.failures) == [IDS[0]]
+    assert texts(later) == {IDS[1]: "b", IDS[2]: "Paris"}
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_an_answer_counts_whenever_a_failure_is_said(tmp_path, order):
     lines = [ok(IDS[0]), {"custom_id": IDS[0], **ERRORS["expired"][0]}][::order]
