@@ -260,7 +260,7 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
     recordings = [row_extra(row).get("recorded") for row in rows]
     unusable = [row for row, found in zip(rows, recordings, strict=True) if found is None or found["status"] != "ok"]
     if len(unusable) == len(rows) and not any(map(_is_for_its_source, rows)):
-        _refuse_incomplete(rows, adapter_spec)
+        _refuse_incomplete(unusable, len(rows), adapter_spec)
         raise RecordedError(
             f"{adapter_spec.model_deployment}: none of the {len(rows)} rows holds a recorded completion\n"
             "  hint: name a real model, or give completions: request.result.completions in the rows (adapter_spec:), "
@@ -268,7 +268,7 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
         )
     missing = [row for row in unusable if not row_extra(row).get("recorded", {}).get("skip")]
     if missing:
-        _refuse_incomplete(missing, adapter_spec)
+        _refuse_incomplete(missing, len(rows), adapter_spec)
         failed = sum(row_extra(row).get("recorded", {}).get("status") == "failed" for row in missing)
         numbers = {"not run": len(missing) - failed, "failed": failed}
         said = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
@@ -286,17 +286,26 @@ def _require_recordings(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> 
         )
 
 
-def _refuse_incomplete(rows: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
-    """Raise if rows have completions, but not those that the method is scored with."""
-    incomplete = [row for row in rows if "requests" in row_extra(row).get("recorded", {})]
+def _refuse_incomplete(unusable: Sequence[Instance], count: int, adapter_spec: AdapterSpec) -> None:
+    """Raise if rows have completions, but not those that the method is scored with. `count`: of all rows."""
+    incomplete = [row for row in unusable if "requests" in row_extra(row).get("recorded", {})]
     if incomplete:
         found, needed = row_extra(incomplete[0])["recorded"]["requests"]
+        what, hint = explain_incomplete(adapter_spec.method, adapter_spec.num_train_trials)
         raise RecordedError(
-            f"{len(incomplete)} of {len(rows)} rows have completions that {adapter_spec.method} cannot be scored with: "
-            "it needs one request per option, with log-probabilities of tokens that end with it; "
-            f"row {incomplete[0].id} has {found} of {needed}\n"
-            "  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint"
+            f"{len(incomplete)} of {count} rows have completions that {adapter_spec.method} cannot be scored with: "
+            f"{what}; row {incomplete[0].id} has {found} of {needed}\n"
+            f"  hint: {hint}" + "; missing=skip scores the rest" * (len(unusable) < count)
         )
+
+
+def explain_incomplete(method: str, trials: int) -> tuple[str, str]:
+    """Return what a row needs that has some of a method's requests and not all, and a hint."""
+    if not method.startswith("multiple_choice_separate"):
+        needs = f"it needs one request for each of the {trials} training trials"
+        return needs, "adapter_spec.num_train_trials is how many trials the file holds"
+    needs = "it needs one request per option, with log-probabilities of tokens that end with it"
+    return needs, "completions that name an option are scored with method=generation or method=multiple_choice_joint"
 
 
 # How the run scores its rows

@@ -243,6 +243,8 @@ class _Scoring:
         except RecordedError:
             if self.model is not None:  # else it was asked before: a format says what its file lacks
                 format_.name_model(session.load_arguments(format_, file, chosen))
+            for warning in facts.warnings:  # one of them may say why a row has no recording
+                echo(warning, err=True)
             raise
 
 

@@ -82,7 +82,8 @@ class Recorded(TypedDict):
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
     requests: NotRequired[tuple[int, int]]
-    """Where the method asks about each option and some were not asked: (recorded, with log-probabilities; needed)."""
+    """Where not all of the method's requests are recorded: (recorded, those about options with log-probabilities;
+    needed)."""
     skip: NotRequired[bool]
     """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
 

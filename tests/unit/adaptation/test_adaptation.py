@@ -218,7 +218,9 @@ class TestRecorded:
         )
         with pytest.raises(RecordedError, match=said):
             adapt(adapter_spec, *incomplete)
-        with pytest.raises(RecordedError, match=r"1 of 1 rows have .* row b has 1 of 2"):
+        with pytest.raises(
+            RecordedError, match=r"1 of 2 rows have .* row b has 1 of 2\n.*; missing=skip scores the rest"
+        ):
             adapt(adapter_spec, recorded_row(answered("x", reference_index=0)), incomplete[1])
 
     def test_states_are_rebuilt_as_they_were_recorded(self):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from commands import run
 from helm.common.object_spec import parse_object_spec
-from request_states_files import answered, choice, write
+from request_states_files import answered, choice, state, write
 
 from helm_ext.analysis.run_scores import WrongRow
 from helm_ext.cli.common import parse_arguments
@@ -144,6 +144,15 @@ def test_an_unknown_argument_is_told_of_before_the_file_is_read(tmp_path):
         load_arguments(get_format("table"), tmp_path / "none.csv", {"outputs": "gpt"})
     arguments = {"output": "gpt", "num_train_trials": 2}  # the second is HELM's
     assert "num_train_trials" not in load_arguments(get_format("table"), tmp_path / "none.csv", arguments)
+
+
+def test_answers_in_a_wrong_place_are_told_of_where_rows_count_as_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    misplaced = {**answered(state("2?"), "4"), "request": {"completions": [{"text": "4"}]}}
+    write(tmp_path / "x.jsonl", [answered(state("1?"), "4"), misplaced])
+    done = run("score", "x.jsonl", "--model", "a/b", code=1)
+    assert "hint: completions is read in request.result" in done.stderr
+    assert "error: 1 of 2 rows cannot be scored: 1 not run" in done.stderr
 
 
 def test_a_file_that_does_not_exist_is_looked_for_nearby(tmp_path):

@@ -151,10 +151,10 @@ def combine(
     )
     if is_complete:
         return {"status": "ok", "states": states}
-    if not asks_options:
-        return {"status": "not_run", "states": []}
-    there = {_asked(state) for state in states if tells_option(state, options)}
-    return {"status": "not_run", "states": [], "requests": (len(there & needed), len(needed))}
+    there = {_asked(state) for state in states if not asks_options or tells_option(state, options)} & needed
+    if asks_options or 0 < len(there) < len(needed):
+        return {"status": "not_run", "states": [], "requests": (len(there), len(needed))}
+    return {"status": "not_run", "states": []}
 
 
 def tells_option(state: RecordedState, options: Sequence[str]) -> bool:

@@ -50,7 +50,8 @@ class File:
 def too_few_rows(file: File) -> None:
     """Report a live run's file with too few rows to draw demonstrations and leave one to evaluate."""
     plan, problems = file.plan, file.problems
-    if plan.can_run_live or file.profile.is_recorded or problems.errors:  # rows that are wrong were not counted
+    is_recorded = file.profile.is_recorded or file.profile.find("incomplete").count
+    if plan.can_run_live or is_recorded or problems.errors:  # rows that are wrong were not counted
         return
     message = (
         f"no completions are recorded, so a model would be asked, and {count(file.profile.rows, 'row is', 'rows are')} "
@@ -269,13 +270,14 @@ def missing_recordings(file: File) -> None:
 
 
 def incomplete_recordings(file: File) -> None:
-    """Report rows with requests about some options, and not all that the method asks about."""
-    said = (
-        "completions that the method cannot be scored with: it needs one request per option, with "
-        f"log-probabilities of tokens that end with it; here {file.profile.missing_requests}"
-    )
-    hint = "completions that name an option are scored with method generation or multiple_choice_joint"
-    file.profile.find("incomplete").warn("request", message=said, hint=hint, code="incomplete-recording")
+    """Report rows with some of the requests of the method, and not all: about some options, or of some trials."""
+    if (incomplete := file.profile.find("incomplete")).count:
+        from helm_ext.adaptation.rows import explain_incomplete
+
+        needs, hint = explain_incomplete(file.plan.method, file.plan.settings.num_train_trials)
+        here = f"here {file.profile.missing_requests}"
+        said = f"completions that the method cannot be scored with: {needs}; {here}"
+        incomplete.warn("request", message=said, hint=hint, code="incomplete-recording")
 
 
 def mixed_recordings(file: File) -> None:

@@ -35,7 +35,7 @@ def helm_state(of, text="A", prompt="P", success=True, **more):
 
 
 def write(tmp_path, states, method="generation", **spec):
-    adapter_spec = AdapterSpec(method=method, model="a/b", model_deployment="c/b", max_train_instances=0, **spec)
+    adapter_spec = AdapterSpec(method=method, model="a/b", model_deployment="c/b", **{"max_train_instances": 0, **spec})
     path = tmp_path / "scenario_state.json"
     path.write_text(json.dumps(asdict_without_nones(ScenarioState(adapter_spec, states)), indent=2))
     return path
@@ -161,6 +161,15 @@ def test_several_trials_of_one_request(tmp_path):
     assert [s["result"]["completions"][0]["text"] for s in found["states"]] == ["x", "y"]
 
 
+def test_some_of_the_training_trials(tmp_path):
+    states = [helm_state(instance(number), train_trial_index=trial) for number in range(2) for trial in range(2)]
+    path = write(tmp_path, states, num_train_trials=3, max_train_instances=5)
+    (problem,) = check(path)[0]  # nothing of a live run, for which there are too few rows
+    assert (problem.code, problem.severity) == ("incomplete-recording", "warning")
+    assert "it needs one request for each of the 3 training trials; here 2 of 3 are recorded" in problem.message
+    assert [found["requests"] for found in recorded(load(path))] == [(2, 3)] * 2
+
+
 def test_states_about_options_under_a_method_without_them(tmp_path):
     states = [helm_state(instance(0), reference_index=0), helm_state(instance(1))]
     assert [found["status"] for found in recorded(load(write(tmp_path, states)))] == ["not_run", "ok"]
@@ -185,7 +194,7 @@ def test_the_same_id_for_different_instances_is_made_unique(tmp_path):
     evalset = load(path)
     assert [one.id for one in evalset.instances] == ["id0", "id0-2"]
     assert [len(found["states"]) for found in recorded(evalset)] == [2, 0]
-    assert codes(path) == ["not-run", "ids"]
+    assert codes(path) == ["not-run", "ids", "incomplete-recording"]
 
 
 def test_log_probabilities_that_are_no_json_numbers(tmp_path):

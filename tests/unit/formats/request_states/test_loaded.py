@@ -284,7 +284,7 @@ BECOMES = {
     "one request, and one an option is needed": ([answered(choice("a?", ["Nile", "Volga", "Po"]), "A"), choice("b?", ["Nile", "Ob"])], {**NONE, "method": "multiple_choice_separate_original"}, {}, {
         "recorded": [{"status": "not_run", "states": [], "requests": (0, 3)}, {"status": "not_run", "states": []}], "said incomplete-recording": (
             "2: request: 1 row has completions that the method cannot be scored with: it needs one request per option, with log-probabilities of tokens that end "
-            "with it; here 0 of 3 are recorded\n  hint: completions that name an option are scored with method generation or multiple_choice_joint")}),
+            "with it; here 0 of 3 are recorded\n  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint")}),
     "one option": ([{**choice("a?", ["Nile"]), "likelihoods": [{"text": "Nile", "logprob": -1.5, "greedy": True}]}], NONE, {}, {"metrics": ("acc",)}),
     "options that read the same, named by their labels": ([likely({"A": -2.0, "B": -2.0}, 1, ["tin", "tin"])], NONE, {}, {"recorded": [CHOSE]}),
     "several right options": ([likely({"tin": -1, "zinc": -2}, tags=["correct"])], NONE, {}, {"metrics": ("acc", "acc_norm", "acc_bytes")}),
