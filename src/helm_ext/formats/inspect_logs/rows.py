@@ -112,9 +112,10 @@ class RowMaker:
     def __init__(self, header: Header) -> None:
         self._header = header
         self.scores = Scores(header.reducers, header.scores)
-        known = [name for name in header.reducers or () if name != FIRST and find_reducer(name) is not None]
-        self.reducer = known[0] if known else "mean"
-        """How our scores of several epochs become one: as the log's, where that can be done here."""
+        main = header.scores[header.headline.score].get("reducer") if header.headline is not None else None
+        named = [main] if main is not None else header.reducers or ()
+        self.reducer = next((one for one in named if one != FIRST and find_reducer(one) is not None), "mean")
+        """How our scores of several epochs become one: as the log's headline, where that can be done here."""
         self._judgements = JudgementReader(header)
         self._settings = header.choice_settings
         self.counts: Counter[str] = Counter()
@@ -174,7 +175,7 @@ class RowMaker:
             yield "no sample has a target: the log's own scores are all there is"
         for name in self.scores.unknown:
             yield f"the epochs_reducer {name} is not known: a row has no score of the log by it"
-        if self.most_epochs > 1 and self.reducer not in (header.reducers or ["mean"]):
+        if self.most_epochs > 1 and self.reducer == "mean" and header.reducers and "mean" not in header.reducers:
             yield "scores of several epochs are reported as their mean"
         if self.scores.is_over_epochs and len(self._scored_epochs) > 1:
             yield "the log's own scores are means over all epochs, of which some rows have fewer: they are not compared"

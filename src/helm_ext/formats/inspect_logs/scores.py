@@ -117,9 +117,16 @@ class Scores:
     """
 
     def __init__(self, reducers: Sequence[str] | None, results: Sequence[Mapping[str, Any]]) -> None:
-        self.reducers = list(reducers or ("mean",))
-        self.unknown = [name for name in self.reducers if name in _NOT_READ or find_reducer(name) is None]
-        """Those that are not known here: a task may bring its own."""
+        self._reducers = list(reducers or ("mean",))
+        self._reported_reducers: dict[str, list[str]] = {}
+        """By scorer. A log that was scored again by another scorer has the reducers of that one in its config."""
+        for entry in results:
+            of_scorer = self._reported_reducers.setdefault(_name_scorer(entry), [])
+            if (reducer := entry.get("reducer")) is not None and reducer not in of_scorer:
+                of_scorer.append(str(reducer))
+        every = dict.fromkeys([*self._reducers, *(name for of in self._reported_reducers.values() for name in of)])
+        self.unknown = [name for name in every if name in _NOT_READ or find_reducer(name) is None]
+        """Reducers that are not known here: a task may bring its own."""
         self.is_over_epochs = reducers is not None and not reducers
         """Whether the log's own numbers are means over all samples of all epochs, not over rows."""
         self.reported: dict[str, SourceScore] = {}
@@ -156,10 +163,11 @@ class Scores:
         for key, given in keys.items():
             counts_none = (key, 0) in self._scores and self._scores[key, 0].has_mean
             scored = [value for value in given if not _is_nan(value) and (value is not None or counts_none)]
-            if not scored and not any((key, number) in self._scores for number in range(len(self.reducers))):
+            reducers = self._find_reducers(key[0])
+            if not scored and not any((key, number) in self._scores for number in range(len(reducers))):
                 continue  # what is an object of scores in other rows, or epochs, was not scored here
             self.no_answer += sum(value == "N" for value in scored)
-            for number, reducer in enumerate(self.reducers):
+            for number, reducer in enumerate(reducers):
                 if reducer in self.unknown:
                     continue
                 score = self._find(key, number)
@@ -229,22 +237,30 @@ class Scores:
 
     def _find_reported(self, entry: Mapping[str, Any]) -> _Score:
         """Return the score that an element of `results.scores` is about."""
-        name, reducer = str(entry.get("name")), entry.get("reducer")
-        scorer = str(entry.get("scorer") or name)
-        number = self.reducers.index(reducer) if reducer in self.reducers else 0
+        name, scorer, reducer = str(entry.get("name")), _name_scorer(entry), entry.get("reducer")
+        reducers = self._find_reducers(scorer)
+        number = reducers.index(reducer) if reducer in reducers else 0
         return self._find((scorer, None if name == scorer else name), number)
+
+    def _find_reducers(self, scorer: str) -> Sequence[str]:
+        """Return the reducers of a scorer's scores: those that the log reports, else those of its config."""
+        return self._reported_reducers.get(scorer) or self._reducers
 
     def _find(self, key: Key, number: int) -> _Score:
         """Return a score, a new one under a name of its own."""
         score = self._scores.get((key, number))
         if score is None:
-            name, reducer = key[0] if key[1] is None else key[1], self.reducers[number]
+            name, reducer = key[0] if key[1] is None else key[1], self._find_reducers(key[0])[number]
             name = f"{name},{reducer}" if number else name
             taken = {other.name for other in self._scores.values()}
             candidates = (name, f"{name},{key[0]}", f"{name},{key[0]},{len(taken)}")
             score = _Score(key, next(one for one in candidates if one not in taken), reducer)
             self._scores[key, number] = score
         return score
+
+
+def _name_scorer(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("scorer") or entry.get("name"))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -53,6 +53,15 @@ def test_scores_of_one_name_are_told_apart() -> None:
     assert plain == {"depth": 0.5, "depth,max": 1, "depth,b": 0, "depth,max,b": 0}
 
 
+def test_each_scorer_has_the_reducers_that_the_log_reports_for_it() -> None:
+    """As in a log of inspect_ai 0.3.285 that was scored again, `epochs_reducer=["mean", "max"]`, action="append"."""
+    reported = [score("match", None, "mode"), score("includes", None, "mean"), score("includes", None, "max")]
+    scores = Scores(["mean", "max"], reported)
+    row = scores.of_row([{"match": value, "includes": value} for value in "CCI"])
+    plain = {name: value for name, value in row.items() if "@" not in name}
+    assert plain == {"match": 1.0, "includes": pytest.approx(2 / 3), "includes,max": 1.0}
+
+
 def test_what_is_no_number_is_named_and_left_out_but_a_word_counts_0_where_the_log_has_a_mean_of_it() -> None:
     scores = Scores(None, [score("listed", mean=0.0), score("kind", frequency=1.0), score("match", accuracy=0.0)])
     assert scores.of_row([{"listed": [1, 0], "kind": "sandbagging", "match": "unknown word"}]) == {"match": 0.0}
