@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.metrics.metric import MetricSpec
+    from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.scenarios.scenario import Instance
 
@@ -164,7 +165,6 @@ def find_wrapped(
     """
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import create_metric
-    from helm.benchmark.metrics.metric_service import MetricService
 
     from helm_ext.adaptation.recorded import hand_back
     from helm_ext.adaptation.rows import rebuild_recorded

@@ -35,6 +35,7 @@ from helm_ext.cli.common import parse_arguments
 from helm_ext.cli.validate import check_file
 from helm_ext.clients.request_files import Plan
 from helm_ext.errors import HelmExtError, RunEntryError
+from helm_ext.evalset import EvalSet, row_extra
 from helm_ext.formats import Format, all_formats, get_format, planned
 from helm_ext.formats.conversion import WriteOptions
 from helm_ext.formats.registry import is_ours
@@ -529,6 +530,25 @@ class TestArgument:
         if "UltraEval" in lost or "cannot name" in lost:
             return
         assert again.scoring == loaded.scoring
+        assert find_rows(again) == find_rows(loaded)
+
+
+def find_rows(evalset: EvalSet) -> list[Any]:
+    """Return what is asked, right and recorded in each row that is evaluated, with the scores that it came with."""
+    found = []
+    for row in evalset.instances:
+        extra = row_extra(row)
+        if row.split == "train" or extra.get("recorded", {}).get("status") == "unscored":
+            continue
+        said = [
+            [one["text"] for one in state["result"]["completions"]]
+            for state in extra.get("recorded", {}).get("states", ())
+        ]
+        right = [(reference.output.text, reference.is_correct) for reference in row.references]
+        asked = "".join(extra["prompt"]) if "prompt" in extra else row.input.text
+        found.append((row.id, asked, row.input.messages, right, extra.get("labels"), said, extra.get("likelihoods"),
+                      extra.get("source_scores"), extra.get("judgements")))  # fmt: skip
+    return found
 
 
 def plan_by_score(monkeypatch, tmp_path, kind, arguments, file, model=None) -> list[RunSpec]:
