@@ -149,7 +149,7 @@ def _notes(found: Profile, chosen: str | None) -> Iterator[str]:
     rows, report = len(found), found.report
     original, effective = report.original, report.effective
     if report.path is None:
-        yield "no results file: what lm-eval reports of the task, how it was asked and of whom are not known"
+        yield "no results file: the model, the task's settings and the scores that lm-eval reports are not known"
     if effective is not None and rows < effective:
         yield f"{rows:,} of {effective:,} rows are in the file: its scores are not those that lm-eval reports"
     if original is not None and effective is not None and effective < original:
@@ -169,7 +169,7 @@ def _notes(found: Profile, chosen: str | None) -> Iterator[str]:
             yield f"filter {name} found nothing ([invalid]) in {number} of {count(rows, 'row')}"
     if found.none_answers:
         yield f'{count(found.none_answers, "answer")} "None": lm-eval writes so what a model did not give'
-    if unknown := [name for name in found.kept if name not in report.aggregates]:
+    if not report.is_unscored and (unknown := [name for name in found.kept if name not in report.aggregates]):
         yield f"no means of rows, and not averaged: {', '.join(unknown)}"
     if incomplete := sorted(name for name, lines in found.filters.items() if len(lines) < rows):
         yield f"not all rows have a line of filter {', '.join(incomplete)}"

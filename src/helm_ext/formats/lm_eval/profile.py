@@ -171,9 +171,9 @@ class Profile:
             self._empty += not sample["target"].strip()
             if self.gold_key:
                 self._golds.see(find_in(sample["doc"], self.gold_key), None, number)
-            elif report.doc_to_choice is None:
+            elif report.path is None:
                 require_compared(sample)
-            elif not report.scores_itself:
+            elif report.doc_to_choice is not None and not report.scores_itself:
                 self._doc_to_choice = report.doc_to_choice
                 read_choice(sample, self._doc_to_choice)
         elif asked.kind == "multiple_choice":

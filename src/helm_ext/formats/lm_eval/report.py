@@ -132,8 +132,8 @@ JSONObject = dict[str, Any]
 
 _NO_MEANS = frozenset(
     {
-        "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "f1", "mcc", "bleu", "chrf", "ter",
-        "brier_score", "acc_all", "bypass", "likelihood",
+        "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "f1", "mcc", "bleu", "chrf",
+        "chrf++", "ter", "brier_score", "acc_all", "bypass", "likelihood",
     }
 )  # fmt: skip
 """Metrics whose report is no mean of the rows' values unless the task says so (lm_eval/api/metrics.py)."""
@@ -223,8 +223,8 @@ class Report:
 
     def explain(self, metric: str) -> str:
         """Return in words why what is reported of a metric is no mean of the rows' scores."""
-        given = self._aggregations.get(metric, metric if metric in _NO_MEANS else "")
-        return f"lm-eval makes it of all rows at once, by {given if given in _NO_MEANS else 'a function of the task'}"
+        given = self._aggregations.get(metric, metric if metric in _NO_MEANS else "a function of the task")
+        return f"lm-eval makes it of all rows at once, by {_name_metric(given)}"
 
     @property
     def is_exact(self) -> bool:

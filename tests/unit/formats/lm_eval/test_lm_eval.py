@@ -102,6 +102,19 @@ def test_without_the_results_a_position_is_told_by_what_was_right(tmp_path, task
     assert "results=FILE" in said
 
 
+def test_with_the_results_of_a_task_without_choices_a_target_is_a_text_whatever_the_harness_forgave(tmp_path):
+    """`ignore_punctuation`, which lx_repeats has, takes -19 for 19."""
+
+    def negate(rows):
+        right = next(row["doc_id"] for row in rows if row["exact_match"] == 1)
+        for row in rows:
+            row["target"] = f"-{row['target']}" if row["doc_id"] == right else row["target"]
+
+    assert "is not what the harness compared with" in refusal(changed(tmp_path, "lx_repeats", negate))
+    evalset = load(changed(tmp_path, "lx_repeats", negate, alone=False))
+    assert [target for i in evalset.instances for target in golds(i) if target.startswith("-")]
+
+
 # Log-probabilities
 
 
@@ -347,6 +360,7 @@ def test_answers_that_the_harness_did_not_score_are_compared_with_the_target(tas
     assert [one.references for one in evalset.instances] == [one.references for one in scored.instances]
     assert "scored nothing (--predict_only)" in notes(evalset)
     assert "process_results" not in notes(evalset)
+    assert "not averaged" not in notes(evalset)
 
 
 # Scores that are no means
