@@ -77,7 +77,7 @@ class JudgeCheck:
     swapped: Swapped | None
     """None where no pair was judged in both orders."""
     needed: dict[str, int] | None
-    """Labels more of each verdict for +- 0.03; None where no number makes that, or nothing is corrected."""
+    """Labels more of each verdict for +- 0.03; None where hardly any number makes that, or nothing is corrected."""
     is_pair: bool
     """Whether the answers of two runs were compared."""
     statuses: Counter[str] = field(default_factory=Counter)
@@ -232,7 +232,8 @@ def describe(one: JudgeCheck) -> list[str]:
     score, said = one.whole.score, []
     found = score.corrected
     if isinstance(found, Refused):
-        said.append(f"Nobody knows how good this judge is: {found.reason}.")
+        known = "Its score cannot be corrected" if score.agreement else "Nobody knows how good this judge is"
+        said.append(f"{known}: {found.reason}.")
         sheet = "helm-ext judge sheet RUN -n 100 --design by_verdict; label it; helm-ext judge labels SHEET.csv"
         said.append(f"To find out: {_say_way_out(one, 'RUN') if one.is_pair else sheet}.")
         if score.undesigned:
@@ -309,7 +310,7 @@ def _describe_needed(one: JudgeCheck) -> list[str]:
     if isinstance(score.corrected, Refused) or not score.corrected.cells:
         return []
     if one.needed is None:
-        return [f"No number of labels makes the interval ± 0.03: {count(score.raw.count, 'row')} are too few."]
+        return [f"Even labels of all {count(score.raw.count, 'row')} would hardly make the interval ± 0.03."]
     total = sum(one.needed.values())
     if not total:
         return ["Its interval is ± 0.03 or shorter: no more labels are needed for that."]

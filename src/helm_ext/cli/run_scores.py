@@ -124,8 +124,9 @@ class ScoredRun:
 
         theirs = [name for score in self._source_means() for name in _source_stats(score)]
         reported = {score["stat"] for score in self.source_scores.values() if score.get("no_mean")}
-        shown = [self.headline, *self._list_asked(), *theirs, *_COUNTS, *(sorted(self.stats) if show_all else ())]
-        marks = {self.main: "raw", self.headline: "main"}
+        shown = [*self._list_asked(), *theirs, *_COUNTS, *(sorted(self.stats) if show_all else ())]
+        corrected = {score for score in self.judges if f"{score}{CORRECTED}" in self.stats}
+        marks = {name: "raw" for name in shown if name.partition("@")[0] in corrected} | {self.headline: "main"}
         means = {name: stat["mean"] for name, stat in self.stats.items()}
         cap = describe_cap(means)
         title = f"{self.files.model} on {self.files.scenario_name}"
@@ -243,7 +244,7 @@ class ScoredRun:
 
     def _list_asked(self) -> list[str]:
         """Return the stats that were asked for, the main metric and its attributes first, then those of judges."""
-        asked = [self.main, *self._slices_of(self.main)]
+        asked = [name for top in (self.headline, self.main) for name in (top, *self._slices_of(top))]
         asked += [stat for metric in self.metrics for stat in name_stats(metric)]
         for score in self.judges:  # corrected, raw, and the numbers of what is part of which
             corrected = f"{score}{CORRECTED}"

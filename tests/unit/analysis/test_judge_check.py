@@ -69,6 +69,8 @@ def test_without_labels_nobody_knows_and_the_sheet_is_offered():
     first, second = describe(one)[:2]
     assert first == "Nobody knows how good this judge is: no labels."
     assert "helm-ext judge sheet" in second
+    (few,) = check(("org/a", judged(4, 0.2, labels=19)))  # of which is known what follows: kappa, and the rest
+    assert describe(few)[0] == "Its score cannot be corrected: 19 labels; at least 20 are needed."
 
 
 def test_of_several_judges_the_jury_comes_first_and_what_does_not_count_is_said():

@@ -72,6 +72,7 @@ def test_corrected_and_raw_stand_side_by_side(folder, tmp_path):
     assert [line.split()[1] for line in lines[:3]] == [
         "judge_correct_corrected", "judge_correct", "judge_correct_labels",
     ]  # fmt: skip
+    assert "judge_correct (raw)" in lines[1]
     shown = run("score", folder / "judged.json", "--model", "org/m", "-o", tmp_path, "--json")
     metrics = json.loads(shown.stdout.splitlines()[0])["metrics"]
     assert metrics["judge_correct_corrected"]["mean"] == pytest.approx(TRUE)
@@ -102,6 +103,20 @@ def test_slices_are_corrected_by_the_same_rule_or_not_at_all(tmp_path):
     stats = stats_of(score(tmp_path, rows, by="subject"))
     assert 0.6 < stats["judge_correct_corrected@subject=law"] < 0.85
     assert "judge_correct_corrected@subject=law@ci_low" in stats
+    # Where the corrected score is the main one, its slices come first, in the table and in the report.
+    path = files.write(tmp_path / "main.json", rows, name="same")
+    done = run(
+        "score", path, "--arg", "by=subject", "--arg", "main_metric=judge_correct", "--model", "m", "-o", tmp_path / "m"
+    )
+    assert re.findall(r"judge_\S*(?: \(\w+\))?", done.output)[:6] == [
+        "judge_correct_corrected (main)", "judge_correct_corrected@subject=art", "judge_correct_corrected@subject=law",
+        "judge_correct (raw)", "judge_correct@subject=art (raw)", "judge_correct@subject=law (raw)",
+    ]  # fmt: skip
+    run("report", tmp_path / "m", "-o", tmp_path / "m.html")
+    page = (tmp_path / "m.html").read_text()
+    assert "judge_correct_corrected by subject" in page
+    assert f"<td>{stats['judge_correct_corrected@subject=law']:.3f}<br>" in page
+    assert "120 rows; raw 0.750<" in page  # every fourth row of both subjects was failed
     few = make_rows((1.0, 60, 16, 2), (0.0, 30, 1, 5))
     stats = stats_of(score(tmp_path, few, "few", by="subject"))
     assert "judge_correct_corrected" in stats

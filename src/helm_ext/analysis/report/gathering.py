@@ -15,11 +15,12 @@ import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.gates import Series, find_series
-from helm_ext.analysis.judged import JudgedStats, correct_intervals, list_judged
+from helm_ext.analysis.judged import Estimate, JudgedStats, correct_intervals, list_judged
 from helm_ext.analysis.run_scores import RunScores, is_wrong, list_of_several_suites, name_by_suite, open_scores
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.scoring.completeness import WRONG_WITH_GOLD, describe_cap
+from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -80,6 +81,10 @@ class RunFacts:
         """Expected calibration error over ten bins of equal width; None without probabilities."""
         total = sum(one.count for one in self.bins)
         return sum(abs(one.probability - one.score) for one in self.bins) / total if total else None
+
+    def find_corrected(self, headline: str, slice_: str) -> Estimate | None:
+        """Return a slice's score as people's labels correct it, where that is the headline; `slice_`: `subject=law`."""
+        return next((one.corrected.get(slice_) for one in self.judged if f"{one.score}{CORRECTED}" == headline), None)
 
     def list_left_out(self) -> dict[str, int]:
         """Return how many rows have no score, by why."""

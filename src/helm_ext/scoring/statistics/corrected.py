@@ -118,8 +118,8 @@ def correct_by_verdict(
     influence = np.empty(len(labels))
     for number, (verdict, inside) in enumerate(pooled.items()):
         values, own = labels[inside & drawn], weights[inside & drawn]
+        mean = float(own @ values) / float(own @ np.ones(len(own)))  # 1 where all labels are, to the last bit
         own = own / own.sum()
-        mean = float(own @ values)
         influence[inside] = mean
         influence[inside & drawn] += inside.sum() * own * (values - mean)
         cells.append(Cell(verdict, int(inside.sum()), len(values), mean))
@@ -212,7 +212,7 @@ def combine_cells(
     """
     rows = sizes.sum(axis=-1, keepdims=True)
     shares = sizes / rows
-    mean = (shares * means).sum(axis=-1)
+    mean = (sizes * means).sum(axis=-1) / rows[..., 0]
     mixed = effect * (shares * (means - mean[..., None]) ** 2).sum(axis=-1) / rows[..., 0] + variance
     below, above = (
         np.sqrt((shares**2 * (means - ends) ** 2).sum(axis=-1) + quantile**2 * mixed) for ends in (lows, highs)

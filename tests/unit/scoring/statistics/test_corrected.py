@@ -276,4 +276,5 @@ def test_a_share_of_copies_is_as_sure_as_one_of_them():
     every = share_of(np.ones(400), np.ones(400), np.repeat(np.arange(40), 10).tolist())
     assert every.low == pytest.approx(0.05 ** (1 / 40), abs=0.01)  # the exact limit of 40 rows that are all right
     agreed = labelled([(1000, 100, 1.0), (200, 30, 1.0)])
+    assert agreed.interval.mean == 1  # to the last bit: a gate may ask for 1
     assert labelled([(1000, 100, 1.0), (200, 30, 1.0)], 10).interval.low == pytest.approx(agreed.interval.low, abs=2e-3)
