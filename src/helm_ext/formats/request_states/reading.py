@@ -178,25 +178,29 @@ class LineReader(Reader):
         return {}  # problems of rows know their line
 
 
+_END = b"\n"
+
+
 @dataclass(frozen=True)
 class Lines:
     """Some lines of a file that follow one another, for another process to read. Iteration yields `(number, bytes)`."""
 
     first: int
     """Number of the first line."""
-    lines: Sequence[bytes]
+    block: bytes
+    """All of them in one piece: that is sent in one go, and leaves no holes in the memory of who read it."""
 
     def __str__(self) -> str:
-        return f"lines {self.first} to {self.first + len(self.lines) - 1}"
+        return f"lines {self.first} to {self.first + self.block.count(_END)}"
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        return enumerate(self.lines, self.first)
+        return enumerate(self.block.split(_END), self.first)
 
     def split(self) -> list[Lines]:
         """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
-        size = max(1, len(self.lines) // 10)
-        starts = range(0, len(self.lines), size)
-        return [Lines(self.first + start, self.lines[start : start + size]) for start in starts]
+        lines = self.block.split(_END)
+        size = max(1, len(lines) // 10)
+        return [Lines(self.first + at, _END.join(lines[at : at + size])) for at in range(0, len(lines), size)]
 
 
 class FileReader(LineReader):
@@ -250,10 +254,10 @@ class FileReader(LineReader):
                 lines.append(line)
                 held += len(line) + 1
                 if held >= size:
-                    yield Lines(first, lines)
+                    yield Lines(first, _END.join(lines))
                     first, lines, held = 0, [], 0
             if lines:
-                yield Lines(first, lines)
+                yield Lines(first, _END.join(lines))
             self.digest = self._source.digest
 
     def close(self) -> None:

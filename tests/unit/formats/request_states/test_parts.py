@@ -195,7 +195,7 @@ class Here:
         edges = range(len(tasks) + 1) if self.cuts is None else [0, *self.cuts, len(tasks)]
         for start, end in itertools.pairwise(edges):
             if some := tasks[start:end]:
-                whole = Lines(some[0].first, [line for one in some for line in one.lines])
+                whole = Lines(some[0].first, b"\n".join(one.block for one in some))
                 self.done.append(whole)
                 work, task = pickle.loads(pickle.dumps((make_worker, whole)))
                 yield pickle.loads(pickle.dumps(work()(task)))
@@ -354,7 +354,7 @@ def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_
 
 
 def test_lines_can_be_split_down_to_one():
-    waiting, found = [Lines(2, [b"%d" % number for number in range(2, 80)])], []
+    waiting, found = [Lines(2, b"\n".join(b"%d" % number for number in range(2, 80)))], []
     assert str(waiting[0]) == "lines 2 to 79"
     while waiting:
         made = waiting.pop(0).split()
@@ -375,4 +375,4 @@ def test_pieces_of_a_file_are_its_lines(tmp_path, monkeypatch, size, suffix, end
     pieces = [pickle.loads(pickle.dumps(one)) for one in reader.cut(size)]
     assert reader.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [line for one in pieces for line in one] == list(enumerate(lines, 1))[2:]
-    assert all(sum(len(line) + 1 for line in one.lines) >= size for one in pieces[:-1])
+    assert all(len(one.block) + 1 >= size for one in pieces[:-1])
