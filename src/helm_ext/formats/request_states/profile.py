@@ -300,9 +300,9 @@ class Profile:
         if len(row.references) < 2:
             note("few_options")
         text = instance["input"].get("text")
-        if text is None:
+        if not text and instance["input"].get("messages"):  # HELM writes "" beside messages
             note("chat_only")
-        else:
+        elif text is not None:
             if self._input_prefix and text.lstrip().startswith(self._input_prefix):
                 note("starts_doubled")
             if self._output_prefix and text.rstrip().endswith(self._output_prefix):
