@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -77,8 +77,19 @@ def validate(
         raise Exit(1)
 
 
-def _has_errors(problems: Sequence[Problem]) -> bool:
+def _has_errors(problems: Iterable[Problem]) -> bool:
     return any(problem.severity == "error" for problem in problems)
+
+
+def _say_whose(of_tasks: Mapping[str, Mapping[Problem, None]], path: str) -> Iterator[Problem]:
+    """Yield the problems of all tasks, each once; of a file that some tasks share, with the task, if it is not of all.
+
+    The columns of outputs of a table are tasks: what is said of one model's answers is not said of another's.
+    """
+    for problem in dict.fromkeys(itertools.chain.from_iterable(of_tasks.values())):
+        tasks = [task for task, found in of_tasks.items() if problem in found]
+        is_own = problem.location.path == path and len(tasks) < len(of_tasks)
+        yield replace(problem, message=f"{' and '.join(tasks)}: {problem.message}") if is_own else problem
 
 
 def check_file(
@@ -109,26 +120,25 @@ def check_file(
     session.require_known(format_, arguments)
     named |= format_.parse_for_load(arguments)
     counts: Counter[str] = Counter()
+    of_tasks: dict[str, dict[Problem, None]] = {}
+    late: list[Problem] = []
     try:
         for task in format_.tasks(named):
             found, counted = format_.check(execute=not no_exec, **{**named, **task})
-            problems[:] = dict.fromkeys([*problems, *found])
+            own = of_tasks[", ".join(task.values())] = dict.fromkeys(found)
             counts.update(counted)
             report["counts"] = dict(counts)
             rows = counted.get("rows", 0) + counted.get("train", 0)
             if not no_exec and not _has_errors(found) and (rows <= LINTED_ROWS if lint is None else lint):
                 report["linted"], odd = lint_rows(format_, {**named, **task}, str(file))
-                named_task = f"{', '.join(task.values())}: " if task else ""
-                odd = [
-                    replace(one, message=f"{named_task}{one.message}") if one.code == WRAPPED else one for one in odd
-                ]
-                problems[:] = dict.fromkeys([*problems, *(odd if report["linted"] or lint else ())])
-        if not _has_errors(problems) and (inferred := format_.describe(named)):
+                own |= dict.fromkeys(odd if report["linted"] or lint else ())
+        if not any(map(_has_errors, of_tasks.values())) and (inferred := format_.describe(named)):
             report["inferred"] = inferred
     except DatasetError as error:
-        problems += error.problems or [to_problem(error, str(file))]
+        late = [*error.problems] or [to_problem(error, str(file))]
     except (HelmExtError, OSError) as error:
-        problems.append(to_problem(error, str(file)))
+        late = [to_problem(error, str(file))]
+    problems += [*_say_whose(of_tasks, str(file)), *late]
     if lint and not report["linted"] and _has_errors(problems):
         message = "not linted while there are errors"
         problems.append(Problem(message, Location(str(file)), severity="warning", code="not-linted"))
@@ -151,9 +161,6 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
     except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
         problem = to_problem(error, path, "not-linted")
         return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
-
-
-WRAPPED = "wrong-with-gold"
 
 
 def find_wrapped(
@@ -191,7 +198,7 @@ def find_wrapped(
         for split in ("test", "valid")
     }
     return [
-        Problem(f"{one}, by {main}", Location(path), HINT_WRONG_WITH_GOLD, "note", WRAPPED)
+        Problem(f"{one}, by {main}", Location(path), HINT_WRONG_WITH_GOLD, "note", "wrong-with-gold")
         for one in sorted(filter(None, said))
     ]
 

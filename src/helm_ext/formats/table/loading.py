@@ -195,7 +195,8 @@ class Loaded:
         else:
             is_some = profile.recorded < profile.rows
             runs = f"recorded: an output of {f'{profile.recorded} of {profile.rows} rows' if is_some else 'every row'}"
-        said += [("runs", runs), *(("note", note) for note in profile.notes())]
+        whose = f"{outputs[0]}: " if len(outputs) > 1 else ""  # the others are not read for this
+        said += [("runs", runs), *(("note", f"{whose}{note}") for note in profile.notes())]
         title = f"{table.path}: {count(profile.rows, 'row')}, columns {name_columns(table.columns)}"
         return [title, *(f"{what:{_WIDTH}} {words}" for what, words in said)]
 
