@@ -67,6 +67,7 @@ Fact = Literal[
     "several_right",  # with likelihoods, and several right options
     "single",  # with likelihoods, and one option alone
     "by_text",  # recorded by a text
+    "several",  # or more than one
     "incomplete",  # requests about some options, and not all that the method asks about
     "thought",
     "with_stop",  # a right answer holds a stop sequence
@@ -342,8 +343,10 @@ class Profile:
                 note("several_right")
             if len(row.likelihoods) == 1:
                 note("single")
-        elif row.found[0][1] is not None:
+        elif (recorded := row.found[0][1]) is not None:
             note("by_text")
+            if len(recorded["result"]["completions"]) > 1:
+                note("several")
         for number, judgement in enumerate(row.judgements or ()):
             judges = self.judges.setdefault(judgement.criterion, set())
             if judgement.kind == "model":

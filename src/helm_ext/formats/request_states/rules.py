@@ -290,6 +290,16 @@ def mixed_recordings(file: File) -> None:
         found.refuse("likelihoods", message=said, hint=hint, code="likelihoods")
 
 
+def several_completions(file: File) -> None:
+    """Say that the first of several completions is scored, where nobody has said so."""
+    number, plan = file.profile.find("several").count, file.plan
+    is_said = plan.earlier is not None or file.header.scoring.get("completions") is not None
+    if number and plan.scoring.metrics and plan.scoring.output_format == "string" and not is_said:
+        said = f"{count(number, 'row has', 'rows have')} several completions, of which the first is scored"
+        hint = "completions=mean, pass_at_2, ... score all; completions=first says it is meant"
+        file.problems.add((), said, hint, code="first", severity="note")
+
+
 def clusters(file: File) -> None:
     """Report a key that `cluster=` names and rows do not have."""
     lacking, name = file.profile.find("unclustered"), file.plan.settings.cluster
@@ -334,6 +344,7 @@ _RULES = (
     missing_recordings,
     incomplete_recordings,
     mixed_recordings,
+    several_completions,
     stray_keys,
     stops_in_references,
     empty_answers,

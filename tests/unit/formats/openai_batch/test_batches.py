@@ -192,6 +192,15 @@ def test_the_older_form_of_vllm_has_the_body_for_its_response(tmp_path):
     assert statuses(load(tmp_path, [older, failed, too_long])) == ["ok", "failed", "failed"]
 
 
+def test_that_the_first_of_several_answers_counts_is_said_unless_it_was_chosen(tmp_path):
+    asked = [request("a", "1+1?", n=2)]
+    answered = [result("a", body={"model": "m", "choices": [choice(0, "2"), choice(1, "3")]})]
+    for given, expected in (({}, ["first"]), ({"completions": "first"}, []), ({"completions": "mean"}, [])):
+        found = load(tmp_path, answered, asked, {"a": "2"}, **given).warnings
+        assert [one.code for one in found if one.code == "first"] == expected
+        assert all(one.severity == "note" for one in found if one.code == "first")
+
+
 class TestGolds:
     def load(self, folder, name, text, **arguments):
         (folder / name).write_text(text)
