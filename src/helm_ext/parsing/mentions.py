@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from helm_ext.parsing import phrases
@@ -36,6 +38,8 @@ _MAX_DECORATION = 24
 
 _MAX_ITEMS = 64
 """At most this many options are named together."""
+
+_MAX_LETTERS = 32
 
 _LOOK_AHEAD = 160
 """Characters behind an option that tell whether it is named."""
@@ -79,6 +83,23 @@ class Mentions:
         self.options = options
         self.text = text
         self.lowered = lower(text)
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        """Where the sentences begin and end that hold more than white space."""
+        ends = [0, *(match.end() for match in phrases.SENTENCE_END.finditer(self.text)), len(self.text)]
+        return [(begin, end) for begin, end in pairwise(ends) if self.text[begin:end].strip()]
+
+    def read_letters(self, text: str) -> Named | None:
+        """Read "AC" and "A C", different labels of one letter, and "B B", one label again, and nothing else."""
+        if len(text) > _MAX_LETTERS:
+            return None
+        letters = text.split() if " " in text or "\n" in text else list(text)
+        named = [self.options.label_set.by_core.get(letter) for letter in letters if len(letter) == 1]
+        labels = frozenset(label for label in named if label is not None)
+        is_again = len(labels) == 1 and " " in text
+        is_all = None not in named and len(named) == len(letters) > 1
+        return labels if is_all and (is_again or len(labels) == len(letters)) else None
 
     def read_items(self, position: int, stop: int = -1) -> tuple[Named, Item] | None:
         """Return the options that are named at `position`, with the last of them; None where none is.

@@ -235,8 +235,7 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
         ),
         plain=re.compile(
             r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)"
-            r"(?: is:?|:) ?"
-            rf"(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
+            rf"(?: is:?|:) ?(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
             re.IGNORECASE,
         ),
     )

@@ -34,17 +34,40 @@ def any_of(alternatives: str) -> str:
     return "(?:" + "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items()) + ")"
 
 
+# Words that several patterns share, in all languages.
+SURELY = r"(?:indeed|definitely|certainly|clearly|surely|obviously|probably|likely|also)"
+SO = r"(?:so|thus|therefore|hence|finally|donc|also|quindi|logo|somit)"
+NOT = r"(?:not|never|nicht|niet|pas|non|não|nie|не)"
+_BACK = (
+    r"(?:(?:scratch|strike|cancel|forget) that|never mind|correction|corrección|correção|correzione|korrektur|wait"
+    r"|actually|edit)"
+)
+_COPULA = r"(?:es|son|é|são|è|sono|está|estão|est|sont|ist|sind|är|is|zijn)"
+_REPLY = (
+    r"(?:respuestas?|respostas?|rispost[ae]|r[eé]ponses?|antwort(?:en)?|antwoord|svar|opci[óo]n(?:es)?|opç\w{1,3}"
+    r"|opzion[ei]|alternativas?|letras?|letter[ae]|ответы?|вариант\w?)"
+)
+RIGHT = (
+    r"(?:(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt\w{0,2}|juist\w?|rätt|wahr|ja|corr(?:ect"
+    r"|ett?)[oae]?s?|verdader[oa]|sí|sim|cert[oa]|ver[oa]|giust[oa]|vrai|juste|bonne|exacte?|oui|верн\w{1,2}"
+    r"|правильн\w{1,2}|да)\b|正确|正確|对|對|正解|正しい|맞|정답)"
+)
+WRONG = (
+    r"(?:(?:incorr(?:ect|ett?)[oae]?s?|wrong|false|no|invalid|untrue|eliminated|falsch|nein|fals[oa]s?|errad[oa]s?"
+    rf"|sbagliat\w|faux|fausse?s?|неверн\w{{1,2}}|неправильн\w{{1,2}}|нет|{NOT})\b|错|錯|不正|不对|不對|誤|間違|不正解"
+    r"|틀|오답)"
+)
+
 SUBJECT = compile_words(
     r"\b(?:(?:i|we)(?:'(?:d|ll|m|re|ve)| am| are)?|let(?:'s| us| me)) {1,2}(?:(?:would|will|shall|must|have to"
-    r"|therefore|thus|then|now|still|going to) {1,2}){0,2}$|我$|私は$"
+    rf"|{SO}|then|now|still|going to) {{1,2}}){{0,2}}$|我$|私は$"
 )
 """Before a verb that introduces an answer: who chooses."""
 
 CLAUSE_START = compile_words(
-    rf"(?:^|[,:;.…(\[{{—–>{MARKER}]| -|\b(?:so|but|and|then|that|think|believe|guess|say|sure|thus|therefore|hence"
-    r"|because|bet|is|\w{1,10}ly|instead|rather|sorry|oops|options?|choices?|answers?|only|both|statements?|while"
-    r"|however|mean|meant|wait|no|que|che|dass|что|most|very|quite|almost|nur|las|los|die|the)|选项|選項|所以|因此|我"
-    r"|私は)[ *_\"'(]{0,6}$"
+    rf"(?:^|[,:;.…(\[{{—–>{MARKER}]| -|\b(?:but|and|then|that|think|believe|guess|say|sure|{SO}|because|bet|is"
+    r"|\w{1,10}ly|instead|rather|sorry|oops|options?|choices?|answers?|only|both|statements?|while|however|mean|meant"
+    r"|wait|no|que|che|dass|что|most|very|quite|almost|nur|las|los|die|the)|选项|選項|所以|因此|我|私は)[ *_\"'(]{0,6}$"
 )
 """What ends before a clause begins."""
 
@@ -73,9 +96,8 @@ VOID = compile_words(
     rf"(?:\b(?:{_VOID}|(?<!\bsecond )thought|(?<!\bno )(?<!\bnot )(?<!n't )(?<!\bwithout )(?<!\bwithout a )doubts?"
     # What somebody else may think: "you might think the answer is", "some people say that", "the author believes".
     r"|(?:you|one|some|nobody|none|many|most|people|others|they|someone|anyone|he|she|m(?<!\bi m)(?<!\bwe m)(?:ight"
-    r"|ay))"
-    rf"(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK}|\w{{3,20}}s(?:[^\S\n](?:might|may|would|often))?[^\S\n]{_THINK}"
-    rf"|(?:thinks|believes|says|claims|argues|(?<!\bi )(?<!\bwe )(?:said|claimed)))"
+    rf"|ay))(?:[^\S\n]\w{{1,12}}){{0,2}}[^\S\n]{_THINK}|\w{{3,20}}s(?:[^\S\n](?:might|may|would|often))?[^\S\n]{_THINK}"
+    r"|(?:thinks|believes|says|claims|argues|(?<!\bi )(?<!\bwe )(?:said|claimed)))"
     r"(?:[^\S\n]{1,2}[\"'(\[*_]{0,4}(?:that|the|my|your|our|correct|right|best|final|be|to|sure|certain|true|case"
     rf"|convinced|seem|it|option|choice|answer|{_THINK})){{0,5}}"
     r"|(?<!\bit)(?<!\bthat)(?<!\bhere)(?<!\blet)(?<!\bthere)'s(?:[^\S\n]\w{1,12})?"
@@ -103,10 +125,7 @@ RETURN = compile_words(r"\b(?:but|however|yet|now|actually)\b")
 WEAKENED = compile_words(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only when|otherwise|in that case)\b")
 """After a statement with MODAL: the condition."""
 
-CONCLUSION = compile_words(
-    r"\b(?:so|thus|therefore|hence|conclude|conclusion|finally|consequently|overall|donc|also|quindi)\b|所以|因此|故"
-    r"|综上|よって"
-)
+CONCLUSION = compile_words(rf"\b(?:{SO}|conclude|conclusion|consequently|overall)\b|所以|因此|故|综上|よって")
 """In a sentence before a statement: it ends a chain of thought, and weighs more than what was said on the way."""
 
 FINAL = compile_words(r"\bfinal\W{0,3}$")
@@ -127,11 +146,9 @@ APOLOGY = compile_words(_APOLOGY)
 """What asks pardon for an answer that was wrong; the right one follows in the sentence."""
 
 CORRECTION = compile_words(
-    _APOLOGY
-    + r"|\b(?:wait|actually|correction|correcting|mistaken?|reconsider|recheck|rethink|re-?examine|second thought"
-    r"|on reflection|re-?reading|misread|(?:looking|thinking|check) again|(?:scratch|strike|cancel|forget) that"
-    r"|never mind|i meant?|i was wrong|was incorrect|changed? my|hold on|no(?=,)|edit|update|revised|corrección"
-    r"|correção|correzione|korrektur|исправл\w{1,4}|düzeltme)\b|不对|아니"
+    _APOLOGY + rf"|\b(?:{_BACK}|correcting|mistaken?|reconsider|recheck|rethink|re-?examine|second thought"
+    r"|on reflection|re-?reading|misread|(?:looking|thinking|check) again|i meant?|i was wrong|was incorrect"
+    r"|changed? my|hold on|no(?=,)|update|revised|исправл\w{1,4}|düzeltme)\b|不对|아니"
 )
 """Between two statements: the second one corrects the first."""
 
@@ -161,38 +178,29 @@ ELSEWHERE = compile_words(
 """In a sentence: what is said in it is about another question, exam or year."""
 
 NEGATION = compile_words(
-    r"\b(?:not|never|neither|nor|weder|ni|(?:all|any\w*|every\w*) (?:but|except)|cannot"
-    r"|(?:is|are|was|does|do|ca|could)n't|wrong|incorrect|might|may|could|if|unless"
-    r"|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely|unclear|unknown|unable|depends|says|states"
-    r"|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)|nicht|pas|не|non|não"
-    r"|no es|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b|不|没"
+    rf"\b(?:{NOT}|neither|nor|weder|ni|(?:all|any\w*|every\w*) (?:but|except)|cannot|(?:is|are|was|does|do|ca|could)n't"
+    r"|wrong|incorrect|might|may|could|if|unless|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely"
+    r"|unclear|unknown|unable|depends|says|states|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?"
+    r"|went|came|grew|visit)|no es|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b|不|没"
 )
 """In a sentence: what it says of an option is denied, doubted, or only quoted."""
 
-_OPTION = (
-    r"(?:(?:la|el|a|die|das|the|de|het|l'|las|as|les|le|los|gli) )?(?:opci[óo]n(?:es)?|opç\w{1,3}|opzion[ei]"
-    r"|alternativas?|letras?|lettera|r[eé]pon?ses?|respuestas?|resposta|rispost[ae]|antwort(?:en)?|antwoord|svar"
-    r"|ответы?|вариант\w?)"
-)
+_OPTION = rf"(?:(?:la|el|a|die|das|the|de|het|l'|las|as|les|le|los|gli) )?{_REPLY}"
 _WORDS = (
-    r"(?:indeed|therefore|thus|then|hence|so|clearly|definitely|certainly|surely|obviously|probably|most likely|likely"
-    r"|simply|actually|rather|of course|in fact|instead|now|just|only|either|both|options?|choice|answers?|ans"
-    r"|statement|letters?|number|label|the|that|to|nur|donc|also|quindi|dus|it is|it's|it (?:must|should) be|à"
-    r"|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
+    rf"(?:{SO}|{SURELY}|then|most likely|simply|actually|rather|of course|in fact|instead|now|just|only|either|both"
+    r"|options?|choice|answers?|ans|statement|letters?|number|label|the|that|to|nur|dus|it is|it's|it (?:must"
+    r"|should) be|à|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
     rf"|la|le|las|les|el|los|die|der|das|den|é|è|est|ist|{_OPTION})\b|100 ?%(?= )(?: sure)?|[选選](?:[项項]|择|擇)"
 )
 FILLER = compile_words(rf"(?:[ :*_,]{{0,6}}(?:{_WORDS})){{0,5}}(?:, )?")
 """Between an introduction and the label. May be empty."""
 
-DENIAL = compile_words(
-    r" {0,3}(?:(?:definitely|certainly|clearly|also|probably) )?(?:(?:not|never|nicht|pas|не|no|non|não|nie)\b|不)"
-)
+DENIAL = compile_words(rf" {{0,3}}(?:{SURELY} )?(?:(?:{NOT}|no)\b|不)")
 """Between an introduction and the label: the label is denied."""
 
 LEAD = compile_words(
     rf"[ *_#>•]{{0,12}}(?:- {{1,3}})?(?:(?:{_WORDS}|as (?:\w{{1,7}} ){{0,3}}(?:explained|shown|stated|noted|discussed"
-    rf"|seen"
-    r"|mentioned|described|said|established)(?: (?:above|before|earlier|already|below)){0,2}(?=,)"
+    r"|seen|mentioned|described|said|established)(?: (?:above|before|earlier|already|below)){0,2}(?=,)"
     r"|q(?:uestion)? ?\d{1,3}(?= ?[:.)]))[ ,:.)*]{0,4}(?:- )?){0,3}"
 )
 """Before a label at the very start of a completion or a line. May be empty."""
@@ -221,17 +229,16 @@ STRANGER = compile_words(r" ?[\"'(\[*]{0,3}(?:[a-z]|\d{1,3})[\"')\]*]{0,3}[^\S\n
 _NO_EXAMPLE = r"(?!(?:\w{1,12} ){0,2}(?:answer|choice|option|one))"
 CONTINUATION = compile_words(
     r"[^\S\n]{0,3}(?:[-–—](?= )|—|\((?=\S)|(?:because|since|due to|based on|rather than|instead(?: of\b|(?= ?[.,;!]"
-    r"| ?$))"
-    rf"|as(?! (?:a|an|my) {_NO_EXAMPLE}| (?:well|in|for|if|long|soon|yet|of|such|usual|your)\b|-)(?= )"
+    rf"| ?$))|as(?! (?:a|an|my) {_NO_EXAMPLE}| (?:well|in|for|if|long|soon|yet|of|such|usual|your)\b|-)(?= )"
     r"|for (?:the (?:following|same|above|simple|reason|second|first)|it|this|these|that|several|example)|which"
     r"|with re(?:spect|gard)|given (?:the|that|this|these|those|its|it|how|our|what)|over \W{0,3}\w{1,20}\W{0,3}(?:$"
     r"|\n|[.,;])|so (?:the|it|that|this|my|we)|(?:but|and) (?:not|here|it|its|this|that|so|the (?:reason|explanation"
     r"|others?|rest))|not [^ .,;]{1,20}(?:[.,;!]| ?$|\n| (?:because|since|as)\b)|although|though|whereas"
-    r"|while(?! (?:ago|later|back|longer)\b)|i\.e\.|e\.g\.|i (?:think|believe|guess)|in this case|when|where|(?:indeed"
-    r"|definitely|certainly|obviously|clearly|surely|only|alone|for sure|for certain|of course|final answer|here|over"
-    r"|left)(?= ?[.,;!]| ?$|\n| (?:because|since|as)\b)|explanation|reason(?:ing)?|(?:it|that|this|they|there|he"
-    r"|she)(?:'s| (?:(?:is|was|does|do|did|has|have|can|will|are|were|would)(?:n't)?|can't))|porque|pues|pois|ya que"
-    r"|parce|car|weil|denn|perché|poiché|потому|vì|ponieważ|omdat|want|şıkk\w{1,6}|है)(?!\w)|因[为為]|は)"
+    r"|while(?! (?:ago|later|back|longer)\b)|i\.e\.|e\.g\.|i (?:think|believe|guess)|in this case|when|where"
+    rf"|(?:{SURELY}|only|alone|for sure|for certain|of course|final answer|here|over|left)(?= ?[.,;!]| ?$|\n"
+    r"| (?:because|since|as)\b)|explanation|reason(?:ing)?|(?:it|that|this|they|there|he|she)(?:'s| (?:(?:is|was|does"
+    r"|do|did|has|have|can|will|are|were|would)(?:n't)?|can't))|porque|pues|pois|ya que|parce|car|weil|denn|perché"
+    r"|poiché|потому|vì|ponieważ|omdat|want|şıkk\w{1,6}|है)(?!\w)|因[为為]|は)"
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""
 
@@ -267,19 +274,16 @@ _IS = rf"(?:(?:'s| {{1,3}}{_BE})\b|{_COLON}|{_DASH}|[\]】] {{0,2}}|\*\*[^\S\n]{
 _GOOD = r"(?:correct|right|best|true|proper|appropriate|accurate|suitable|likely|final)"
 _NOUN = (
     rf"(?:{_GOOD}[^\S\n](?:ones?|options?|choices?|letters?|statements?|picks?)|answers?|option|choice|solution"
-    rf"|selection"
-    r"|response|conclusion|letter|pick|guess|verdict|decision)(?: {1,3}(?:here|therefore|thus|then|choice|option"
-    r"|letter|(?:to|for) (?:this|the|your) (?:question|problem|puzzle)))?"
+    r"|selection|response|conclusion|letter|pick|guess|verdict|decision)(?: {1,3}(?:here|therefore|thus|then|choice"
+    r"|option|letter|(?:to|for) (?:this|the|your) (?:question|problem|puzzle)))?"
 )
-_LABELLED = r"(?:correct|key|output|result|prediction|label|right|final|marked|gabarito|richtig|correcta|lösung|svar)"
 _FOREIGN_NOUN = (
-    r"(?:respuestas?|respostas?|rispost[ae]|réponses?|antwort(?:en)?|lösung|antwoord|odpowied[źz]i?|cevap(?:lar)?"
-    r"|yanıt|jawaban(?:nya)?|svaret|svar|opci[óo]n|opção|alternativa|corre[c]?ta|richtig|odpověď|vastaus|válasz"
-    r"|răspuns(?:ul)?|letter[ae]|letra|đáp án|ответ(?:ом)?|вариант|відповідь|απάντηση|उत्तर|जवाब|คำตอบ|الإجابة|الجواب"
+    rf"(?:{_REPLY}|lösung|odpowied[źz]i?|cevap(?:lar)?|yanıt|jawaban(?:nya)?|svaret|correc?ta|richtig|odpověď|vastaus"
+    r"|válasz|răspuns(?:ul)?|đáp án|ответ(?:ом)?|вариант|відповідь|απάντηση|उत्तर|जवाब|คำตอบ|الإجابة|الجواب"
     r"|پاسخ|ה?תשובה)"
 )
 _FOREIGN_IS = (
-    r"(?: (?:es|son|é|são|è|sono|e'|está|je|este|on|est|sont|ist|sind|lautet|is|zijn|to|adalah|är|là|είναι|هي|это"
+    rf"(?: (?:{_COPULA}|e'|je|este|on|lautet|to|adalah|là|είναι|هي|это"
     r"|является|היא|הוא)\b| ?คือ| {0,2}[:=—–]| -(?= ))"
 )
 _BARE_NOUN = r"(?:(?:верн|правильн)\w{1,3} (?:вариант|ответ)\w{0,2}|cevap(?:lar)?|yanıt|उत्तर|ответ|вариант|đáp án)(?= )"
@@ -293,44 +297,38 @@ _VERB = (
     r"|answer|mark|(?:go|going|went) (?:with|for)|opt(?:ing)? for|vote for|settle on|stick with)\b"
 )
 _FOREIGN_VERB = (
-    r"(?:el(?:i[gj]|egi)\w{1,4}|esco[jl]\w{1,4}|choisi\w{1,4}|wähle|nehme|выбираю|scelgo|kies|wybieram|seçiyorum|chọn|pilih"
-    r"|väljer)\b"
+    r"(?:el(?:i[gj]|egi)\w{1,4}|esco[jl]\w{1,4}|choisi\w{1,4}|wähle|nehme|выбираю|scelgo|kies|wybieram|seçiyorum|chọn"
+    r"|pilih|väljer)\b"
 )
 _PRONOUN = rf"(?:(?:it|that|this|which)(?:'s| {_BE}| can only be)\b|c'est\b|(?:es|è) (?=l[ae]\b)|(?:es|das) ist\b)"
-_ELLIPSIS = (
-    r"(?:(?:so|thus|therefore|hence|definitely|probably|clearly|certainly|obviously|surely|likely|finally|also|donc"
-    r"|quindi|logo)\b|[-=]>|→|⇒|∴|所以|因此)"
-)
+_ELLIPSIS = rf"(?:(?:{SO}|{SURELY})\b|[-=]>|→|⇒|∴|所以|因此)"
 _CORRECTING = (
     r"(?:i (?:meant?|wanted|intended)(?: to (?:say|write|answer|put|choose|pick|type))?|ich meinte|je voulais dire"
     r"|ik bedoelde|quer[ií]a decir|volevo dire|intendevo|quis dizer|я имела? в виду|я хотела? сказать|make (?:it|that)"
-    r"|(?:scratch|strike|cancel|forget) that|never mind|correction|corrección|correção|correzione|korrektur"
-    r"|on second thought|wait|actually|no|nope|rather|sorry|oops|edit"
-    r"|to change my answer to)\b(?:[,:;.!…–—-]{0,3} {1,2}(?:no|wait|sorry|actually|rather"
-    r"|i meant?)\b){0,3}[,:;.!…–—-]{0,3} {0,2}"
+    rf"|{_BACK}|on second thought|no|nope|rather|sorry|oops|to change my answer to)\b"
+    r"(?:[,:;.!…–—-]{0,3} {1,2}(?:no|wait|sorry|actually|rather|i meant?)\b){0,3}[,:;.!…–—-]{0,3} {0,2}"
 )
 _LEFT = (
     r"(?:leav(?:es|ing)(?: us)?(?: with)?|(?:only|last|one) (?:one|option|choice|answer|candidate) (?:left|remaining"
-    r"|standing|that (?:remains|is left))(?: (?:is|being))?"
-    rf"|remain(?:s|ing)(?: (?:option|choice|one|answer|candidate))?(?: is|,|{_COLON})?|ne reste(?: donc)? que|il reste"
-    r"|(?:übrig )?bleibt|queda|rimane|resta|остаётся|blijft|còn lại(?: là)?)\b|只?剩下?的?(?:是|为|就是)?|残るのは"
-    r"|남는?"
+    r"|standing|that (?:remains|is left))(?: (?:is|being))?|remain(?:s|ing)(?: (?:option|choice|one|answer"
+    rf"|candidate))?(?: is|,|{_COLON})?|ne reste(?: donc)? que|il reste|(?:übrig )?bleibt|queda|rimane|resta|остаётся"
+    r"|blijft|còn lại(?: là)?)\b|只?剩下?的?(?:是|为|就是)?|残るのは|남는?"
 )
 
-_KEY = (  # of an answer in JSON and the like, from the word in it that says so
-    r"(?:answers?|ans|choice|chosen|predicted|guess|decision|option|label|prediction|pred|result|response|output"
-    r"|letter|selection|selected|solution|correct|final|verdict|value|pick)(?:_(?:answer|option|choice|letter|label"
-    r"|key|id|index))?[\"'] {0,3}:"
+_FIELD = (  # what holds the answer in a form, in JSON and the like
+    r"(?:answers?|ans|choice|chosen|predicted|guess|decision|option|label|pred(?:iction)?|result|response|output|key"
+    r"|letter|selection|selected|solution|correcta?|right|final|verdict|value|pick|marked|gabarito|richtig|lösung|svar)"
 )
+_KEY = rf"{_FIELD}(?:_(?:answer|option|choice|letter|label|key|id|index))?[\"'] {{0,3}}:"
+
 
 INTRODUCTION = compile_words(
     rf"(?P<key>{_KEY})|(?P<mark>{MARKER}|####|final{_COLON})|(?P<noun>{_NOUN}{_IS}|{_GOOD}[^\S\n](?:answer|option"
     rf"|choice)(?=[^\S\n]\W{{0,3}}\w{{1,4}}\b)|ans(?: {{0,2}}[:.=]|{_DASH})|{_CHINESE_JAPANESE}|{_KOREAN}"
-    rf"|{_FOREIGN_NOUN}(?: (?!(?:no|nicht|pas|non|nie|не|não|niet)\b)[^ .,:;!?]{{1,12}}){{0,3}}?{_FOREIGN_IS}"
-    rf"|{_BARE_NOUN})|(?P<labelled>{_LABELLED}{_COLON})|(?P<verb>{_VERB})|(?P<foreign_verb>{_FOREIGN_VERB})"
-    rf"|(?P<left>{_LEFT})|(?P<denied>(?:not|nicht|nie|non|não|не)(?= )(?! (?:only|just|merely|simply|alone|necessarily"
-    rf"|nur|solo|sólo|только)\b))|(?P<contrast>(?:but|sino|sondern|mais)\b|而是)|(?P<correcting>{_CORRECTING})"
-    rf"|(?P<pronoun>{_PRONOUN})"
+    rf"|{_FOREIGN_NOUN}(?: (?!(?:no|{NOT})\b)[^ .,:;!?]{{1,12}}){{0,3}}?{_FOREIGN_IS}|{_BARE_NOUN})"
+    rf"|(?P<labelled>{_FIELD}{_COLON})|(?P<verb>{_VERB})|(?P<foreign_verb>{_FOREIGN_VERB})|(?P<left>{_LEFT})"
+    rf"|(?P<denied>{NOT}(?= )(?! (?:only|just|merely|simply|alone|necessarily|nur|solo|sólo|только)\b))"
+    rf"|(?P<contrast>(?:but|sino|sondern|mais)\b|而是)|(?P<correcting>{_CORRECTING})|(?P<pronoun>{_PRONOUN})"
     rf"|(?P<ellipsis>{_ELLIPSIS})",
     re.RegexFlag(0),
 )
@@ -376,40 +374,32 @@ _END = (
     r"(?= {0,2}(?:[.,;:!?)*_\"'。、—–]|- |\([^()]|$|\n)| (?:because|since|as|for|here|to|and|but|while|given|among"
     r"|out of|of the|based|in this)\b)"
 )
-_REPLY = r"(?:respuesta|resposta|risposta|réponse|antwort|antwoord|opción|opção|alternativa|svar)"
 _MUST = rf"(?:{_BE}|(?:seem|appear|look)s?(?: to be)?)"
 find_verdicts = _find_any(
-    r" (?:(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)"
-    r"|(?:would )?(?:fits?|match(?:es)?) (?:the )?best"
-    rf"|makes? (?:the )?(?:most|best) sense){_STOP}|(?:both |all )?{_MUST} {{1,3}}(?:(?:clearly|definitely|therefore"
-    rf"|thus|the|both|all|only|most|likely|indeed|obviously"
-    r"|probably|my|final|also|more) {1,2}){0,3}(?:correct|right|best|better|true|answers?|choices?|appropriate"
-    r"|accurate|(?:(?<=more )|(?<=most ))(?:likely|plausible|suitable))"
-    r"(?: (?:correct )?(?:answer|option|choice|one|response|pick|fit)s?|(?:(?<= the best)|(?<= most likely))"
-    rf" [a-z]{{3,12}}(?: [a-z]{{4,12}})?)?{_END}|(?:as )?(?:the|my|our) (?:(?:only|final|most) )?"
-    rf"(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}|(?:richtig|korrekt|stimmt){_END}"
-    r"|(?:alone )?(?:remains|is (?:the (?:only )?(?:odd (?:one|man) out|exception|outlier|one|(?:one|option"
-    r"|choice) (?:left|remaining))|left|it|all that (?:is left|remains))|are left|remain|does|do|fits?|works?"
-    r"|match(?:es)?"
-    rf"|appl(?:y|ies)|satisf(?:y|ies)|bleibt|reste|queda|rimane|остаётся){_END}|(?:— |являет?ся )?(?:верн"
-    rf"|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}"
-    r"|(?:es|son|é|são|è|sono|está|estão|est|sont|ist|sind|är|is|zijn) (?:(?:la|le|the|die|das|het|a"
-    rf"|de) )?(?:{_REPLY} )?(?:corr\w{{2,7}}|richtig\w{{0,2}}|korrekt\w{{0,2}}|juist\w?|rätt|certa|bonne|giust\w)"
-    rf"(?: {_REPLY})?{_END})",
-    rf"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
+    r" (?:(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)|(?:would )?(?:fits?"
+    rf"|match(?:es)?) (?:the )?best|makes? (?:the )?(?:most|best) sense){_STOP}|(?:both "
+    rf"|all )?{_MUST} {{1,3}}(?:(?:{SURELY}|{SO}|the|both|all|only|most|my|final"
+    r"|more) {1,2}){0,3}(?:correct|right|best|better|true|answers?|choices?|appropriate|accurate|(?:(?<=more )"
+    r"|(?<=most ))(?:likely|plausible|suitable))(?: (?:correct )?(?:answer|option|choice|one|response|pick|fit)s?"
+    rf"|(?:(?<= the best)|(?<= most likely)) [a-z]{{3,12}}(?: [a-z]{{4,12}})?)?{_END}|(?:as )?(?:the|my"
+    rf"|our) (?:(?:only|final|most) )?(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}|(?:richtig"
+    rf"|korrekt|stimmt){_END}|(?:alone )?(?:remains|is (?:the (?:only )?(?:odd (?:one|man) out|exception|outlier|one"
+    r"|(?:one|option|choice) (?:left|remaining))|left|it|all that (?:is left|remains))|are left|remain|does|do|fits?"
+    rf"|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|bleibt|reste|queda|rimane|остаётся){_END}|(?:— "
+    rf"|являет?ся )?(?:верн|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}|{_COPULA} (?:(?:la|le|the|die|das"
+    rf"|het|a|de) )?(?:{_REPLY} )?{RIGHT}(?: {_REPLY})?{_END})",
+    r"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
     rf"|[选選][项項])?{_END}|(?:[选選]?[项項])?[是为]答案{_END}|(?:だけ)? ?[がは](?:正解|正しい|残)|を[选選]"
-    rf"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)",
+    r"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)",
 )
 """What declares the options before it the answer: "B is correct", "A and C are right"."""
 
 find_rejections = _find_any(
-    rf" (?:(?:{_MUST}|can|could) (?:(?:clearly|definitely|also|therefore|both|all) ){{0,2}}"
-    r"(?:not|incorrect|wrong|false|never)\b|(?:isn|aren|wasn|can|couldn)'t\b|cannot\b|(?:do|does|did)(?: not"
-    r"|n't) (?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make sense|belong|correspond)\b|(?:is"
-    r"|are|can be|must be|were|was) (?:also )?(?:out|eliminated|excluded|ruled out|dismissed|discarded)\b|(?:ist|sind"
-    r"|est|sont|es|son|è|sono|é|são|está|estão) (?:falsch|fausse?s?|faux|fals[oa]s?|sbagliat\w|errad[oa]s?"
-    r"|incorr?et\w{1,2}|incorrect\w{0,2})\b|(?:scheide[tn]|passt nicht|n'est|ne|no (?:es|son)|non (?:è|sono|può)"
-    r"|não (?:é|são))\b|неверн)",
+    rf" (?:(?:{_MUST}|can|could) (?:(?:{SURELY}|{SO}|both|all) ){{0,2}}(?:not|incorrect|wrong|false|never)\b|(?:isn"
+    r"|aren|wasn|can|couldn)'t\b|cannot\b|(?:do|does|did)(?: not|n't) (?:fit|match|work|apply|satisfy|qualify"
+    r"|describe|meet|hold|answer|make sense|belong|correspond)\b|(?:is|are|can be|must be|were|was) (?:also )?(?:out"
+    rf"|eliminated|excluded|ruled out|dismissed|discarded)\b|{_COPULA} {WRONG}|неверн|(?:scheide[tn]|passt nicht|n'est"
+    r"|ne|no (?:es|son)|non (?:è|sono|può)|não (?:é|são))\b)",
     r" ?(?:[选選][项項])?[都均]?[是被]?(?:不正确|不[对對]|不是|不符|[错錯]|排除)| ?[はが](?:間違|違)",
 )
 """What declares the options before it wrong: "A is not correct"."""

@@ -15,13 +15,10 @@ from helm_ext.parsing.options import CLOSERS, PUNCTUATION, Options, find_lines, 
 from helm_ext.parsing.statements import (
     Rank,
     Statement,
-    find_sentences,
     find_statements,
     raise_corrections,
     read_sentence,
 )
-
-_MAX_LETTERS = 32
 
 _SHORT = 40
 """A text with fewer characters besides an option's has room for an answer alone."""
@@ -43,7 +40,7 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if whole is not None and rated is None:
         return whole
     statements = [*_read_end_lines(mentions, find_lines(text)), *find_statements(mentions)]
-    *_, before, (begin, end) = [(0, 0), (0, 0), *find_sentences(text)]
+    *_, before, (begin, end) = [(0, 0), (0, 0), *mentions.sentences]
     if begin and not text.endswith("?") and not any(one.end > begin for one in statements):  # "Edit: I erred. C"
         said = _read_line(mentions, begin, end)
         is_listed = options.label_set.find(peel((text[slice(*before)].split() or [""])[-1]))  # "A. Rome B. Paris"
@@ -79,7 +76,7 @@ def _read_line(mentions: Mentions, start: int, end: int) -> Named | None:
     alone = mentions.options.read_alone(line)
     if alone is not None:
         return frozenset({alone})
-    return _read_piece(mentions, mentions.skip_list_mark(start), end) or _read_letters(mentions.options, peel(line))
+    return _read_piece(mentions, mentions.skip_list_mark(start), end) or mentions.read_letters(peel(line))
 
 
 def _read_piece(mentions: Mentions, start: int, end: int) -> Named | None:
@@ -92,18 +89,6 @@ def _read_piece(mentions: Mentions, start: int, end: int) -> Named | None:
         if read and not mentions.text[read[1].end : end].strip(CLOSERS + PUNCTUATION + " \n"):
             return read[0]
     return None
-
-
-def _read_letters(options: Options, text: str) -> Named | None:
-    """Read "AC" and "A C", different labels of one letter; and "B B", one label again and again, and nothing else."""
-    if len(text) > _MAX_LETTERS:
-        return None
-    letters = text.split() if " " in text or "\n" in text else list(text)
-    named = [options.label_set.by_core.get(letter) for letter in letters if len(letter) == 1]
-    labels = frozenset(label for label in named if label is not None)
-    is_again = len(labels) == 1 and " " in text
-    is_all = None not in named and len(named) == len(letters) > 1
-    return labels if is_all and (is_again or len(labels) == len(letters)) else None
 
 
 def _read_end_lines(mentions: Mentions, lines: list[tuple[int, int]]) -> list[Statement]:
@@ -213,22 +198,12 @@ _SAYS = (
     r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?(?:(?:the|das"
     r"|la|el|le|il)\s)?"
 )
-_RIGHT = (
-    r"(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt|wahr|ja|correct[oae]|verdader[oa]|sí|sim"
-    r"|cert[oa]|correto|correta|corrett[oa]|ver[oa]|giust[oa]|vrai|juste|exacte?|oui|верн\w{1,2}|правильн\w{1,2}|да)\b"
-    r"|正确|正確|对|對|正解|正しい|맞|정답"
-)
-_WRONG = (
-    r"(?:incorrect|wrong|false|no|not|invalid|untrue|eliminated|falsch|nein|nicht|incorrect[oae]|incorret[oa]|fals[oa]"
-    r"|errad[oa]|sbagliat[oa]|faux|fausse|non|pas|неверн\w{1,2}|неправильн\w{1,2}|нет|не)\b|错|錯|不正|不对|不對|誤"
-    r"|間違|不正解|틀|오답"
-)
-_IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_RIGHT})"), re.IGNORECASE)
-_IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{_WRONG})"), re.IGNORECASE)
+_IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{phrases.RIGHT})"), re.IGNORECASE)
+_IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{phrases.WRONG})"), re.IGNORECASE)
 _ENDS_RIGHT = re.compile(
     unicodedata.normalize(
         "NFKC",
-        rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{_RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$",
+        rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{phrases.RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$",
     ),
     re.IGNORECASE,
 )
@@ -308,14 +283,14 @@ _RATING = re.compile(
         "NFKC",
         rf"(?<![\w.,])(?P<number>\d{{1,3}}(?:[.,]\d{{1,6}})?|\.\d{{1,6}})(?:\s?(?P<unit>%|/(?:5|10|100)\b)"
         rf"(?={_ENDS}|\s(?:chance|likel|prob|conf|sure|certain|for\b|and\b)|[^\S\n]{{1,2}}\S{{1,3}}\b)|(?={_ENDS}))"
-        rf"|(?P<good>[{_GOOD}])|(?P<bad>[{_BAD}])|(?<!\w)(?:(?P<right>{_RIGHT})|(?P<wrong>{_WRONG}))",
+        rf"|(?P<good>[{_GOOD}])|(?P<bad>[{_BAD}])|(?<!\w)(?:(?P<right>{phrases.RIGHT})|(?P<wrong>{phrases.WRONG}))",
     )
 )
 """A number that nothing is counted by ("0.4", "40%", "4/10"; not "40% of them", "5.3 million"), a mark, a verdict."""
 
 _HINT = re.compile(
     unicodedata.normalize(
-        "NFKC", rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?<!,)\d|(?<![\s,;]) ?(?=[^\W\d_])(?:{_RIGHT}|{_WRONG}))"
+        "NFKC", rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?<!,)\d|(?<![\s,;]) ?(?=[^\W\d_])(?:{phrases.RIGHT}|{phrases.WRONG}))"
     )
 )
 """What every rating has: cheap to look for, as it begins with one set of characters."""

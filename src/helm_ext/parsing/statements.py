@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.options import CLOSERS, MARKER, OPENERS, PUNCTUATION, is_unspaced
+from helm_ext.parsing.options import OPENERS, is_unspaced
 
 _MAX_STATEMENTS = 100
 """At most this many introductions and verdicts are read, from the end."""
@@ -54,7 +54,7 @@ class Statement(NamedTuple):
 
 
 def find_statements(mentions: Mentions) -> list[Statement]:
-    """Return what the completion states, in the order of the text."""
+    """Return what the completion states."""
     lowered = mentions.lowered
     anchors = (phrases.INTRODUCTION.match(lowered, at.start()) for at in phrases.ANCHOR.finditer(lowered))
     found = list(filter(None, anchors))
@@ -64,7 +64,6 @@ def find_statements(mentions: Mentions) -> list[Statement]:
         statements.extend(_read_declared(mentions, said, is_denied=is_denied))
     first = min((statement.place for statement in statements), default=0)
     statements.extend(_read_apologies(mentions, first))
-    statements.sort()
     return statements
 
 
@@ -116,19 +115,20 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     if _LISTS.fullmatch(introduction[0]) and mentions.text[place : place + 2].lstrip(" ").startswith("\n"):
         return
-    if mentions.text[place - 1] == MARKER and mentions.text[place : place + 1] == "{":
+    if mentions.text.startswith("{", place):
         place += 1  # the brace of \\boxed{}
     # "Likely" and "No" may be options.
-    read = mentions.read_items(_skip_filler(mentions.text, place)) or mentions.read_items(place)
-    if read is None:
-        denial = phrases.DENIAL.match(mentions.text, place)
-        read = mentions.read_items(_skip_filler(mentions.text, denial.end())) if denial else None
-        if read is not None and kind not in {"ellipsis", "correcting", "contrast", "left"}:
+    read = mentions.read_items(_skip_filler(mentions, place)) or mentions.read_items(place)
+    if read is None and (denial := phrases.DENIAL.match(mentions.text, place)):
+        read = mentions.read_items(_skip_filler(mentions, denial.end()))
+        if read and kind not in {"ellipsis", "correcting", "contrast", "left"}:
             yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
-        if denial is None and kind == "noun":
-            read = _read_letters(mentions, place)
-        if denial is not None or read is None:
-            return
+        return
+    if read is None and kind == "noun" and (word := _LETTERS.match(mentions.text, place)):  # "AC"
+        letters = mentions.read_letters(word[1]) if sorted(word[1]) == [*word[1]] else None
+        read = (letters, Item(word[1], word.start(1), word.end(), word.end(), is_done=True)) if letters else None
+    if read is None:
+        return
     named, last = read
     is_modal = phrases.MODAL.search(introduction[0]) is not None
     is_unreal = is_modal and (phrases.UNREAL.search(introduction[0]) or phrases.WEAKENED.match(mentions.text, last.end))
@@ -140,34 +140,27 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
 
 
+def _skip_filler(mentions: Mentions, place: int) -> int:
+    """Return the place behind "option", "I think", "it is" and the like."""
+    filler = phrases.FILLER.match(mentions.text, place)
+    return filler.end() if filler else place
+
+
 def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Iterator[Statement]:
     """Yield that B is denied by "Not B", where only a correction stands before "not"."""
-    if _ANY_WORD.search(_INTERJECTION.sub(" ", phrases.CORRECTION.sub(" ", before))) or mentions.read_item(start):
-        return
-    wrong = mentions.read_item(_skip_filler(mentions.text, place))
-    if wrong and mentions.read_items(_skip_filler(mentions.text, place)):
+    said = _ANY_WORD.search(_INTERJECTION.sub(" ", phrases.CORRECTION.sub(" ", before)))
+    place = _skip_filler(mentions, place)
+    wrong = None if said or mentions.read_item(start) else mentions.read_item(place)
+    if wrong and mentions.read_items(place):
         yield Statement(start, wrong.end, Rank.STATED, frozenset({wrong.label}), is_denied=True)
 
 
+_LETTERS = re.compile(r"\W{0,4}([A-ZА-Я]{2,10})(?![A-Za-zА-Яа-я0-9])")
 _ANY_WORD = re.compile(r"\w")
 _INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b", re.IGNORECASE)
 
 _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:", re.IGNORECASE)
 """At the end of a line: the options follow, not an answer."""
-
-
-def _read_letters(mentions: Mentions, place: int) -> tuple[Named, Item] | None:
-    """Read "AC" behind an introduction: different labels of one capital letter, in their order."""
-    word = _LETTERS.match(mentions.text, place)
-    labels = [mentions.options.label_set.by_core.get(letter) for letter in word[1]] if word else []
-    named = [label for label in labels if label]
-    in_order = [label for label in mentions.options.folded if label in named]
-    if word is None or named != labels or in_order != named:
-        return None
-    return frozenset(named), Item(named[-1], word.start(1), word.end(), word.end(), is_done=True)
-
-
-_LETTERS = re.compile(r"\W{0,4}([A-ZА-Я]{2,10})(?![A-Za-zА-Яа-я0-9])")
 
 
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
@@ -222,16 +215,9 @@ def _sentence_before(text: str, start: int) -> str:
     return before[end:].lstrip(" \"')*_")
 
 
-def _skip_filler(text: str, position: int) -> int:
-    match = phrases.FILLER.match(text, position)
-    return match.end() if match else position
-
-
 def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_denied: bool) -> Iterator[Statement]:
     """Yield the options that stand before a verdict, from the beginning of their clause."""
     for verdict in verdicts:
-        if not _may_name(mentions, verdict.start()):
-            continue
         before = _sentence_before(mentions.text, verdict.start())
         begin = verdict.start() - len(before)
         places = [begin, *(begin + match.end() for match in _CLAUSE.finditer(before))]
@@ -253,14 +239,6 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
             break
 
 
-def _may_name(mentions: Mentions, end: int) -> bool:
-    """Tell whether an option may end there: whether the words before are the end of one."""
-    before = mentions.lowered[max(0, end - mentions.options.longest_text - 32) : end].rstrip(
-        CLOSERS + PUNCTUATION + " "
-    )
-    return not before[-1:].isascii() or before.endswith(mentions.options.endings)
-
-
 _CLAUSE = re.compile(
     r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|reflection|thought|makes?|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
     re.IGNORECASE,
@@ -279,7 +257,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     on the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
     """
     text = mentions.text
-    spans = [span for span in find_sentences(text) if not phrases.ELSEWHERE.search(text, *span)]
+    spans = [span for span in mentions.sentences if not phrases.ELSEWHERE.search(text, *span)]
     predicates: set[Named] = set()
     equals: Named | None = None
     for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
@@ -303,21 +281,14 @@ def read_sentence(mentions: Mentions) -> Named | None:
         for head in phrases.CONCLUSION.finditer(text, begin, end)
         if text[begin : head.start()].rstrip()[-1:] in {"", ",", ";", ":"}
     ][-1:]
-    concludes = bool(last)
-    if equals is not None and not concludes:
+    if equals is not None and not last:
         return equals
-    for sentences in [last, spans] if concludes else [spans]:
+    for sentences in filter(None, (last, spans)):
         found = _find_named(mentions, sentences)
         if len(found) == 1 and "" not in found:
             is_said = predicates == {frozenset(found)} or _is_said(mentions, found, sentences)
             return frozenset(found) if is_said else None
     return equals or (predicates.pop() if len(predicates) == 1 and not found else None)
-
-
-def find_sentences(text: str) -> list[tuple[int, int]]:
-    """Return where the sentences begin and end that hold more than white space."""
-    ends = [match.end() for match in phrases.SENTENCE_END.finditer(text)]
-    return [(begin, end) for begin, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[begin:end].strip()]
 
 
 def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
@@ -373,8 +344,7 @@ def _find_named(mentions: Mentions, spans: list[tuple[int, int]]) -> set[str]:
     return {
         label or ""
         for text, label in options.by_text.items()
-        if text in mentions.lowered
-        and mentions.names_text(text, [longer for longer in options.texts if len(longer) > len(text)], spans)
+        if mentions.names_text(text, [longer for longer in options.texts if len(longer) > len(text)], spans)
     }
 
 
@@ -385,9 +355,7 @@ _CLAUSE_END = re.compile(r"[,;:—(]")
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])", re.IGNORECASE)
 _COMMA = re.compile(r"[,;]\s")
 _ANY = re.compile(r"\w+")
-_NOT = phrases.compile_words(
-    r"\b(?:not|nicht|pas|не|non|não|no es)(?: (?:the|option|choice|answer|letter))? {1,2}\W?$|不是?$"
-)
+_NOT = phrases.compile_words(rf"\b(?:{phrases.NOT}|no es)(?: (?:the|option|choice|answer|letter))? {{1,2}}\W?$|不是?$")
 """Before an option: it alone is denied."""
 _LONGEST_NOT = 40
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)

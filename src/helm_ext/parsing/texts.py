@@ -218,9 +218,8 @@ _SPEAKER = r"human|user|student|instruction|input|prompt"
 _NEXT = re.compile(
     rf"^[ \t]{{0,8}}(?:#{{1,4}}\s|[*_]{{1,3}})?(?:(?:{_QUESTION})\s?(?:no\.?\s?)?\#?\d{{0,4}}[*_]{{0,3}}\s?[:.：）)]"
     rf"|(?:{_SPEAKER})[*_]{{0,3}}\s?[:：]|#{{1,4}}\s(?:next\s)?(?:{_QUESTION}|{_SPEAKER})\b"
-    rf"|(?:{_QUESTION})\s?\#?\d{{0,4}}[*_]{{0,3}}[ \t]{{0,4}}$"
-    r"|the\sfollowing\s(?:are|is\sa)\smultiple[\s-]choice|第\s?\d{1,3}\s?[题題問]|<\|(?:im_start|user"
-    r"|start_header_id)\|?>|\[INST\]|<start_of_turn>)",
+    rf"|(?:{_QUESTION})\s?\#?\d{{0,4}}[*_]{{0,3}}[ \t]{{0,4}}$|the\sfollowing\s(?:are|is\sa)\smultiple[\s-]choice"
+    r"|第\s?\d{1,3}\s?[题題問]|<\|(?:im_start|user|start_header_id)\|?>|\[INST\]|<start_of_turn>)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that begins another question or another turn."""
