@@ -88,7 +88,7 @@ TESTS = {
     "parsing/options": PARSING,
     "parsing/phrases": PARSING,
     "parsing/reader": PARSING,
-    "parsing/segments": PARSING,
+    "parsing/segments": [*PARSING, "unit/scoring/test_lists.py"],
     "parsing/statements": PARSING,
     "parsing/texts": [*PARSING, "unit/scoring/test_stops.py"],
     "scoring/answers": [
@@ -106,12 +106,18 @@ TESTS = {
         "unit/scoring/test_metrics.py",
         "unit/running/test_caps.py",
     ],
-    "scoring/folding": ["unit/scoring/test_basic_metrics.py", "unit/scoring/test_metrics.py"],
+    "scoring/folding": [
+        "unit/scoring/test_basic_metrics.py",
+        "unit/scoring/test_likelihood.py",
+        "unit/scoring/test_metrics.py",
+        "unit/scoring/test_source_scores.py",
+    ],
     "scoring/likelihood": ["unit/scoring/test_likelihood.py"],
     "scoring/metrics": [
         "unit/scoring/test_metrics.py",
         "unit/scoring/test_answers.py",
         "unit/scoring/test_breakdown.py",
+        "unit/scoring/test_source_scores.py",
     ],
     "scoring/normal_form": [
         "unit/scoring/test_normal_form.py",

@@ -188,6 +188,7 @@ COLOURS = {"correct": ["red; blue"], "wrong": ["red; green"], "options": ["red; 
 
 @pytest.mark.parametrize(("texts", "fields", "expected"), [
     (["A", "The answer is C."], {**OPTIONS, "num_outputs": 2}, {"exact_match": 1, "unmapped": 0}),
+    (["nonsense", "The answer is C."], {**OPTIONS, "num_outputs": 2}, {"exact_match": 0, "unmapped": 0}),
     # HELM's metrics of a list of options compare the sets.
     (["C; A"], {**OPTIONS, "metrics": ["quasi_exact_match"]}, {"quasi_exact_match": 1}),
     (["A; B"], {**OPTIONS, "metrics": ["prefix_exact_match"]}, {"prefix_exact_match": 0}),

@@ -79,8 +79,8 @@ def test_rows_left_out_of_our_scores_keep_their_sources() -> None:
     found = find_left_out(
         [instance(left_out="failed", source_scores=scores), instance(left_out="failed"), instance(source_scores=scores)]
     )
-    assert [(one.instance_id, [(s.name, s.mean) for s in one.stats]) for one in found] == [
-        ("7", [(NAMES["inspect_match", TEST], 0.25)])
+    assert [(one.instance_id, one.train_trial_index, [(s.name, s.mean) for s in one.stats]) for one in found] == [
+        ("7", 0, [(NAMES["inspect_match", TEST], 0.25)])
     ]
 
 
