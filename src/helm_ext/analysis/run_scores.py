@@ -123,8 +123,17 @@ class RunScores:
     def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95) -> Interval:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
         given = list(self.rows.items() if rows is None else rows)
-        clusters = [row.cluster or f"\0{key}" for key, row in given] if any(row.cluster for _, row in given) else None
-        return mean_interval([row.score for _, row in given], clusters, level=level).within(self.bounds)
+        return mean_interval([row.score for _, row in given], _list_clusters(given), level=level).within(self.bounds)
+
+    def measure_corrected(self, *, level: float = 0.95) -> Interval | None:
+        """Return the interval of a judge's score as people's labels correct it; None where they do not."""
+        seen = [row.seen for row in self.rows.values() if row.seen is not None]
+        if len(seen) < len(self.rows):
+            return None
+        from helm_ext.scoring.corrected_scores import measure_judged
+
+        found = measure_judged(seen, _list_clusters(list(self.rows.items())), level=level)
+        return found and getattr(found.corrected, "interval", None)
 
     def measure_these(self) -> Interval | None:
         """Return the 95 % interval of what the model scores on exactly these rows; None where each was answered once.
@@ -189,6 +198,11 @@ class RunScores:
             raise DatasetIntegrityError(f"{self.run.folder}: no row has a score by {self.metric}")
         if self.key is not None and all(row.cluster == name for name, row in self.rows.items()):
             raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
+
+
+def _list_clusters(rows: Sequence[tuple[str, ScoredRow]]) -> list[str] | None:
+    """Return what each row belongs to; None where none says it."""
+    return [row.cluster or f"\0{key}" for key, row in rows] if any(row.cluster for _, row in rows) else None
 
 
 def list_of_several_suites(scores: Sequence[RunScores]) -> list[RunScores]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from helm_ext.analysis.runs import RUN_FILES, RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError, describe_missing, did_you_mean
+from helm_ext.scoring.score import CORRECTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +117,8 @@ class Suite:
 
         `mean`, `low` and `high` are in the unit of the metric (the run's main one unless it is named); `rows` are those
         that have a score, each with the mean over its trials. `cluster` names the key of what rows belong to.
-        `low` and `high` are null where nothing is known of them. Raises RunEntryError, DatasetError.
+        `low` and `high` are null where nothing is known of them. A judge's score that people's labels correct is the
+        corrected one, and so is its name; `raw` has the mean of the verdicts. Raises RunEntryError, DatasetError.
         """
         import pandas as pd
 
@@ -125,16 +127,18 @@ class Suite:
         lines = []
         for run in self.runs:
             scores = read_scores(run, metric, cluster)
-            interval = scores.measure(level=level)
+            raw, corrected = scores.measure(level=level), scores.measure_corrected(level=level)
+            interval = corrected or raw
             lines.append(
                 {
                     "dataset": scores.title,
                     "model": scores.model,
-                    "metric": scores.metric,
+                    "metric": f"{scores.metric}{CORRECTED if corrected else ''}",
                     **interval.to_json(),
                     "rows": interval.count,
                     "left_out": scores.left_out,
                     "method": interval.method,
+                    **({"raw": raw.mean} if corrected else {}),
                 }
             )
         return pd.DataFrame(lines)

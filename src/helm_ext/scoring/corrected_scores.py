@@ -189,7 +189,9 @@ def _mean_label(labels: Sequence[Label]) -> float:
     return math.fsum(label.value for label in labels) / len(labels) if labels else math.nan
 
 
-def measure_judged(rows: Sequence[Seen], clusters: Sequence[Hashable] | None = None) -> JudgedScore | None:
+def measure_judged(
+    rows: Sequence[Seen], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+) -> JudgedScore | None:
     """Return the score of rows that judges and people saw; None where no row has a verdict.
 
     Rows without a verdict are no part of either number. `clusters`: what each row belongs to.
@@ -200,7 +202,7 @@ def measure_judged(rows: Sequence[Seen], clusters: Sequence[Hashable] | None = N
     rows = [rows[place] for place in places]
     belongs = None if clusters is None else [clusters[place] for place in places]
     verdicts = np.array([row.verdict for row in rows], dtype=np.float64)
-    raw = mean_interval(verdicts, belongs).within(_find_scale(rows) or (-math.inf, math.inf))
+    raw = mean_interval(verdicts, belongs, level=level).within(_find_scale(rows) or (-math.inf, math.inf))
     cells, undesigned = [row.cell for row in rows], sum(row.undesigned for row in rows)
     chosen = choose_labels(rows, cells)
     if isinstance(chosen, Refused):
@@ -208,7 +210,9 @@ def measure_judged(rows: Sequence[Seen], clusters: Sequence[Hashable] | None = N
     drawn = ~np.isnan(chosen.gold)
     is_binary = all(row.is_binary for row in rows)
     ratings = _to_matrix(chosen.labels)
-    corrected = _correct(rows, cells, verdicts, chosen, belongs, rater_variance(ratings), is_binary=is_binary)
+    corrected = _correct(
+        rows, cells, verdicts, chosen, belongs, rater_variance(ratings), is_binary=is_binary, level=level
+    )
     scale: Scale = "nominal" if is_binary else "ordinal" if len(np.unique(verdicts)) <= _FEW_GRADES else "interval"
     weights = None if chosen.chances is None else 1 / chosen.chances[drawn]
     of_labels = None if belongs is None else [one for one, is_one in zip(belongs, drawn, strict=True) if is_one]

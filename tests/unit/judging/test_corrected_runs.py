@@ -10,6 +10,7 @@ import pytest
 import request_states_files as files
 from typer.testing import CliRunner
 
+import helm_ext
 from helm_ext.analysis import find_runs
 from helm_ext.cli import app
 
@@ -235,6 +236,19 @@ def test_exported_scores_have_both(folder, tmp_path):
     assert float(corrected["mean"]) == pytest.approx(TRUE)
     assert (corrected["interval"], corrected["rows"]) == ("corrected", "120")
     assert [line["mean"] for line in lines if line["metric"] == "judge_correct"] == ["0.75"]
+    # Who asks for the main number gets the corrected one, in each form.
+    run("export", folder / "main", "--to", "csv", "--table", "scores", "--out", tmp_path / "main.csv")
+    (main,) = [line for line in csv.DictReader((tmp_path / "main.csv").open()) if line["main"] == "true"]
+    assert (main["metric"], main["mean"]) == ("judge_correct_corrected", corrected["mean"])
+    (line,) = helm_ext.read_suite(folder / "main").scores().to_dict("records")
+    assert (line["metric"], line["raw"], line["rows"]) == ("judge_correct_corrected", 0.75, 120)
+    assert [line[end] for end in ("mean", "low", "high")] == [float(corrected[end]) for end in ("mean", "low", "high")]
+    wide = helm_ext.read_suite(folder / "main").scores(level=0.99).to_dict("records")[0]
+    assert wide["low"] < line["low"] < line["high"] < wide["high"]
+    run("export", folder / "main", "--to", "every_eval_ever", "--out", tmp_path / "records")
+    [path] = (tmp_path / "records").rglob("*[!s].json")
+    details = json.loads(path.read_text())["evaluation_results"][0]["score_details"]["details"]
+    assert (float(details["corrected"]), details["labels"]) == (line["mean"], "50")
 
 
 def test_rows_without_a_verdict_are_counted_once(tmp_path):

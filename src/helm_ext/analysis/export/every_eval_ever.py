@@ -24,6 +24,7 @@ from typing import Any
 from helm_ext.analysis.export.every_eval_ever_samples import to_shared
 from helm_ext.analysis.export.tables import find_main, to_line
 from helm_ext.analysis.json_arrays import stat_key
+from helm_ext.analysis.judged import list_judged
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.run_scores import describe_scores, find_scores
 from helm_ext.analysis.runs import RunFiles
@@ -326,6 +327,8 @@ class _Record:
             details["perturbation"] = json.dumps(result.name["perturbation"])
         if result.left_out:
             details["rows_left_out"] = str(result.left_out)
+        if not details.keys() & {"sub_split", "perturbation"}:
+            details |= self._find_corrected(result.stat, details.get("split"))
         bounds = find_bounds(result.stat, self.run.metric_arguments)
         scored = sum(map(len, result.values.values()))
         return {
@@ -400,6 +403,14 @@ class _Record:
         if spec.get("multi_label"):
             details["multi_label"] = "true"
         return {"generation_args": arguments, "additional_details": details}
+
+    def _find_corrected(self, stat: str, split: str | None) -> dict[str, str]:
+        """Return what people's labels make of a judge's score, as its details: samples have the verdicts alone."""
+        judged = next((one for one in list_judged(self.run, split) if one.score == stat and "" in one.corrected), None)
+        if judged is None:
+            return {}
+        named = zip(("corrected", "corrected_low", "corrected_high"), judged.corrected[""], strict=True)
+        return {**{name: str(value) for name, value in named}, "labels": str(judged.labels)}
 
     def _notes(self) -> Iterator[str]:
         first = self.results[0].stat

@@ -124,7 +124,8 @@ SCORE_COLUMNS = (
     Column("model", "text", "as `helm-ext compare` names it"),
     Column("dataset", "text", "title of the dataset"),
     Column("metric", "text", "a score of the rows"),
-    Column("main", "boolean", "whether it is the run's main metric; null where a run of HELM's own names none"),
+    Column("main", "boolean", "whether it is the run's main metric, of a judge's score the corrected one where "
+           "there is one; null where a run of HELM's own names none"),
     Column("slice", "text", "`ATTRIBUTE=VALUE`; null for all rows"),
     Column("mean", "number", "over the rows, each with the mean over its trials"),
     Column("low", "number", "lower end of the 95 % interval; null where the rows do not tell it"),
@@ -186,19 +187,20 @@ def _measure(run: RunFiles) -> Iterator[list[Any]]:
     for row in run.predictions():
         for scores in every:
             scores.see(row)
+    judged = {one.score: one.corrected for one in list_judged(run, every[0].split)} if every else {}
     for scores in every:
         if scores.rows:
-            is_main = None if main is None else scores.metric == main
+            is_main = None if main is None else scores.metric == main and not judged.get(main)
             yield _to_line(scores, is_main, None, None)
             for name, rows in _name_slices(scores):
                 yield _to_line(scores, is_main, name, rows)
-    judged = {one.score: one for one in list_judged(run, every[0].split)} if every else {}
     for scores in every:
-        for name, (mean, low, high) in judged[scores.metric].corrected.items() if scores.metric in judged else ():
+        for name, (mean, low, high) in judged.get(scores.metric, {}).items():
             held = len(dict(_name_slices(scores))[name] if name else scores.rows)
             yield [
-                run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}", False, name or None,
-                mean, low, high, "corrected", held, None, None if name else scores.left_out,
+                run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}",
+                scores.metric == main, name or None, mean, low, high, "corrected", held, None,
+                None if name else scores.left_out,
             ]  # fmt: skip
 
 
