@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -253,23 +254,53 @@ class Profile:
         """Return the scores of a task, those that the record reports first and in its order.
 
         What it reports is the mean of the samples, but for two: what no sample has, and where another mean comes out of
-        all of them. A record that counts lines without an answer as 0 reports their mean too.
+        all of them. A record that counts lines without an answer as 0 reports their mean too. Where samples name none
+        of its results, their score is the first of them if it has its mean.
         """
         sums = task.sums
         is_whole = self._aggregate is None or self._aggregate.total_rows in (None, self.lines)
         found: dict[str, SourceScore] = {}
-        for result in self._aggregate.results if self._aggregate else ():
-            if result.name not in sums and result.evaluation not in task.names:
-                continue
-            why = "no sample has a score of that name"
-            if result.name in sums:
-                total, scored, lines = sums[result.name]
-                means = [total / scored, total / lines] if scored else []
-                differs = not any(abs(mean - result.score) <= _CLOSE for mean in means)
-                why = "the mean of the samples is another" if differs and is_whole else ""
+        results = self._aggregate.results if self._aggregate else []
+        mine = [result for result in results if result.name in sums or result.evaluation in task.names]
+        for position, result in enumerate(mine or (results if self.names_no_result else ())):
+            name, why = result.name, "no sample has a score of that name"
+            if not (mine or position) and self.has_mean(task, next(iter(sums)), result.score):
+                (name,) = sums
+            if name in sums:
+                is_mean = not is_whole or self.has_mean(task, name, result.score)
+                why = "" if is_mean else "the mean of the samples is another"
             is_lower_better = bool(result.config.get("lower_is_better"))
-            found[result.name] = SourceScore(result.score, is_lower_better, why, result.bounds)
+            found[name] = SourceScore(result.score, is_lower_better, why, result.bounds)
         return found | {name: SourceScore() for name in sums if name not in found}
+
+    def has_mean(self, task: Evaluation, name: str, reported: float) -> bool:
+        """Whether what is reported is the mean of a score over the samples that were scored, or over all, or over rows,
+        of which each has the mean of its repeats.
+        """
+        total, scored, lines = task.sums[name]
+        if any(scored and abs(total / number - reported) <= _CLOSE for number in (scored, lines)):
+            return True
+        if not scored or len(task.repeats) < 2:
+            return False
+        named = (
+            [name_scores(sample, self._aggregate)[0].get(name) for sample in group if sample.is_scored]
+            for group in self.questions(task)
+        )
+        rows = [fmean(found) for given in named if (found := [score for score in given if score is not None])]
+        return abs(fmean(rows) - reported) <= _CLOSE
+
+    @property
+    def names_no_result(self) -> bool:
+        """Whether the samples, all of one evaluation, name no result of the record: as upstream's converter of
+        inspect_ai's logs writes them, whose results are named "accuracy on TASK for scorer SCORER".
+        """
+        results = self._aggregate.results if self._aggregate else ()
+        (task, *others) = self.tasks.values()
+        return (
+            len(task.sums) == 1
+            and not others
+            and not any(one.name in task.sums or one.evaluation in task.names for one in results)
+        )
 
 
 def _notes(found: Profile, task: Evaluation, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
@@ -288,6 +319,11 @@ def _notes(found: Profile, task: Evaluation, aggregate: Aggregate | None, *, are
         yield "no sample says what is right: the record's own score is the main one"
     if are_lists:
         yield "references are Python lists, as lm-eval's converter writes several: any of their texts is right"
+    if found.names_no_result:
+        is_first = found.has_mean(task, next(iter(task.sums)), aggregate.results[0].score)
+        read = "it is read as the first, whose mean it has" if is_first else "it has another mean than the first"
+        if len(aggregate.results) > 1 or not is_first:
+            yield f"samples do not say which result of the record their score is: {read}"
     unnamed = task.counts["unnamed"]
     if unnamed:
         yield f"{unnamed:,} samples do not say which of several results their score is: it has the evaluation's name"

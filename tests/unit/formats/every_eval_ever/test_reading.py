@@ -141,6 +141,32 @@ def test_the_main_metric_is_the_first_that_the_record_reports(tmp_path):
     assert headline(corpus, rows, main_metric="exact_match")[0] == "exact_match"
 
 
+FIRST, SECOND = "accuracy on fruit for scorer match", "std on fruit for scorer match"
+EPOCHS = [("a", "1", 1.0), ("a", "2", 0.0), ("b", "1", 0.0)]
+"""Mean of the samples 1/3, of the rows 1/4."""
+
+
+@pytest.mark.parametrize(
+    ("lines", "reported", "main"),
+    [
+        ([("a", "1", 1.0), ("b", "1", 0.0)], 0.5, ("fruit", "")),
+        ([("a", "1", 1.0), ("b", "1", 0.0)], 0.75, ("accuracy", "no sample has a score of that name")),
+        (EPOCHS, 0.25, ("fruit", "")),
+        (EPOCHS, 0.75, ("accuracy", "no sample has a score of that name")),
+    ],
+)
+def test_samples_that_name_no_result_have_the_first_if_it_is_their_mean(tmp_path, lines, reported, main):
+    """As upstream's converter writes logs of inspect_ai: the first score of each sample, under the task's name."""
+    results = [result(FIRST, score=reported), result(SECOND, "std", 0.5)]
+    samples = [sample(id_, score=score, metadata={"epoch": epoch}) for id_, epoch, score in lines]
+    evalset = load(write(tmp_path, samples, results))
+    scores = evalset.source.scores
+    found = scores[evalset.source.main]
+    assert (evalset.source.main, found.no_mean, found.mean) == (*main, reported)
+    assert scores["std"].mean == 0.5
+    assert [said.startswith("samples do not say which result") for said in warnings(evalset)] == [True]
+
+
 @pytest.mark.parametrize("key", ["epoch", "trial"])
 def test_epochs_and_trials_are_completions_of_one_row(tmp_path, key):
     """Two rows would be taken for independent ones. Each trial of HELM's has demonstrations of its own."""
