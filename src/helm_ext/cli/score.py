@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -212,8 +211,12 @@ class _Scoring:
             return
         chosen: dict[str, Mapping[str, str]] = {}
         for task in tasks:
-            with contextlib.suppress(HelmExtError):  # it names no model, or will be refused alone
-                chosen.setdefault(_read_model(format_, file, {**self.arguments, **task}), task)
+            try:
+                named = _read_model(format_, file, {**self.arguments, **task})
+            except HelmExtError:  # it names no model, or will be refused alone; a column of outputs is that of one
+                named = task.get("output", "")
+            if named:
+                chosen.setdefault(named, task)
         if len(chosen) > 1:
             (key, value), *_ = next(iter(chosen.values())).items()
             said = f"--model {self.model}: {file} holds outputs of {len(chosen)} models, {', '.join(chosen)}"

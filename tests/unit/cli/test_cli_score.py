@@ -200,3 +200,19 @@ def test_one_model_is_not_said_of_files_that_ask_the_same_without_a_word(tmp_pat
     said = run("score", tmp_path, "--model", "gpt", "-o", tmp_path / "out").stderr
     assert said.count(" asks what ") == 1
     assert f"{tmp_path}/llama.csv asks what {tmp_path}/gpt.csv asks, and --model gpt" in said
+
+
+def test_outputs_by_path_are_those_of_several_models(tmp_path):
+    """A path names no model. By hand: gpt is right, llama is not; under one name both would be one half."""
+    row = {"question": "1+1?", "answer": "2", "outputs": {"gpt": "2", "llama": "3"}}
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    paths = ["outputs.gpt", "outputs.llama"]
+    done = run(
+        "score", tmp_path / "t.jsonl", "--arg", f"output={'+'.join(paths)}", "--model", "m", "-o", tmp_path, code=2
+    )
+    assert (
+        "holds outputs of 2 models, outputs.gpt, outputs.llama\n  hint: leave --model out, or name one" in done.stderr
+    )
+    for path, right in zip(paths, (1.0, 0.0), strict=True):
+        said = run("score", tmp_path / "t.jsonl", "--arg", f"output={path}", "--model", "m", "--json", "-o", tmp_path)
+        assert json.loads(said.stdout)["metrics"]["exact_match"]["mean"] == right

@@ -9,7 +9,15 @@ from typing import Any
 
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for
+from helm_ext.errors import (
+    DatasetIntegrityError,
+    DatasetSyntaxError,
+    Problems,
+    RunEntryError,
+    count,
+    did_you_mean,
+    raise_for,
+)
 from helm_ext.evalset import Source
 from helm_ext.files import BOM
 from helm_ext.files.content import open_raw
@@ -107,6 +115,9 @@ class Loaded:
         if is_live and (roles.output or roles.likelihoods):
             message = f"no row has an output: the column {roles.output} is empty"
             hint = "leave it out of the table to run a model on it"
+            column, _, key = roles.output.partition(".")
+            if key and isinstance(held := table.first.get(column), Mapping):
+                hint = did_you_mean(key, held) or f"{column} holds {name_columns(held)}"
             raise DatasetSyntaxError.at(options.path, message, hint, code="no-outputs")
         excluded = self._lines - profile.rows
         of_layout = profile.model if layout is not None and layout.model is not None else ""

@@ -175,7 +175,9 @@ REFUSED = [
     # Outputs
     ([FREE, ["?", "iron", "iron"], ["?", "tin", ""]], {}, "cell", 3, "empty=answer"),
     *(([row(output=output)], {}, "cell", 1, "") for output in ({"text": "iron"}, [1.5, 2.5], ["iron", None])),
-    ([row(output=None)], {}, "no-outputs", None, ""),
+    *(([row(output=output)], said, "no-outputs", None, hint) for output, said, hint in [
+        (None, {}, "leave it out of the table"), ({"gpt": "tin"}, {"output": ["output.gtp"]}, "did you mean 'gpt'?"),
+        ({"gpt": "tin", "llama": "oak"}, {"output": ["output.text"]}, "output holds gpt, llama")]),
     # Golds
     (positions("1", "2"), {}, "gold-ambiguous", 2, "say which: index_base=0 or index_base=1"),
     (positions("A", ""), {}, "gold-hidden", 3, "write the gold"),
