@@ -220,26 +220,18 @@ class Unrecorded:
 
 
 def find_unrecorded(state: Mapping[str, Any]) -> int:
-    """Return what a recording (`RecordedState`) does not hold, as bits of `Unrecorded`."""
-    completions = state["result"]["completions"]
-    return (
-        (0 if all(completion.get("tokens") for completion in completions) else Unrecorded.TOKENS)
-        | (0 if _has_logprobs(completions) else Unrecorded.LOGPROBS)
-        | (0 if "num_train_instances" in state else Unrecorded.TRAIN_INSTANCES)
-        | (0 if "prompt_truncated" in state else Unrecorded.TRUNCATED)
-    )
+    """Return what a recording (`RecordedState`) does not hold, as bits of `Unrecorded`.
 
-
-def _has_logprobs(completions: Sequence[Mapping[str, Any]]) -> bool:
-    """Of recorded completions what `scoring.completeness` finds out of HELM's."""
-    measured = False
-    for completion in completions:
-        logprob = completion.get("logprob") or 0.0
-        tokens = completion.get("tokens")
-        if logprob:
-            measured = True
-        if not math.isfinite(logprob):
-            return False
-        if tokens and not math.isfinite(sum([token.get("logprob") or 0.0 for token in tokens])):
-            return False
-    return measured
+    Of log-probabilities what `scoring.completeness` finds out of HELM's.
+    """
+    found = 0 if "num_train_instances" in state else Unrecorded.TRAIN_INSTANCES
+    found |= 0 if "prompt_truncated" in state else Unrecorded.TRUNCATED
+    is_measured = False
+    for completion in state["result"]["completions"]:
+        logprob, tokens = completion.get("logprob") or 0.0, completion.get("tokens")
+        is_measured = is_measured or logprob != 0
+        if not tokens:
+            found |= Unrecorded.TOKENS
+        if not math.isfinite(logprob) or (tokens and not math.isfinite(sum([t.get("logprob") or 0.0 for t in tokens]))):
+            found |= Unrecorded.LOGPROBS
+    return found if is_measured else found | Unrecorded.LOGPROBS

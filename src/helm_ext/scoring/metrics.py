@@ -228,10 +228,9 @@ class EvalSetMetric(FoldingMetric):
             if num_outputs != 1:
                 own |= self._best_of_all(question, answers, num_outputs)
             # An option that is compared by its log-probability is right, or not; of texts something must be (`checks`).
-            none_right = not question.golds and "likelihoods" in row_extra(state.instance)
-            return Reading(
-                question.golds, predictions, completions[0].logprob, own, reducer, none_right, self._say_noise
-            )
+            golds = question.golds
+            none_right = not golds and "likelihoods" in row_extra(state.instance)
+            return Reading(golds, predictions, completions[0].logprob, own, reducer, none_right, self._say_noise)
 
         return read
 

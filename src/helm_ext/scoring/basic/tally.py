@@ -16,7 +16,7 @@ from array import array
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add
+from operator import add, mul
 from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.metrics.statistic import Stat
@@ -40,10 +40,10 @@ class Column:
     """Values; a row may bring several."""
     sums: Sequence[float]
     """Of each row."""
-    squares: Sequence[float]
-    """The sums of the squares, likewise."""
+    squares: Sequence[float] | None
+    """The sums of the squares, likewise; None where each row brought one value."""
     lows: Sequence[float] | None
-    """The lowest value of each row; None where each brought one."""
+    """The lowest value of each row; None likewise."""
     low: Any
     high: Any
 
@@ -74,16 +74,8 @@ def _to_column(name: MetricName, values: list[Any]) -> Column:
         values = [value for value in values if value is not None]
         kinds.discard(type(None))
     if kinds <= {int, float}:
-        squares = [value * value for value in values]
-        return Column(
-            name,
-            len(values),
-            _pack(values),
-            _pack(squares),
-            None,
-            min(values, default=None),
-            max(values, default=None),
-        )
+        low, high = min(values, default=None), max(values, default=None)
+        return Column(name, len(values), _pack(values), None, None, low, high)
     stats = [stat for stat in [to_stat(name, value) for value in values] if stat.count]
     lows = [stat.min for stat in stats]
     count = sum([stat.count for stat in stats])
@@ -125,9 +117,8 @@ class Totals:
                 self._lowest[column.name] = replace(total)
             if column.name in self._lowest:
                 lows = column.sums if column.lows is None else column.lows
-                squares = [low * low for low in lows]
                 high = max(lows, default=None)
-                _add(self._lowest[column.name], replace(column, count=len(lows), sums=lows, squares=squares, high=high))
+                _add(self._lowest[column.name], replace(column, count=len(lows), sums=lows, squares=None, high=high))
             _add(total, column)
 
     def to_stats(self) -> list[Stat]:
@@ -147,6 +138,7 @@ def _add(total: Stat, column: Column) -> None:
         is_first = not total.count
         total.count += column.count
         total.sum = reduce(add, column.sums, total.sum)
-        total.sum_squared = reduce(add, column.squares, total.sum_squared)
+        squares = map(mul, column.sums, column.sums) if column.squares is None else column.squares
+        total.sum_squared = reduce(add, squares, total.sum_squared)
         total.min = column.low if is_first else min(total.min, column.low)
         total.max = column.high if is_first else max(total.max, column.high)
