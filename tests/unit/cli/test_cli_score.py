@@ -10,7 +10,7 @@ from helm_ext.analysis.run_scores import WrongRow
 from helm_ext.cli.common import parse_arguments
 from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
 from helm_ext.cli.score import deployment_of
-from helm_ext.cli.session import load_arguments, make_run_spec, require_unnamed
+from helm_ext.cli.session import load_arguments, make_run_spec
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
 from helm_ext.formats import detect, get_format
 
@@ -41,14 +41,6 @@ def test_arguments_may_hold_commas():
 def test_values_are_those_that_helm_run_reads(value):
     expected = parse_object_spec(f"x:key={value}").args
     assert repr(parse_arguments([f"key={value}"])) == repr(expected)
-
-
-def test_a_file_is_named_once():
-    with pytest.raises(RunEntryError, match=r"--arg path=b.json: the dataset is named already, a.json"):
-        require_unnamed({"path": "a.json"}, {"path": "b.json"})
-    with pytest.raises(RunEntryError, match=r"--arg dataset=b: the dataset is named already, a.json"):
-        require_unnamed({"path": "a.json"}, {"dataset": "b"})
-    require_unnamed({"transform": "a.py"}, {"data": "a.jsonl"})
 
 
 def test_a_metric_of_several_stats_shows_them_all():

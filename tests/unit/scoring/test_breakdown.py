@@ -13,7 +13,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
 from helm_states import make_state
 
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, Source, SourceScore
 from helm_ext.scoring.breakdown import (
     IntervalTotal,
     describe_breakdown,
@@ -121,6 +121,17 @@ def test_texts_of_a_table_and_a_group_that_can_be_a_file_name():
 ])  # fmt: skip
 def test_bounds_are_known_by_name(stat, bounds):
     assert find_bounds(stat) == bounds
+
+
+@pytest.mark.parametrize(("stat", "bounds"), [
+    ("inspect_fluency", (1, 5)), ("inspect_fluency@subject=law", (1, 5)), ("inspect_fluency2", (-math.inf, math.inf)),
+    ("inspect_style", (-math.inf, math.inf)), ("judge_tone", (0, 10)), ("judge_tone[lab/a]", (0, 10)),
+    ("judge_tones", (-math.inf, math.inf)), ("judge_grade@subject=law", (1, 3)), ("exact_match", (0, 1)),
+])  # fmt: skip
+def test_a_run_says_the_bounds_of_its_sources_and_judges_scores(stat, bounds):
+    scores = {"fluency": SourceScore(3.5, bounds=(1, 5)), "style": SourceScore(2.0)}
+    judged = {"tone": {"scale": {"min": 0, "max": 10}}, "grade": {"scale": [3, 2, 1]}}
+    assert find_bounds(stat, {"source": Source(tool="inspect", scores=scores).to_args(), "judged": judged}) == bounds
 
 
 def test_ends_stay_within_the_bounds():
