@@ -26,6 +26,7 @@ from helm_ext.formats.every_eval_ever.record import (
     name_scores,
     open_samples,
     read_conversation,
+    read_gold,
     read_list,
     read_options,
     read_samples,
@@ -162,7 +163,7 @@ class Evaluation:
         references, options = sample.input.reference, read_options(sample)
         if options is not None:
             self.has_choices = True
-            self.column.see(references[0] if len(references) == 1 else references, options, sample.line)
+            self.column.see(read_gold(sample, options, aggregate), options, sample.line)
         if sample.repeat is not None:
             self.repeats.add(sample.repeat)
         scores, is_told = name_scores(sample, aggregate)

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -281,6 +281,7 @@ _REPEAT_KEYS = ("epoch", _TRIAL)
 """Keys of `metadata` that number the times a question was asked: inspect's converter, and our export."""
 LABELS = "option_labels"
 """The key of `metadata` under which our export keeps the labels of options, as a JSON list."""
+_POSITIONS = re.compile(r"\[-?\d+(?:, -?\d+)*\]", re.ASCII)
 _LM_EVAL_METRICS = "lm_eval_metrics"
 """The key of `metadata` under which upstream's converter keeps lm-eval's scores of a sample, as a JSON object."""
 
@@ -448,6 +449,17 @@ def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, 
     if by_name:
         return by_name, True
     return {sample.evaluation_result_id or sample.evaluation_name: sample.evaluation.score}, not results
+
+
+def read_gold(sample: Sample, options: Mapping[str, str], aggregate: Aggregate | None) -> str | Sequence[str]:
+    """Return what of the options is right: upstream's converter of lm-eval writes several positions as one text."""
+    references = sample.input.reference
+    if len(references) != 1:
+        return references
+    is_list = aggregate is not None and aggregate.is_of_lm_eval and _POSITIONS.fullmatch(references[0])
+    if not is_list or references[0] in options.values():
+        return references[0]
+    return list(dict.fromkeys(re.findall(r"-?\d+", references[0])))
 
 
 def read_list(text: str) -> list[str] | None:

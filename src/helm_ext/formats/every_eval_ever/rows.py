@@ -20,6 +20,7 @@ from helm_ext.formats.every_eval_ever.record import (
     Turn,
     name_scores,
     read_conversation,
+    read_gold,
     read_list,
     read_options,
 )
@@ -125,7 +126,7 @@ class RowMaker:
             return read if read is not None else references
         if self.golds is None:  # no sample has a reference
             return ()
-        return self.golds.read(references[0] if len(references) == 1 else references, options)
+        return self.golds.read(read_gold(sample, options, self.aggregate), options)
 
     def _read_scores(self, repeats: Sequence[Sequence[Sample]]) -> tuple[dict[str, float | None], JSONObject]:
         """Return the mean of each score over the repeats that were scored, None where none was, and what an export of

@@ -70,6 +70,14 @@ def test_lists_that_lm_evals_converter_wrote_as_text_are_lists(tmp_path):
     assert golds(load(write(tmp_path, lines, library="lm_eval")))[0] == ["['banana', 'a banana']"]
 
 
+def test_several_positions_that_lm_evals_converter_wrote_as_text_are_all_right(tmp_path):
+    """Of a task whose doc_to_target is a list: [0, 2], where another row may name one option twice."""
+    lines = [sample(id_, reference=given, choices=FRUIT) for id_, given in (("a", "[0, 2]"), ("b", "[1, 1]"))]
+    assert golds(load(write(tmp_path, lines, library="lm_eval"))) == [["apple", "cherry"], ["banana"]]
+    with pytest.raises(DatasetError, match=r'"\[0, 2\]" is none of the options'):
+        load(write(tmp_path, lines))
+
+
 def source_scores(evalset, name="accuracy"):
     kept = [row_extra(instance).get("source_scores", {}) for instance in evalset.instances]
     return [scores.get(f"every_eval_ever_{name}") for scores in kept]
