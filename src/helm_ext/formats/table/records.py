@@ -209,7 +209,9 @@ class RecordReader:
         value = self._part(cells, "output") if column else None
         if value is None or value != value:  # noqa: PLR0124 - NaN, as pandas writes null
             return None
-        if value == "" and self.table.is_text:
+        if (
+            self.table.is_text and isinstance(value, str) and not value.strip()
+        ):  # a spreadsheet shows a space as it shows nothing
             if self.options.empty is None:
                 hint = "empty=answer where it said nothing, empty=not_run where it was not asked"
                 raise CellError(f"the cell {column} is empty: did the model say nothing, or was it not asked?", hint)

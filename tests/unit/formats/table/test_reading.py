@@ -173,7 +173,7 @@ def test_what_is_read(tmp_path, rows, arguments, expected):
 
 REFUSED = [
     # Outputs
-    ([FREE, ["?", "iron", "iron"], ["?", "tin", ""]], {}, "cell", 3, "empty=answer"),
+    *(([FREE, ["?", "iron", "iron"], ["?", "tin", nothing]], {}, "cell", 3, "empty=answer") for nothing in ("", " ", "\n")),
     *(([row(output=output)], {}, "cell", 1, "") for output in ({"text": "iron"}, [1.5, 2.5], ["iron", None])),
     *(([row(output=output)], said, "no-outputs", None, hint) for output, said, hint in [
         (None, {}, "leave it out of the table"), ({"gpt": "tin"}, {"output": ["output.gtp"]}, "did you mean 'gpt'?"),
