@@ -166,7 +166,7 @@ class RecordReader:
         value = self._part(cells, "question")
         if isinstance(value, list):
             return [_to_message(turn) for turn in value]
-        if value is None or value == "":
+        if _is_empty(value):
             raise CellError(f"the row has no question: {roles.name('question')} is {show(value)}")
         text = to_text(value, self._name_parts("question", roles.question, value))
         before = look_up(cells, roles.context) if roles.context else None
@@ -193,13 +193,13 @@ class RecordReader:
             return read_options(look_up(cells, columns[0]))
         texts = [look_up(cells, column) for column in columns]
         if self.roles.gold_is_option and not self.is_live:
-            return _label_by_text([to_text(text) for text in texts if text not in (None, "")])
-        if all(type(text) is str and text for text in texts):
+            return _label_by_text([to_text(text) for text in texts if not _is_empty(text)])
+        if all(type(text) is str and text and not text.isspace() for text in texts):
             return dict(zip(self._labels, texts, strict=True))
-        while texts and texts[-1] in (None, ""):
+        while texts and _is_empty(texts[-1]):
             texts.pop()
         for column, text in zip(columns, texts, strict=False):
-            if text in (None, ""):
+            if _is_empty(text):
                 raise CellError(f"the option {column} is empty, and a later one is not")
         return label_options(texts, self._labels[: len(texts)])
 
@@ -209,9 +209,7 @@ class RecordReader:
         value = self._part(cells, "output") if column else None
         if value is None or value != value:  # noqa: PLR0124 - NaN, as pandas writes null
             return None
-        if (
-            self.table.is_text and isinstance(value, str) and not value.strip()
-        ):  # a spreadsheet shows a space as it shows nothing
+        if self.table.is_text and _is_empty(value):
             if self.options.empty is None:
                 hint = "empty=answer where it said nothing, empty=not_run where it was not asked"
                 raise CellError(f"the cell {column} is empty: did the model say nothing, or was it not asked?", hint)
@@ -267,6 +265,11 @@ class RecordReader:
         if not isinstance(value, Mapping) or role in self.roles.made:
             return ""
         return "name what is in it: " + " or ".join(f"{role}={column}.{key}" for key in list(value)[:5])
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a cell shows nothing: a spreadsheet does not tell white space from that."""
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _made(role: str) -> str:

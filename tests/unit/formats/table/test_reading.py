@@ -67,6 +67,8 @@ READ = [
     # Outputs
     ([FREE, ["?", "iron", "iron"], ["?", "tin", ""]], {"empty": "answer"}, {"answers": [["iron"], [""]]}),
     ([FREE, ["?", "iron", "iron"], ["?", "tin", ""]], {"empty": "not_run"}, {"answers": [["iron"], "not_run"]}),
+    *(([MC, ["?", "iron", "tin", nothing, "A", "B"], ["?", *METALS, "C", "C"]], {}, {"labels": [{"A": "iron", "B": "tin"}, dict(zip("ABC", METALS, strict=True))]})
+      for nothing in ("", " ")),
     ([*(row(output=output) for output in ("tin", None, "")), {"question": "?", "answer": "iron"}], {},
     {"answers": [["tin"], "not_run", [""], "not_run"], "counts": {"read": 4, "recorded": 2, "not_run": 2}}),
     ([row(output=["iron", "tin"])], {}, {"answers": [["iron", "tin"]]}),
@@ -191,7 +193,7 @@ REFUSED = [
        ["iron", ["tin"]], 7]),
     ([["question", "option_a", "option_c", "gold"], ["?", "iron", "tin", "iron"]], {}, "options-gap", None, ""),
     ([["question", "answer", *"ABCN"], ["?", "B", *"wxyz"]], {}, "options-gap", None, "name them: options=A+B+C, or options=A+B+C+N"),
-    ([MC[:5], ["?", "iron", "", "tin", "A"]], {}, "cell", 2, ""),
+    *(([MC[:5], ["?", "iron", nothing, "tin", "A"]], {}, "cell", 2, "") for nothing in ("", " ")),
     ([["question", "answer", *(f"option{n}" for n in range(1, 28))], ["?", "1", *range(27)]], {}, "options", None, ""),
     # Questions, splits
     *(([row(), row(question=question)], {}, "cell", 2, "") for question in (None, "", {"a": 1}, [1])),
