@@ -24,7 +24,7 @@ from helm_ext.scoring.corrected_scores import (
 )
 from helm_ext.scoring.statistics.agreement import Swapped, compare_halves, compare_orders
 from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_of
-from helm_ext.scoring.statistics.intervals import Interval
+from helm_ext.scoring.statistics.intervals import Interval, normal_quantile
 
 if TYPE_CHECKING:
     from helm_ext.judging.judgement import Judgement
@@ -291,15 +291,20 @@ def _describe_worth(one: JudgeCheck) -> str:
 
 
 def _describe_favour(models: list[ModelCheck]) -> list[str]:
-    """Say whether the judge overrates one model more than another: the limits of the two that differ most, by MOVER."""
+    """Say whether the judge overrates one model more than another: the limits of the two that differ most, by MOVER.
+
+    Of several models these two were chosen for it, so the limits are those of all pairs at once (Bonferroni).
+    """
     known = [(one.bias.interval, one.model) for one in models if isinstance(one.bias, Corrected)]
     if len(known) < 2:
         return []
     least, most = min(known, key=lambda one: one[0].mean), max(known, key=lambda one: one[0].mean)
-    apart = most[0].mean - least[0].mean
-    low = apart - math.hypot(most[0].mean - most[0].low, least[0].high - least[0].mean)
-    high = apart + math.hypot(most[0].high - most[0].mean, least[0].mean - least[0].low)
-    size = f"{100 * apart:.1f} points more than {least[1]} (95 %: {100 * low:+.1f} to {100 * high:+.1f})"
+    apart, pairs = most[0].mean - least[0].mean, math.comb(len(known), 2)
+    wider = normal_quantile(1 - 0.05 / pairs) / normal_quantile(0.95)
+    low = apart - wider * math.hypot(most[0].mean - most[0].low, least[0].high - least[0].mean)
+    high = apart + wider * math.hypot(most[0].high - most[0].mean, least[0].mean - least[0].low)
+    of_all = f", corrected for {pairs} pairs" if pairs > 1 else ""
+    size = f"{apart:.3f} more than {least[1]} (95 %{of_all}: {low:+.3f} to {high:+.3f})"
     if low > 0:
         return [f"It favours {most[1]}: it overrates it by {size}."]
     return [f"No sign that it favours a model: it overrates {most[1]} by {size}."]

@@ -225,8 +225,8 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]], *, is_ga
             for name, text in [*texts.items(), *answers]:
                 console.print(f"  {name}: {shorten(text)}")
         if differ > len(shown):
-            more = count(differ - len(shown), "more row", "more rows")
-            console.print(f"… and {more} that differ: --rows {differ}")
+            more = count(differ - len(shown), "more row that differs", "more rows that differ")
+            console.print(f"… and {more}: --rows {differ}")
 
 
 def describe_result(one: PairResult, *, is_gate: bool = False) -> str:

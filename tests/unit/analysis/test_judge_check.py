@@ -1,5 +1,6 @@
 """`judge check` of judges whose faults are known."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -55,6 +56,13 @@ def test_a_judge_that_is_kind_to_one_model_and_to_long_answers():
     assert any(line.startswith("It favours org/friend") for line in said)
     assert to_json(one)["models"][1]["overrated"]["low"] > 0
     assert to_json(one)["refused"] is None
+    # Of four models that are chosen for it, limits of all six pairs at once: z of 1 - 0.05/12.
+    two = next(line for line in said if line.startswith("It favours"))
+    many = describe(check(*((f"org/m{n}", judged(n, wrong)) for n, wrong in enumerate([0.0, 0.1, 0.3, 0.6])))[0])
+    four = next(line for line in many if "favours" in line)
+    assert "(95 %, corrected for 6 pairs: " in four
+    ends = [[float(x) for x in re.search(r": ([+-][.\d]+) to ([+-][.\d]+)\)", text).groups()] for text in (two, four)]
+    assert (ends[1][1] - ends[1][0]) / (ends[0][1] - ends[0][0]) == pytest.approx(2.638 / 1.960, rel=0.1)
 
 
 def test_a_perfect_judge_needs_few_labels():
