@@ -57,7 +57,7 @@ class Gate:
             "pass": f"pass: {one.b.model} is not worse than {on}: ",
             "cannot tell": f"cannot tell whether {one.b.model} is worse than {on}: ",
         }[self.outcome]
-        gain = f"{test.gain:+.4g}" + (" (more is better)" if one.a.lower_is_better else "")
+        gain = f"{test.gain:+.4g}" + (" (a gain is positive)" if one.a.lower_is_better else "")
         if one.refusal is not None:
             return [f"{said}by the judge's own verdicts {gain}, which are not corrected: {one.refusal}"]
         if test.p_worse is None:
