@@ -197,6 +197,8 @@ class ImportReader(Reader):
         source.counts = {"read": read, **{what: number for what, number in odd.items() if number}, **source.counts}
         for (code, why), (line, number) in sorted(said.items(), key=lambda one: one[0][0], reverse=True):
             what, ends = _SAID[code]
+            if code == "unscored" and source.scores:
+                ends = ends.replace("the score", "our own scores")
             self.problems.warn(
                 (), f"{count(number, 'row has', 'rows have')} no {what}: {why}; {ends}", code=code, line=line
             )

@@ -85,6 +85,7 @@ class _Epoch:
     answer: Answer | None
     failed: str
     scores: Mapping[str, Any]
+    """Those of the log, until all samples were seen."""
     shown: Shown | None = None
     judgements: Sequence[Mapping[str, Any]] = ()
     """What models said of the answer, without scales."""
@@ -126,7 +127,7 @@ class RowMaker:
         self.most_epochs = 1
         """The number of epochs of the sample that has most. Known when all samples were seen."""
         self._scored_epochs: set[int] = set()
-        """How many scored epochs rows have. Known when the last row went."""
+        """How many scored epochs rows have. Known when all samples were seen."""
         self.has_gold = False
         """Whether the target of any sample says what is right. Known when all samples were seen."""
         self.has_scores = False
@@ -155,7 +156,11 @@ class RowMaker:
         header, groups = self._header, self._groups.values()
         for group in groups:
             group.epochs.sort(key=lambda epoch: epoch.number)
-            group.scores = self.scores.of_row([epoch.scores for epoch in group.epochs])
+            given = [epoch.scores for epoch in group.epochs]
+            group.scores = self.scores.of_row(given)
+            self._scored_epochs.add(sum(map(bool, given)))
+            for epoch in group.epochs:
+                epoch.scores = {}
         scored = header.results.completed_samples
         is_whole = header.is_finished and not (isinstance(scored, int) and self.counts["lines"] < scored)
         return self.scores.finish([group.scores for group in groups], is_whole=is_whole)
@@ -182,8 +187,8 @@ class RowMaker:
         for name in sorted(self.scores.not_numbers):
             yield f"the log's score {name} has values that are no numbers: rows have no score by it"
         for name, reducer in self.scores.not_remade.items():
-            said = "was told something that the log does not say: rows have no score by it"
-            yield f"the epochs_reducer {reducer} of the log's score {name} {said}"
+            said = "the task may have set its own threshold or values of words, so that rows have no score by it"
+            yield f"the log's score {name} is not what {reducer} makes of its epochs by default: {said}"
         for what, one, many, said in _NOTED:
             if counts[what]:
                 yield f"{count(counts[what], one, many)}{said}"
@@ -269,7 +274,6 @@ class RowMaker:
         row.source_scores = group.scores
         self.counts["source_unscored"] += None in row.source_scores.values()
         self.counts["no_answer"] = self.scores.no_answer
-        self._scored_epochs.add(sum(bool(epoch.scores) for epoch in epochs))
         row.judgements = [
             self._judgements.settle(judgement, place)
             for place, (epoch, _) in enumerate(answered)
@@ -327,8 +331,8 @@ _NOTED = (
     ("media", "image or file", "images and files", " in messages: a word stands for each"),
     ("media_removed", "image or file", "images and files",
      " of questions not in the log (log_images): questions that differ in them alone count as the same"),
-    ("other_choices", "further completion", "further completions",
-     " of a sample: the first is scored, as in the log"),
+    ("other_choices", "further completion of a sample", "further completions of samples",
+     ": the first is scored, as in the log"),
     ("other_completion", "sample's output was", "samples' outputs were",
      " rewritten by the task: what the model said is scored"),
 )  # fmt: skip

@@ -39,7 +39,7 @@ _NO_MEANS = (*_SPREADS, "perplexity_per_token", "perplexity_per_seq", "krippendo
 """Metrics of it that are no mean of rows, though the mean may be the same number."""
 _NOT_READ = ("first", "majority")
 """Reducers that are not made again here."""
-_OWN_REDUCER = "the task's reducer of epochs was told something that the log does not say"
+_OWN_REDUCER = "the task's reducer of epochs has settings that the log does not hold"
 _CLOSE = 1e-9
 
 Key = tuple[str, str | None]

@@ -179,4 +179,4 @@ def _notes(found: Profile, chosen: str | None) -> Iterator[str]:
         if report.is_unscored:
             yield f"whole completions are scored: filter={named} scores what a filter extracts"
         else:
-            yield f"our own scores are of whole completions, lm-eval's of what its filters extract: filter={named}"
+            yield f"our scores are of whole completions, lm-eval's of what filters extract: filter={named} scores that"
