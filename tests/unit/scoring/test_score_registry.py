@@ -6,10 +6,11 @@ from importlib.metadata import EntryPoint
 
 import pytest
 from helm.benchmark.metrics import evaluate_reference_metrics as helms
+from helm.benchmark.metrics.metric import MetricMetadata
 
 from helm_ext.scoring import registry
 from helm_ext.scoring.registry import LIST_SCORES, find_unnamable, get_scores, main_stat
-from helm_ext.scoring.score import Score, StatInfo
+from helm_ext.scoring.score import Score, StatInfo, describe_count
 from helm_ext.scoring.scores import kola
 from helm_ext.scoring.scores.helm import get_score
 
@@ -127,6 +128,13 @@ def test_every_stat_says_what_it_is():
         for name, score in get_scores(output_format).items():
             assert score.name == name
             assert all(stat.description.endswith(".") for stat in score.stats), name
+
+
+def test_what_reports_show_of_a_stat_and_of_a_count():
+    shown = StatInfo("tone", "Tone", "How kind.", "T", None, "style").to_metadata()
+    assert shown == MetricMetadata("tone", "Tone", "T", "How kind.", None, "style")
+    count = describe_count("num_capped", "# capped", "Rows.").to_metadata()
+    assert count == MetricMetadata("num_capped", "# capped", None, "Rows.", True, "general_information")
 
 
 class TestNames:
