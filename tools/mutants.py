@@ -130,7 +130,11 @@ TESTS = {
         "unit/scoring/test_breakdown.py",
         "unit/scoring/test_kola.py",
     ],
-    "scoring/score": ["unit/scoring/test_score_registry.py", "unit/judging/test_judged_runs.py"],
+    "scoring/score": [
+        "unit/cli/test_judge_unclear.py",
+        "unit/judging/test_judged_runs.py",
+        "unit/scoring/test_score_registry.py",
+    ],
     "scoring/scores/helm": ["unit/scoring/test_score_registry.py", "unit/scoring/test_basic_metrics.py"],
     "scoring/scores/kola": ["unit/scoring/test_kola.py"],
     "scoring/scores/likelihoods": [
