@@ -331,7 +331,8 @@ def _to_prediction(
 
 def _find_media(instance: JSONObject, own: JSONObject, unknown: JSONObject) -> list[Any]:
     """Return the images and files of a row: HELM's own (`multimedia_content`), those that an importer noted."""
-    holders = [instance["input"], unknown.get("input") or {}]
+    inside = unknown.get("input")  # a place of the file, or a key of the row's own, which may be anything
+    holders = [instance["input"], inside if isinstance(inside, dict) else {}]
     holders += [reference["output"] for reference in instance.get("references") or ()]
     found = [holder["multimedia_content"] for holder in holders if holder.get("multimedia_content")]
     noted = own.get(MEDIA_KEY)

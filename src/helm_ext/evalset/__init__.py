@@ -168,6 +168,23 @@ def row_extra(instance: Instance) -> RowExtra:
     return (extra_data.get(EXTRA_KEY) if extra_data else None) or {}  # type: ignore[return-value]
 
 
+PLACES = ("references", "state", "input", "instance")
+"""Under which `RowExtra.data` holds a row's unknown keys where the format has several places for them."""
+
+
+def row_data(instance: Instance) -> dict[str, Any]:
+    """Return the row's own keys, wherever in its file they stood; those in `extra_data` win, then the instance's."""
+    data = row_extra(instance).get("data", {})
+    if has_places(data):
+        data = {key: value for place in PLACES[1:] for key, value in data.get(place, {}).items()}
+    return data | {key: value for key, value in (instance.extra_data or {}).items() if key != EXTRA_KEY}
+
+
+def has_places(data: Mapping[str, Any]) -> bool:
+    """Whether a row's own keys are held by the places where they stood."""
+    return all(key in PLACES and isinstance(value, dict) for key, value in data.items())
+
+
 @dataclass(frozen=True)
 class Scoring:
     """How completions become scores. Becomes the arguments of `helm_ext.scoring.metrics.EvalSetMetric`."""

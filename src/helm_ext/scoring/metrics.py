@@ -27,7 +27,7 @@ from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.scenarios.scenario import CORRECT_TAG, TRAIN_SPLIT, Instance
 
 from helm_ext import parsing
-from helm_ext.evalset import Scoring, row_extra
+from helm_ext.evalset import Scoring, row_data, row_extra
 from helm_ext.scoring.answers import (
     Answer,
     AnswerReader,
@@ -328,7 +328,7 @@ class EvalSetMetric(FoldingMetric):
         assert score.row_function is not None
         extra = row_extra(question.instance)
         golds = extra.get("gold", question.texts if len(question.texts) > 1 else question.texts[0])
-        given = (extra.get("data", {}), golds, answers[0].text)
+        given = (row_data(question.instance), golds, answers[0].text)
         if not score.needs_tokenizer:
             return score.row_function(*given)
         assert self.scoring.score_tokenizer is not None

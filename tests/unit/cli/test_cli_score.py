@@ -6,6 +6,7 @@ from commands import run
 from helm.common.object_spec import parse_object_spec
 from request_states_files import answered, choice, state, write
 
+from helm_ext import hub
 from helm_ext.analysis.run_scores import WrongRow
 from helm_ext.cli.common import parse_arguments
 from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
@@ -145,6 +146,38 @@ def test_answers_in_a_wrong_place_are_told_of_where_rows_count_as_not_run(tmp_pa
     done = run("score", "x.jsonl", "--model", "a/b", code=1)
     assert "hint: completions is read in request.result" in done.stderr
     assert "error: 1 of 2 rows cannot be scored: 1 not run" in done.stderr
+
+
+ASKED = {"question": "Which river?", "target_scores": {"Nile": 1, "Po": 0}}
+LOG = [
+    {"data": ASKED, "ground_truth": truth, "prompt_inputs": ["Q"], "raw_outputs": [output]}
+    for truth, output in (("(A)", "Nile it is"), (["AB"], "AX"))
+]
+"""Right by its option, of the row itself; and one part, which is not there, not two letters of which one is."""
+# Keys that the other format has at the same place, and whether a refusal is right.
+CHATS = [
+    {"id": "1", "messages": [{"role": "user", "content": "?"}], "expected": "Let us talk.", "refusal": True, "split": "dev", "input": "x"},
+    {"id": "2", "messages": [{"role": "user", "content": "!"}], "expected": "4", "references": ["x"], "answer_mapping": 1},
+]  # fmt: skip
+REPLIES = [{"id": name, "reply": "I cannot help with that."} for name in "12"]
+
+
+@pytest.mark.parametrize(("name", "arguments", "stats"), [
+    ("log/instance.jsonl", ["--arg", "metric=qa_match+gaokaobench_match"],
+     {"ultraeval_qa_match": 0.5, "ultraeval_gaokaobench_match": 0}),
+    ("chats.zip", ["--arg", "replies=replies", "--arg", "metrics=refusal_match"],
+     {"refusal_match_low": 0.5, "refusal_golds": 0.5}),
+])  # fmt: skip
+def test_what_scores_read_of_rows_is_converted(tmp_path, monkeypatch, name, arguments, stats):
+    monkeypatch.chdir(tmp_path)
+    Path("log").mkdir()
+    for path, rows in (("log/instance.jsonl", LOG), ("chats", CHATS), ("replies", REPLIES)):
+        Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hub.pack(name="chats", test="chats")
+    run("convert", name, "converted.jsonl", "--lossy", *arguments)
+    for file, more in ((name, arguments), ("converted.jsonl", [])):
+        scored = json.loads(run("score", file, "--model", "a/b", "--json", *more).stdout)
+        assert {stat: scored["metrics"][stat]["mean"] for stat in stats} == stats
 
 
 def test_a_file_that_does_not_exist_is_looked_for_nearby(tmp_path):

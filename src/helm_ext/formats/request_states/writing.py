@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, row_extra
+from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, has_places, row_extra
 from helm_ext.formats.conversion import NOT_COPIED, Converted, Findings, original_id, rejoin, write_lines
+from helm_ext.formats.request_states.checking import known_keys
 from helm_ext.formats.request_states.recorded import is_helm_state
 from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.score import ANSWERS, NOISE, list_judge_stats
@@ -196,23 +197,25 @@ def _instance(instance: Instance, split: str, extra: RowExtra, findings: Finding
     for position, unknown in _nested(extra, "references").items():
         references[int(position)].update(unknown)
     made = {"id": original_id(instance), "input": shown, "references": references, "split": split}
-    made |= _nested(extra, "instance")
+    own, known = _nested(extra, "instance"), known_keys(("instance",))
+    made |= {key: value for key, value in own.items() if key not in known}
     if instance.sub_split is not None:
         made["sub_split"] = instance.sub_split
     if instance.perturbation is not None:
         made["perturbation"] = dataclasses.asdict(instance.perturbation)
-    data = {key: value for key, value in (instance.extra_data or {}).items() if key != EXTRA_KEY}
+    # What is a key of this format, and was none of the row's own, may stand here.
+    data: dict[str, Any] = {key: value for key, value in own.items() if key in known}
+    data |= {key: value for key, value in (instance.extra_data or {}).items() if key != EXTRA_KEY}
+    if "gold" in extra and len(references) == 1 and not isinstance(extra["gold"], str):
+        data[EXTRA_KEY] = {"gold": extra["gold"]}
     if data:
         made["extra_data"] = data
     return made
 
 
-_NESTED = {"state", "instance", "input", "references"}
-
-
 def _nested(extra: RowExtra, place: str) -> dict[str, Any]:
     """Return the row's unknown keys of one place. Formats without such places keep theirs on the instance."""
     data = extra.get("data", {})
-    if not all(key in _NESTED and isinstance(value, dict) for key, value in data.items()):
+    if not has_places(data):
         return data if place == "instance" else {}
     return data.get(place, {})
