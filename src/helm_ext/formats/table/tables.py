@@ -126,7 +126,7 @@ class DelimitedTable(Table):
         """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
         names = self.columns
         width = len(names)
-        cut = empty = 0
+        cut = empty = joined = 0
         records = self._records()
         if self._has_header:
             next(records)
@@ -143,8 +143,13 @@ class DelimitedTable(Table):
                 raise DatasetSchemaError.at(self.path, message, hint, line, code="ragged-row")
             if max(map(len, cells)) == SPREADSHEET_CELL:
                 cut += 1
+            if self._delimiter == "\t" and any("\t" in cell and "\n" in cell for cell in cells):
+                joined = joined or line
             yield line, dict(zip(names, cells, strict=True)), ""
         self.notes = [f"{count(empty, 'row')} of empty cells left out"] if empty else []
+        if joined:
+            said = "a cell holds tabs and line breaks: are these rows, and the double quotes around them no quotes?"
+            self.notes.append(f"line {joined}: {said}")
         if cut:
             said = f"{count(cut, 'row has', 'rows have')} a cell of {SPREADSHEET_CELL:,} characters"
             self.notes.append(f"{said}: a spreadsheet may have cut it off there")

@@ -60,6 +60,9 @@ def test_what_is_read(tmp_path, data, options, columns, rows):
         "1 row has a cell of 32,767 characters: a spreadsheet may have cut it off there",
     ),
     ("a;b\n1;2\n;\n;\n", "2 rows of empty cells left out"),
+    # Three rows of a file that quotes nothing: a word that begins with a quote, and one that ends with one.
+    ('a\tb\tc\n1\t2\t3\n1\t"2\t3\n1\t2"\t3\n',
+     "line 3: a cell holds tabs and line breaks: are these rows, and the double quotes around them no quotes?"),
 ])  # fmt: skip
 def test_what_is_odd_is_noted(tmp_path, data, note):
     table, _ = read(tmp_path, data)
