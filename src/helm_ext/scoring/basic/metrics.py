@@ -189,7 +189,7 @@ def _score(
         if reading.reduce is not None:
             wrong += [said for name, _ in scores for said in reading.say_noise(name, [0.0] * len(predictions)).items()]
         return wrong
-    if not golds:
+    if not golds and scores:  # none are made of rows that their source alone can score
         raise ValueError(f"instance {state.instance.id!r} has references, but none is tagged {CORRECT_TAG!r}")
     first = predictions[0]
     values: Values = []

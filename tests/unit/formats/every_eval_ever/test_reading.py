@@ -4,6 +4,7 @@ import json
 
 import pytest
 from every_eval_ever_records import FRUIT, UUIDS, result, sample, write
+from finished_runs import score as score_file
 from optional_sources import IMPORT_SAMPLES, needs_import_samples
 
 from helm_ext.errors import DatasetError
@@ -192,10 +193,13 @@ def test_epochs_and_trials_are_completions_of_one_row(tmp_path, key):
 @pytest.mark.parametrize("choices", [None, FRUIT])
 def test_without_any_reference_the_records_own_score_is_the_main_one(tmp_path, choices):
     lines = [sample("a", reference=[], choices=choices), sample("b", score=0.0, reference=[], choices=choices)]
-    evalset = load(write(tmp_path, lines))
+    path = write(tmp_path, lines)
+    evalset = load(path)
     assert evalset.scoring.main_metric == "every_eval_ever_accuracy"
     assert warnings(evalset) == ["no sample says what is right: the record's own score is the main one"]
     assert evalset.counts["recorded"] == 2
+    stats = json.loads((score_file(tmp_path, path).folder / "stats.json").read_bytes())
+    assert [one["mean"] for one in stats if one["name"]["name"] == "every_eval_ever_accuracy"] == [0.5]
 
 
 def asked(*id_, **given):
