@@ -17,6 +17,7 @@ docs/reference/client.md describes the arguments, and what becomes of errors.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import time
 from collections import Counter
@@ -46,7 +47,7 @@ from helm_ext.clients.openai_requests import (
     to_body,
 )
 from helm_ext.clients.server import Attempts, Fault, Server, ServerError, run
-from helm_ext.errors import DeploymentError, RunEntryError, show
+from helm_ext.errors import DeploymentError, RunEntryError, did_you_mean, show
 
 _HELMS_NAMES = {"n": "num_completions", "seed": "random"}
 """What HELM's Request calls parameters that may be omitted."""
@@ -90,6 +91,7 @@ class OpenAICompatibleClient(Client):
         timeout: float = REPLY_SECONDS,
         retries: int = Attempts.retries,
         retry_seconds: float = Attempts.seconds,
+        **unknown: Any,
     ) -> None:
         """Take the arguments of `client_spec.args`; those of the request's body are described in `Dialect`.
 
@@ -98,6 +100,10 @@ class OpenAICompatibleClient(Client):
         without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`: seconds for a
         whole reply before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
+        for name in unknown:
+            known = [*inspect.signature(OpenAICompatibleClient).parameters][1:-1]
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            raise RunEntryError(f"client_spec.args: unknown argument {name!r}\n  hint: {hint}")
         endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
         if timeout <= 0 or retries < 0 or retry_seconds < 0:
             raise RunEntryError(f"timeout={timeout}, retries={retries}, retry_seconds={retry_seconds}: too small")

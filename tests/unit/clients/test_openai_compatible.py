@@ -190,6 +190,7 @@ def test_an_equal_request_is_sent_when_the_first_one_failed(server, tmp_path):
     ({"base_url": "http://me:hush@x/v1"}, "password"),
     ({"endpoint": "responses"}, "endpoint=responses: expected chat or completions"),
     ({"timeout": 0}, "too small"),
+    ({"retry_second": 1}, "unknown argument 'retry_second'\n  hint: did you mean 'retry_seconds'"),
     ({"api_key_env": "NO_KEY"}, "api_key_env=NO_KEY: no such environment variable"),
     *(({"extra_body": {name: 1}}, f"extra_body: {name}") for name in ("temperature", "model", "stop", "seed", "top_k", "stream")),
 ])  # fmt: skip
