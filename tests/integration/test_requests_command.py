@@ -57,10 +57,11 @@ def refused(*arguments) -> tuple[int, str]:
     return done.code, done.stderr
 
 
+MODEL = ("--model", "here/tiny", "--endpoint", "chat")
+
+
 def out(*options, expect=0):
-    return run(
-        "out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat", *options, expect=expect
-    )
+    return run("out", "adapter_spec:path=sums.json", *MODEL, *options, expect=expect)
 
 
 def finished(folder: Path, suite: str = "default") -> list[Path]:
@@ -72,11 +73,16 @@ def ids(path: Path) -> list[str]:
 
 
 def test_results_come_in_parts_and_the_rest_is_asked_again(folder, server):
-    said = out("--per-shard", "3", "--prices", "1,2").stdout
-    assert "7 requests in 3 files: requests-1-0001.jsonl ... requests-1-0003.jsonl" in said
-    assert "sent to /v1/chat/completions as model here/tiny" in said
-    assert "at most 35 out" in said
-    assert "cost: " in said
+    said = out("--per-shard", "3", "--prices", "1,2")
+    assert "7 requests in 3 files: requests-1-0001.jsonl ... requests-1-0003.jsonl" in said.stdout
+    assert "sent to /v1/chat/completions as model here/tiny" in said.stdout
+    assert "at most 35 out" in said.stdout
+    assert said.stderr == ""
+    content = load(folder / "sums.json")
+    content["request_states"] *= 2
+    (folder / "twice.json").write_text(json.dumps(content))
+    assert "warning: twice.json:" in run("out", "adapter_spec:path=twice.json", *MODEL, "--out", "twice").stderr
+    assert "cost: " in said.stdout
     first, second, third = (folder / "requests" / f"requests-1-000{n}.jsonl" for n in (1, 2, 3))
 
     lines = answer_file(server, first)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.cli.run_scores import FileFacts
     from helm_ext.clients.answers import AnsweredExecutor, Answers
     from helm_ext.clients.request_files import Manifest, Plan, RequestWriter
     from helm_ext.files.writing import StagedFiles
@@ -33,6 +34,9 @@ Planned = Iterator[tuple["RunSpec", list["RequestState"]]]
 
 _SHOWN = 5
 """Requests that failed, or are missing."""
+
+_OF_RECORDINGS = frozenset({"not-run", "failed", "first"})
+"""Codes of warnings about completions that a file holds already."""
 
 
 # The folder of requests
@@ -144,7 +148,12 @@ def _plan_states(runner: StreamingRunner, plan: Plan) -> tuple[Plan, Planned]:
         from helm_ext.cli.judge_runs import plan_judging
 
         return plan_judging(plan)
+    from helm_ext.cli.run_scores import ABOUT_DRAWING, find_facts
+
     named, run_specs = plan_runs(plan)
+    for run_spec in run_specs:
+        is_drawn = bool(run_spec.adapter_spec.max_train_instances)
+        say(find_facts(run_spec, _OF_RECORDINGS if is_drawn else _OF_RECORDINGS | ABOUT_DRAWING).warnings)
 
     def plan_each() -> Planned:
         for run_spec in run_specs:
@@ -305,6 +314,7 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
 
     Raises DatasetChangedError where other runs are planned than before.
     """
+    from helm_ext.cli.run_scores import ABOUT_DRAWING, find_facts
     from helm_ext.clients.answers import AnsweredExecutor
 
     made: dict[Path, AnsweredExecutor] = {}
@@ -317,6 +327,7 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
                 f"the requests were written for other runs: {[*changed, f'{len(before)}, now {len(now)}'][0]}\n"
                 "  hint: a dataset (its digest is part of a run's name) has changed since; write the requests again"
             )
+        facts = {run_spec.name: find_facts(run_spec, _OF_RECORDINGS | ABOUT_DRAWING) for run_spec in run_specs}
         execution_spec = runner.executor.execution_spec
         for index, run_spec in enumerate(run_specs):
             if index in waiting:
@@ -326,16 +337,16 @@ def make_runs(manifest: Manifest, answers: Answers, waiting: Container[int], set
             runner.run_one(run_spec)
             made[Path(runner.runs_path, run_spec.name)] = runner.executor
     for folder, counted in made.items():
-        _print_made(folder, counted)
+        _print_made(folder, counted, facts[counted.run_spec.name])
 
 
-def _print_made(folder: Path, counted: AnsweredExecutor) -> None:
+def _print_made(folder: Path, counted: AnsweredExecutor, facts: FileFacts) -> None:
     """Print a run's scores; only its folder where HELM's own scenario says no main metric."""
     from helm_ext.cli.run_scores import ScoredRun
     from helm_ext.cli.score import print_scores
 
     try:
-        scored = ScoredRun(folder)
+        scored = ScoredRun(folder, facts)
     except RunEntryError:
         echo(f"written to {folder}")
     else:

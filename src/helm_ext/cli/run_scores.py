@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ from helm_ext.scoring.score import (
 )
 
 if TYPE_CHECKING:
+    from helm.benchmark.run_spec import RunSpec
     from rich.table import Table
 
     from helm_ext.analysis.run_scores import WrongRow
@@ -54,6 +55,12 @@ _COUNTS = (
     *(f"num_{reason}" for reason in _LEFT_OUT),
     NUM_CAPPED,
 )
+
+_SHOWN_WARNINGS = 10
+"""Of one file; `helm-ext validate` shows all."""
+
+ABOUT_DRAWING = frozenset({"not-differentiated", "few-rows"})
+"""Codes of warnings about drawing demonstrations, which is over when there are completions."""
 
 _SHOWN_SCORES = 6
 """Other scores of a source that a note names."""
@@ -75,6 +82,26 @@ class FileFacts:
 
 NO_FACTS = FileFacts("", (), {})
 """Of a run's file, where they are not known."""
+
+
+def find_facts(run_spec: RunSpec, unsaid: Container[str] = ()) -> FileFacts:
+    """Return the facts of the file that a run was planned with, but for warnings of codes that are `unsaid`.
+
+    Of HELM's own scenarios, and of a file that does not wait in memory for its run, nothing is known.
+    """
+    from helm.common.object_spec import create_object
+
+    from helm_ext.formats import planned
+    from helm_ext.formats.scenario import EvalSetScenario
+
+    scenario = create_object(run_spec.scenario_spec)
+    evalset = planned.look(scenario.key()) if isinstance(scenario, EvalSetScenario) else None
+    if evalset is None:
+        return NO_FACTS
+    said = [f"{one.severity}: {one}" for one in evalset.warnings if one.code not in unsaid]
+    if (more := len(said) - _SHOWN_WARNINGS) > 0:
+        said = [*said[:_SHOWN_WARNINGS], f"warning: ... and {more} more: helm-ext validate shows all"]
+    return FileFacts(evalset.name, tuple(said), evalset.counts)
 
 
 class ScoredRun:

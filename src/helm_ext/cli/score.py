@@ -13,7 +13,7 @@ from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
 from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, parse_arguments, say, status, without_output
-from helm_ext.cli.run_scores import FileFacts, ScoredRun, make_wrong_list, parse_thresholds
+from helm_ext.cli.run_scores import ABOUT_DRAWING, ScoredRun, find_facts, make_wrong_list, parse_thresholds
 from helm_ext.cli.session import Settings
 from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
 from helm_ext.formats import files_in
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
 
     from helm_ext.formats import Format
 
-_SHOWN_WARNINGS = 10
-"""Of one file; `helm-ext validate` shows all."""
 _SHOWN_WRONG = 10
 
-_ABOUT_LIVE_RUNS = ("not-differentiated", "few-rows")
-"""Codes of warnings about drawing demonstrations: nothing is drawn for completions that are recorded."""
 _FOLLOWED = ("not-run", "failed")
 """Codes of warnings whose hint is `missing=skip`: the rows are counted in the table."""
 
@@ -234,7 +230,8 @@ class _Scoring:
             said = f"--model {self.model}: two runs would have one name, {run_spec.name}"
             raise RunEntryError(f"{said}\n  hint: leave it out, the file names the models")
         self.taken.add(run_spec.name)
-        facts = _find_facts(run_spec)
+        unsaid = {*ABOUT_DRAWING, *(_FOLLOWED if chosen.get("missing") == "skip" else ())}
+        facts, odd = find_facts(run_spec, unsaid), find_facts(run_spec, {*unsaid, *_FOLLOWED}).warnings
         if self.model is not None:  # a file's own names of models are its own affair
             known = run_spec.scenario_spec.args
             first = self.asked.setdefault(known.get("questions", known["digest"]), file)
@@ -246,8 +243,7 @@ class _Scoring:
         except RecordedError:
             if self.model is not None:  # else it was asked before: a format says what its file lacks
                 format_.name_model(session.load_arguments(format_, file, chosen))
-            for warning in facts.warnings:  # one of them may say why a row has no recording
-                echo(warning, err=True)
+            say(odd)  # one of them may say why a row has no recording
             raise
 
 
@@ -259,27 +255,6 @@ def _read_model(format_: Format, file: Path, arguments: Mapping[str, Any]) -> st
         raise RunEntryError(f"{file}: the file does not say whose completions it holds\n  hint: {hint}")
     organization, slash, name = _NOT_IN_A_NAME.sub("-", named).strip("-/").partition("/")
     return f"{organization}{slash}{name.replace('/', '-')}"  # HELM's names have one slash at most
-
-
-def _find_facts(run_spec: RunSpec) -> FileFacts:
-    """Return the facts of the file that a run was planned with.
-
-    The dataset itself is not kept: the run hands it on and frees it row by row.
-    """
-    from helm.common.object_spec import create_object
-
-    from helm_ext.formats import planned
-
-    key = create_object(run_spec.scenario_spec).key()
-    evalset = planned.withdraw(key)
-    assert evalset is not None  # the first dataset that is planned is always kept
-    planned.keep(key, evalset)
-    unsaid = (*_ABOUT_LIVE_RUNS, *(_FOLLOWED if run_spec.scenario_spec.args.get("missing") == "skip" else ()))
-    said = [f"{one.severity}: {one}" for one in evalset.warnings if one.code not in unsaid]
-    if len(said) > _SHOWN_WARNINGS:
-        more = len(said) - _SHOWN_WARNINGS
-        said = [*said[:_SHOWN_WARNINGS], f"warning: ... and {more} more: helm-ext validate shows all"]
-    return FileFacts(evalset.name, tuple(said), evalset.counts)
 
 
 def deployment_of(model: str) -> dict[str, str]:

@@ -55,6 +55,11 @@ def _count_held(evalset: EvalSet) -> int:
     return 0 if isinstance(rows, StoredRows) and not rows.is_kept else len(rows)
 
 
+def look(arguments: Mapping[str, Any]) -> EvalSet | None:
+    """Return what was kept for these arguments, and go on keeping it; None if nothing was."""
+    return _waiting.get(canonical_json(arguments))
+
+
 def withdraw(arguments: Mapping[str, Any]) -> EvalSet | None:
     """Return what was kept for these arguments, while runs are still planned: its run was planned anew."""
     return _waiting.pop(canonical_json(arguments), None)
