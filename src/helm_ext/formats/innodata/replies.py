@@ -234,13 +234,16 @@ def _check_reply(value: Mapping[str, Any], location: Location, problems: Problem
     def add(field: str, message: str, code: str, hint: str = "") -> None:
         problems.add(Location(location.path, location.line, field), message, hint, code=code)
 
-    for key in value:
-        if key not in _REPLY_KEYS:
-            add(key, "unknown key", "unknown-key", f"known: {', '.join(_REPLY_KEYS)}")
-    if not isinstance(value.get("id"), str):
-        add("id", f"expected a string, got {show(value.get('id'))}" if "id" in value else "missing", "id-type")
+    unknown, record_id = [key for key in value if key not in _REPLY_KEYS], value.get("id")
+    for key in unknown:
+        add(key, "unknown key", "unknown-key", f"known: {', '.join(_REPLY_KEYS)}")
+    if not isinstance(record_id, str):
+        hint = f'write "{record_id}" in quotes' if type(record_id) is int else ""
+        add("id", f"expected a string, got {show(record_id)}" if "id" in value else "missing", "id-type", hint)
     if "reply" not in value:
-        add("reply", "missing", "missing-key", "write null for a record that was not run")
+        texts = [key for key in unknown if isinstance(value[key], str)]
+        hint = f'rename {show(texts[0])} to "reply"' if len(texts) == 1 else "write null for a record that was not run"
+        add("reply", "missing", "missing-key", hint)
     elif not isinstance(value["reply"], str) and value["reply"] is not None:
         add("reply", f"expected a string or null, got {show(value['reply'])}", "reply-type")
     for key in ("request_time", "request_datetime"):

@@ -288,8 +288,10 @@ def test_replies(tmp_path, bundle):
 
 @pytest.mark.parametrize(("line", "message"), [
     ({"reply": "x"}, "1: id: missing"),
-    ({"id": 1, "reply": "x"}, "1: id: expected a string, got 1"),
+    ({"id": 1, "reply": "x"}, '1: id: expected a string, got 1\n  hint: write "1" in quotes'),
     ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
+    ({"id": "a", "text": "x"}, ("1: text: unknown key\n  hint: known: id, reply, request_time, request_datetime\n"
+                               '{replies}:1: reply: missing\n  hint: rename "text" to "reply"')),
     ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
     ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
     ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number that is not negative, got "1"'),
@@ -303,7 +305,7 @@ def test_bad_replies(tmp_path, bundle, line, message):
     replies = write_lines(tmp_path / "replies.jsonl", [line])
     with pytest.raises(DatasetError) as caught:
         load(path=bundle, replies=replies)
-    assert str(caught.value) == f"{replies}:{message}"
+    assert str(caught.value) == f"{replies}:{message}".replace("{replies}", str(replies))
 
 
 def test_replies_of_a_limited_dataset(tmp_path, bundle):
