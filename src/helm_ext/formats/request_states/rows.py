@@ -289,7 +289,9 @@ def _validate(state: State) -> Any:
     if not findings:
         return read
     for found in findings:
-        place.error(*found.path, message=found.message, hint=found.hint, code=found.code)
+        was_dropped = not state.is_finite and found.message.endswith("got null")
+        hint = found.hint or "NaN and infinities are read as null" * was_dropped
+        place.error(*found.path, message=found.message, hint=hint, code=found.code)
     instance = value.get("instance") if isinstance(value, dict) else None
     if isinstance(instance, dict) and isinstance(instance.get("split"), str):
         _read_split(instance, (), place)

@@ -148,6 +148,8 @@ SAID = {
     "likelihoods and texts": ([metals(), answered(choice("Which?", ["tin", "zinc"], id="c"), "A")], NONE, [
         ("3: likelihoods: missing in 1 row with a completion, and other rows have them\n"
         "  hint: put the rows that were asked for a text into a file of their own")]),
+    "an infinite likelihood": ([metals(likelihoods=[{"text": "iron", "logprob": -1}, {"text": "mercury", "logprob": float("-inf")}])], NONE, [
+        "2: likelihoods[1].logprob: expected a number, got null\n  hint: NaN and infinities are read as null"]),
     "likelihoods of another method": ([metals()], JOINT, [
         ("2: likelihoods: rows with likelihoods are rows of method generation, and the method is multiple_choice_joint\n"
         '  hint: use "method": "generation"')]),
