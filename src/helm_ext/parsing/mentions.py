@@ -87,7 +87,7 @@ class Mentions:
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
         """Where the sentences begin and end that hold more than white space."""
-        ends = [0, *(match.end() for match in phrases.SENTENCE_END.finditer(self.text)), len(self.text)]
+        ends = [0, *(match.end() for match in phrases.SENTENCE_END.finditer(self.lowered)), len(self.text)]
         return [(begin, end) for begin, end in pairwise(ends) if self.text[begin:end].strip()]
 
     def read_letters(self, text: str) -> Named | None:
@@ -131,7 +131,7 @@ class Mentions:
         The option is None where a label of no option follows.
         """
         for place in dict.fromkeys((*self._separator_places(item), item.end)):
-            connective = phrases.CONNECTIVE.match(self.text, place)
+            connective = phrases.CONNECTIVE.match(self.lowered, place)
             if not connective or not any(connective.groups()):
                 continue
             letter = None if connective["mark"] else connective["one_of"] or connective["all_of"]
@@ -140,14 +140,14 @@ class Mentions:
             for begin in _begins(connective):
                 following = self.read_item(begin, stop)
                 if following and (self._is_named(following, stop) or self._goes_on(following.stem)):
-                    before = phrases.CONNECTIVE.match(self.text, place, begin)
+                    before = phrases.CONNECTIVE.match(self.lowered, place, begin)
                     is_either = (before is not None and before["either"]) or connective["one_of"]
                     return following, bool(is_either)
                 if connective["mark"] == "、" and (
                     self.options.label_set.find(self.text[begin : begin + 1]) or (following and not following.is_text)
                 ):
                     return None, False  # nothing but a list has this comma
-                if following is None and phrases.STRANGER.match(self.text, begin):
+                if following is None and phrases.STRANGER.match(self.lowered, begin):
                     return None, False
         line_end = _LINE_BREAK.match(self.text, item.end)
         following = self.read_item(self.skip_list_mark(line_end.end()), stop) if line_end else None
@@ -164,12 +164,12 @@ class Mentions:
         if item.is_text:
             return self._ends_text(item.end)
         if item.is_done:
-            return phrases.APPOSITION.match(self.text, item.stem) is None
+            return phrases.APPOSITION.match(self.lowered, item.stem) is None
         return self._may_end(item.end)
 
     def _may_end(self, position: int) -> bool:
         """Tell whether an option may end at `position`: at a line's end, before a symbol or prose that may follow."""
-        rest = self.text[position : position + _LOOK_AHEAD]
+        rest = self.lowered[position : position + _LOOK_AHEAD]
         first = rest.lstrip(" ")[:1]
         is_symbol = bool(first) and unicodedata.category(first) in {"So", "Co"}
         return not first or first == "\n" or is_symbol or phrases.CONTINUATION.match(rest) is not None
@@ -229,7 +229,7 @@ class Mentions:
         )
         if stop in {found.stem, found.end}:
             return found
-        suffix = phrases.SUFFIX.match(text, end)
+        suffix = phrases.SUFFIX.match(self.lowered, end)
         if suffix and suffix.end() > end and not text[suffix.end() : suffix.end() + 1].isalnum():
             return found._replace(stem=suffix.end(), end=suffix.end(), is_done=True)
         if match.end() > end:  # closing brackets or punctuation stand behind it
@@ -240,7 +240,7 @@ class Mentions:
             return found
         if after.isalnum() and not is_unspaced(after):  # "as" in "Das" goes on with a word, not with a reason
             return None
-        if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(text, end):
+        if not after or after.isspace() or after == "<" or phrases.CONTINUATION.match(self.lowered, end):
             return found
         is_joined = after in "/|&+~([{-–—" or is_unspaced(after)
         return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
@@ -308,8 +308,8 @@ class Mentions:
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or is_unspaced(following)
-        is_counted = self.text[position - 1 : position].isdigit() and phrases.UNIT.match(self.text, position)
-        suffix = phrases.SUFFIX.match(self.text, place)
+        is_counted = self.text[position - 1 : position].isdigit() and phrases.UNIT.match(self.lowered, position)
+        suffix = phrases.SUFFIX.match(self.lowered, place)
         if suffix and suffix.end() > place:  # 大阪です
             return self._ends_text(suffix.end())
         return bool(is_counted) or self._may_end(place)
@@ -317,7 +317,7 @@ class Mentions:
     def _goes_on(self, position: int) -> bool:
         """Tell whether a connective and another option may follow."""
         place = _skip(self.text, position, CLOSERS)
-        connective = phrases.CONNECTIVE.match(self.text, place)
+        connective = phrases.CONNECTIVE.match(self.lowered, place)
         if connective is None or not any(connective.groups()):
             return False
         letter = connective["one_of"] or connective["all_of"]  # "a", "i", "o" are words for "and", "or", or labels

@@ -67,7 +67,7 @@ def _canonical(text: str) -> str:
 
 
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
-_FRENCH_SPACE = re.compile(r"(?<=\w) (?=[:;](?: |$))", re.MULTILINE)
+_FRENCH_SPACE = re.compile(r" (?<=\w )(?=[:;](?: |$))", re.MULTILINE)
 """Before a colon, in French."""
 
 

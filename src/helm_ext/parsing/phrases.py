@@ -3,9 +3,8 @@
 English first, and the plain forms of other languages.
 
 Every repetition is bounded and none is nested in an unbounded one, so matching is linear in the text. All patterns
-meet text as `options.simplify` leaves it: `：` is `:`, `’` is `'`. In them a space is any white space. No pattern
-knows a label.
-
+meet text in lower case, as `options.simplify` leaves it: `：` is `:`, `’` is `'`. In them a space is any white space.
+No pattern knows a label.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from functools import cache
 from helm_ext.parsing.options import MARKER
 
 
-def compile_words(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+def compile_words(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in the form in which it meets the text: a Thai vowel is two characters there."""
-    return re.compile(unicodedata.normalize("NFKC", pattern).replace(" ", r"\s"), flags)
+    return re.compile(unicodedata.normalize("NFKC", pattern).replace(" ", r"\s"))
 
 
 def any_of(alternatives: str) -> str:
@@ -167,13 +166,15 @@ _OTHER = (
     r"|прошл\w{2,3}|следующ\w{2,3}|предыдущ\w{2,3}|друго\w{1,2})"
 )
 _TIME = r"(?:question|année|frage|jahr|mal|pregunta|pergunta|examen|exame|domanda|год\w?|вопрос\w{0,2})"
+_OTHERS = any_of(
+    "next previous prior last earlier another other following preceding subsequent second older? practice mock sample "
+    "trial similar related midterm"
+)
 ELSEWHERE = compile_words(
-    r"\b(?:next|previous|prior|last|earlier|another|other|following|preceding|subsequent|second|older?)"
-    rf"(?: [\w']{{1,12}})? {_OCCASION}\b|\b(?:last|previous|next) (?:year|time|week|month|term|semester)|\b(?:practice"
-    rf"|mock|sample|trial|similar|related|midterm)(?: \w{{1,12}})? {_OCCASION}\b"
-    r"|\bback in |\bin (?:1[5-9]|20)\d\d,? |\byears? ago\b|\byesterday\b|\bused to\b|\b(?:in|for|to|on|of) (?:question"
-    r"|problem|exercise|number|no\.|part|item|task) ?#?\d{1,3}\b"
-    rf"|\b{_OTHER} {_TIME}\b|\b{_TIME} {_OTHER}\b|[上下其][一他]?题|이전 문제"
+    rf"\b(?:{_OTHERS}(?: [\w']{{1,12}})? {_OCCASION}\b|(?:last|previous|next) (?:year|time|week|month|term|semester)"
+    r"|back in |in (?:1[5-9]|20)\d\d,? |years? ago\b|yesterday\b|used to\b|(?:in|for|to|on|of) (?:question|problem"
+    rf"|exercise|number|no\.|part|item|task) ?#?\d{{1,3}}\b|{_OTHER} {_TIME}\b|{_TIME} {_OTHER}\b)"
+    r"|[上下其][一他]?题|이전 문제"
 )
 """In a sentence: what is said in it is about another question, exam or year."""
 
@@ -205,11 +206,14 @@ LEAD = compile_words(
 )
 """Before a label at the very start of a completion or a line. May be empty."""
 
+_LINKS = any_of(
+    "is are was were equals should must be by as called towards? with only that like suggest recommend rispondo este "
+    "je on es est ist é è är"
+)
 PREDICATE = compile_words(
-    r"(?:\b(?:is|are|was|were|equals|should|must|be|by|as|called|towards?|with|only|that|like|suggest|recommend"
-    r"|rispondo|este|je|on|es|est|ist|é|è|är)\b|(?P<equals>=|\b(?:equals|gives|makes|yields|totals|comes to"
-    r"|adds up to)\b)|(?<=\w)'s(?= )|是|は|은|는|(?<!options)(?<!choices)(?<![\"']):(?= )"
-    r"|^[^ ,:.]{1,12}(?: [^ ,:.]{1,12}){0,5},(?= )) {0,3}(?:(?:that|to|called|named|known as) {1,2}){0,2}"
+    rf"(?:\b(?:{_LINKS}|(?P<equals>gives|makes|yields|totals|comes to|adds up to))\b|(?P<sign>=)|(?<=\w)'s(?= )"
+    r"|是|は|은|는|(?<!options)(?<!choices)(?<![\"']):(?= )|^[^ ,:.]{1,12}(?: [^ ,:.]{1,12}){0,5},(?= )) {0,3}"
+    r"(?:(?:that|to|called|named|known as) {1,2}){0,2}"
 )
 """Before an option that a sentence ends in: "The capital of France is Paris."."""
 
@@ -264,7 +268,7 @@ OBJECTION = compile_words(
 """After a label at the start of a completion: a sentence *about* the option, not an answer."""
 
 
-# ---- What introduces an answer or declares one; all of it meets text in lower case
+# ---- What introduces an answer or declares one
 
 # What introduces an answer. For example: "answer is", "answer:", "option -", "choice for this question would be".
 _COLON = r"[\"'*_]{0,3} {0,2}(?:[:=→⇒]|[-=]>|\((?=[\"']))"
@@ -330,7 +334,6 @@ INTRODUCTION = compile_words(
     rf"|(?P<denied>{NOT}(?= )(?! (?:only|just|merely|simply|alone|necessarily|nur|solo|sólo|только)\b))"
     rf"|(?P<contrast>(?:but|sino|sondern|mais)\b|而是)|(?P<correcting>{_CORRECTING})|(?P<pronoun>{_PRONOUN})"
     rf"|(?P<ellipsis>{_ELLIPSIS})",
-    re.RegexFlag(0),
 )
 """What introduces an answer; the group says how. A label or a text follows, after FILLER."""
 
@@ -346,7 +349,6 @@ ANCHOR = compile_words(
         r"blei qued rima rest ост blij còn not nich nie не corre korr"
     )
     + r"|[答正回选選→⇒∴只剩残]|정답|답|उत्तर|जवाब|คำตอบ|ال|پاسخ|ה?תשובה|所以|因此|而是|남",
-    re.RegexFlag(0),
 )
 """Where an INTRODUCTION may begin: looking there takes half of the time that trying every place would."""
 
@@ -365,7 +367,7 @@ def _find_any(spaced: str, unspaced: str) -> Callable[[str], Iterator[re.Match[s
 
 @cache
 def _compile_once(pattern: str) -> re.Pattern[str]:
-    return compile_words(pattern, re.RegexFlag(0))
+    return compile_words(pattern)
 
 
 # What declares options the answer, behind them.

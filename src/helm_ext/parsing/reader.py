@@ -6,7 +6,6 @@ Also here: completions that go through the options, and mark each as right or wr
 from __future__ import annotations
 
 import re
-import unicodedata
 from itertools import islice
 
 from helm_ext.parsing import phrases
@@ -50,7 +49,7 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
         start, end, right = rated
         statements = [one for one in statements if not start <= max(one.place, 0) < end]
         statements.append(Statement(start, end, Rank.STATED, right))
-    statements = raise_corrections(text, sorted(statements))
+    statements = raise_corrections(mentions.lowered, sorted(statements))
     firm = [one for one in statements if one.rank is not Rank.SUGGESTED or one.is_denied]
     named = _weigh(firm, several=several)
     if named is None:  # "Wait, not B", but not "Paris is not only ...".
@@ -81,7 +80,7 @@ def _read_line(mentions: Mentions, start: int, end: int) -> Named | None:
 
 def _read_piece(mentions: Mentions, start: int, end: int) -> Named | None:
     """Read options, with "both", "so", "option" and the like in front of them, and nothing else."""
-    lead = phrases.LEAD.match(mentions.text, start, end)
+    lead = phrases.LEAD.match(mentions.lowered, start, end)
     for place in dict.fromkeys((start, lead.end() if lead else start)):
         read = mentions.read_items(place, end)
         if read and read[1].is_asked and place > start:
@@ -139,18 +138,18 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
 
     Of a long text that was cut off, only with a reason behind: it may have been about to go through the options.
     """
-    lead = phrases.LEAD.match(mentions.text)
+    lead = phrases.LEAD.match(mentions.lowered)
     places = dict.fromkeys((0, mentions.skip_list_mark(0), lead.end() if lead else 0))
     read = next(filter(None, map(mentions.read_items, places)), None)
     if read is None:
         return None
     named, item = read
-    if item.is_asked or phrases.OBJECTION.match(mentions.text, item.stem):
+    if item.is_asked or phrases.OBJECTION.match(mentions.lowered, item.stem):
         return None
     is_long = len(mentions.text) > mentions.options.longest_text + _SHORT
     if is_cut_off and is_long and not mentions.is_line_end(item.end):
-        return named if phrases.CONTINUATION.match(mentions.text, item.stem) else None
-    corrected = phrases.CORRECTION.search(mentions.text, item.end)
+        return named if phrases.CONTINUATION.match(mentions.lowered, item.stem) else None
+    corrected = phrases.CORRECTION.search(mentions.lowered, item.end)
     if corrected and _names_other(mentions, corrected.end(), named):  # "False. Actually, it is true."
         return UNCLEAR
     return None if _lists_options(mentions, item.end, named) else named
@@ -158,9 +157,9 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
 
 def _names_other(mentions: Mentions, position: int, named: Named) -> bool:
     """Tell whether another option's text stands behind `position`, or a sentence ends in another label."""
-    for head in phrases.PREDICATE.finditer(mentions.text, position):
+    for head in phrases.PREDICATE.finditer(mentions.lowered, position):
         read = mentions.read_items(head.end())
-        if read and not read[0] <= named and not phrases.NEGATION.search(mentions.text, position, head.end()):
+        if read and not read[0] <= named and not phrases.NEGATION.search(mentions.lowered, position, head.end()):
             return True
     own = [text for text, label in mentions.options.by_text.items() if label in named]
     others = [text for text, label in mentions.options.by_text.items() if label not in named]
@@ -176,7 +175,7 @@ def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:
         if own and label not in named and any(f"{core}{mark}{own}" in line for mark in _LIST_MARKS):
             return True
     following = mentions.find_label(position)  # "A) B) C) D)"
-    leads = (phrases.LEAD.match(text, start) for start, _ in find_lines(text) if start > position)
+    leads = (phrases.LEAD.match(mentions.lowered, start) for start, _ in find_lines(text) if start > position)
     others = [following, *(mentions.find_label(lead.end()) for lead in leads if lead)]
     return any(other and other.is_done and other.label not in named for other in others)
 
@@ -198,14 +197,10 @@ _SAYS = (
     r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?(?:(?:the|das"
     r"|la|el|le|il)\s)?"
 )
-_IS_RIGHT = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{phrases.RIGHT})"), re.IGNORECASE)
-_IS_WRONG = re.compile(unicodedata.normalize("NFKC", rf"{_SAYS}(?:{phrases.WRONG})"), re.IGNORECASE)
-_ENDS_RIGHT = re.compile(
-    unicodedata.normalize(
-        "NFKC",
-        rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{phrases.RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$",
-    ),
-    re.IGNORECASE,
+_IS_RIGHT = phrases.compile_words(rf"{_SAYS}{phrases.RIGHT}")
+_IS_WRONG = phrases.compile_words(rf"{_SAYS}{phrases.WRONG}")
+_ENDS_RIGHT = phrases.compile_words(
+    rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{phrases.RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$"
 )
 
 _MIN_OPTIONS = 3
@@ -253,14 +248,14 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
     begin = _BEGIN.match(mentions.text, start, end)
     if begin is None:
         return None
-    lead = phrases.LEAD.match(mentions.text, begin.end(), end)
+    lead = phrases.LEAD.match(mentions.lowered, begin.end(), end)
     item = mentions.read_item(begin.end()) or (mentions.read_item(lead.end()) if lead else None)
     if item is None or not item.label or item.end > end:
         return None
     text = re.escape(mentions.options.folded[item.label])
     own = re.compile(rf"[\s*_\"'(]{{0,4}}{text}[)\"'*_]{{0,4}}").match(mentions.lowered, item.end, end)
     behind = own.end() if own else item.end
-    whole, rest = mentions.text[start:end], mentions.text[behind:end]
+    whole, rest = mentions.lowered[start:end], mentions.lowered[behind:end]
     marks = {mark[0] in _GOOD for mark in _MARKS.finditer(whole)}
     if len(marks) == 1:
         return item.label, marks.pop()
@@ -278,20 +273,15 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
 # ---- Options that are rated one by one: `{"A": 0.05, "B": 0.85}`, "A: 10%, B: 75%", "A. Incorrect B. Correct"
 
 _ENDS = r"[^\S\n]{0,2}(?:[,;)\]}|*\"'、。\n]|\.(?:\s|$)|$)"
-_RATING = re.compile(
-    unicodedata.normalize(
-        "NFKC",
-        rf"(?<![\w.,])(?P<number>\d{{1,3}}(?:[.,]\d{{1,6}})?|\.\d{{1,6}})(?:\s?(?P<unit>%|/(?:5|10|100)\b)"
-        rf"(?={_ENDS}|\s(?:chance|likel|prob|conf|sure|certain|for\b|and\b)|[^\S\n]{{1,2}}\S{{1,3}}\b)|(?={_ENDS}))"
-        rf"|(?P<good>[{_GOOD}])|(?P<bad>[{_BAD}])|(?<!\w)(?:(?P<right>{phrases.RIGHT})|(?P<wrong>{phrases.WRONG}))",
-    )
+_RATING = phrases.compile_words(
+    rf"(?<![\w.,])(?P<number>\d{{1,3}}(?:[.,]\d{{1,6}})?|\.\d{{1,6}})(?:\s?(?P<unit>%|/(?:5|10|100)\b)"
+    rf"(?={_ENDS}|\s(?:chance|likel|prob|conf|sure|certain|for\b|and\b)|[^\S\n]{{1,2}}\S{{1,3}}\b)|(?={_ENDS}))"
+    rf"|(?P<good>[{_GOOD}])|(?P<bad>[{_BAD}])|(?<!\w)(?:(?P<right>{phrases.RIGHT})|(?P<wrong>{phrases.WRONG}))"
 )
 """A number that nothing is counted by ("0.4", "40%", "4/10"; not "40% of them", "5.3 million"), a mark, a verdict."""
 
-_HINT = re.compile(
-    unicodedata.normalize(
-        "NFKC", rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?<!,)\d|(?<![\s,;]) ?(?=[^\W\d_])(?:{phrases.RIGHT}|{phrases.WRONG}))"
-    )
+_HINT = phrases.compile_words(
+    rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?<!,)\d|(?<![\s,;]) ?(?=[^\W\d_])(?:{phrases.RIGHT}|{phrases.WRONG}))"
 )
 """What every rating has: cheap to look for, as it begins with one set of characters."""
 

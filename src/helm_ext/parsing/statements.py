@@ -71,13 +71,13 @@ def _read_apologies(mentions: Mentions, start: int) -> Iterator[Statement]:
     """Yield the options that a sentence names behind an apology: "Sorry, I meant to say B"."""
     for apology in list(phrases.APOLOGY.finditer(mentions.lowered, start))[-_MAX_STATEMENTS:]:
         begin = apology.end()
-        ends = phrases.SENTENCE_END.finditer(mentions.text, begin, begin + _LONGEST_APOLOGY)
+        ends = phrases.SENTENCE_END.finditer(mentions.lowered, begin, begin + _LONGEST_APOLOGY)
         stop = [*islice((end.start() for end in ends), 2), min(len(mentions.text), begin + _LONGEST_APOLOGY)][:2][-1]
         for word in _WORD.finditer(mentions.text, begin, stop):
             read = mentions.read_items(word.start())
-            if read is None or phrases.OBJECTION.match(mentions.text, read[1].stem):
+            if read is None or phrases.OBJECTION.match(mentions.lowered, read[1].stem):
                 continue
-            between = mentions.text[begin : word.start()]
+            between = mentions.lowered[begin : word.start()]
             if not phrases.NEGATION.search(between) and not phrases.EARLIER.search(between) and not read[1].is_asked:
                 yield Statement(apology.start(), read[1].end, Rank.CORRECTED, read[0])
             break
@@ -107,7 +107,7 @@ def raise_corrections(text: str, statements: list[Statement]) -> list[Statement]
 def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterator[Statement]:
     """Yield what an introduction introduces: one statement, or none."""
     kind, start, place = introduction.lastgroup or "", introduction.start(), introduction.end()
-    before = _sentence_before(mentions.text, start)
+    before = _sentence_before(mentions.lowered, start)
     if kind == "denied":
         yield from _read_denied(mentions, start, place, before)
         return
@@ -119,7 +119,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         place += 1  # the brace of \\boxed{}
     # "Likely" and "No" may be options.
     read = mentions.read_items(_skip_filler(mentions, place)) or mentions.read_items(place)
-    if read is None and (denial := phrases.DENIAL.match(mentions.text, place)):
+    if read is None and (denial := phrases.DENIAL.match(mentions.lowered, place)):
         read = mentions.read_items(_skip_filler(mentions, denial.end()))
         if read and kind not in {"ellipsis", "correcting", "contrast", "left"}:
             yield Statement(start, read[1].end, Rank.DECLARED, read[0], is_denied=True)
@@ -131,8 +131,8 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     named, last = read
     is_modal = phrases.MODAL.search(introduction[0]) is not None
-    is_unreal = is_modal and (phrases.UNREAL.search(introduction[0]) or phrases.WEAKENED.match(mentions.text, last.end))
-    if last.is_asked or is_unreal or (kind != "contrast" and _is_void(before)):
+    is_unreal = phrases.UNREAL.search(introduction[0]) or phrases.WEAKENED.match(mentions.lowered, last.end)
+    if last.is_asked or (is_modal and is_unreal) or (kind != "contrast" and _is_void(before)):
         named = UNCLEAR
     rank = Rank.SUGGESTED if is_modal or phrases.ELSEWHERE.search(before) else _rank(kind, before)
     if kind == "left" and len(named) != 1:
@@ -142,7 +142,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
 
 def _skip_filler(mentions: Mentions, place: int) -> int:
     """Return the place behind "option", "I think", "it is" and the like."""
-    filler = phrases.FILLER.match(mentions.text, place)
+    filler = phrases.FILLER.match(mentions.lowered, place)
     return filler.end() if filler else place
 
 
@@ -157,7 +157,7 @@ def _read_denied(mentions: Mentions, start: int, place: int, before: str) -> Ite
 
 _LETTERS = re.compile(r"\W{0,4}([A-ZА-Я]{2,10})(?![A-Za-zА-Яа-я0-9])")
 _ANY_WORD = re.compile(r"\w")
-_INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b", re.IGNORECASE)
+_INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b")
 
 _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:", re.IGNORECASE)
 """At the end of a line: the options follow, not an answer."""
@@ -174,7 +174,7 @@ def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bo
     if kind == "verb":
         is_choice = _IMPERATIVE.match(words) is not None
         subject = phrases.SUBJECT.search(before[-40:])
-        return is_choice and not clause if subject is None else is_choice or not subject[0].lower().startswith("let")
+        return is_choice and not clause if subject is None else is_choice or not subject[0].startswith("let")
     if kind == "contrast":
         return phrases.NEGATION.search(before) is not None
     if kind in {"labelled", "ellipsis", "correcting", "pronoun"}:
@@ -218,11 +218,11 @@ def _sentence_before(text: str, start: int) -> str:
 def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_denied: bool) -> Iterator[Statement]:
     """Yield the options that stand before a verdict, from the beginning of their clause."""
     for verdict in verdicts:
-        before = _sentence_before(mentions.text, verdict.start())
+        before = _sentence_before(mentions.lowered, verdict.start())
         begin = verdict.start() - len(before)
         places = [begin, *(begin + match.end() for match in _CLAUSE.finditer(before))]
         for place in [*places[:1], *places[1:][-_MAX_CLAUSES:]]:
-            lead = phrases.LEAD.match(mentions.text, place, verdict.start())
+            lead = phrases.LEAD.match(mentions.lowered, place, verdict.start())
             read = None
             for at in dict.fromkeys((place, lead.end() if lead else place)):
                 read = mentions.read_items(at, verdict.start())
@@ -239,9 +239,9 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
             break
 
 
-_CLAUSE = re.compile(
-    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|reflection|thought|makes?|leaves?|leaving|with|us|que|che|dass)\s|所以|因此|选项|選項|我|は",
-    re.IGNORECASE,
+_CLAUSE = phrases.compile_words(
+    r"[:,、，—–-]\s{0,2}|\b(?:that|so|think|believe|only|thus|therefore|hence|but|however|while|and|statements?|both|say|because|or|reflection|thought|makes?|leaves?|leaving|with|us|que|che|dass)\s"
+    r"|所以|因此|选项|選項|我|は"
 )
 """Where a clause may begin."""
 
@@ -256,7 +256,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     something equals ("= 5"); else the only one that the completion names at all ("The capital is Paris.", "Paris lies
     on the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
     """
-    text = mentions.text
+    text = mentions.lowered
     spans = [span for span in mentions.sentences if not phrases.ELSEWHERE.search(text, *span)]
     predicates: set[Named] = set()
     equals: Named | None = None
@@ -271,9 +271,9 @@ def read_sentence(mentions: Mentions) -> Named | None:
             read = mentions.read_items(begin + head.end())
             if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
                 continue
-            if not head["equals"]:
+            if not (head["equals"] or head["sign"]):
                 predicates.add(read[0])
-            elif read[1].is_text and (head["equals"] == "=" or phrases.ENDED.match(text, read[1].stem)):
+            elif read[1].is_text and (head["sign"] or phrases.ENDED.match(text, read[1].stem)):
                 equals = read[0]
     last = [
         (head.start(), end)
@@ -296,7 +296,7 @@ def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
 
     A sentence is gone through once, however many commas it has.
     """
-    text = mentions.text
+    text = mentions.lowered
     if (negation := phrases.NEGATION.search(text, begin, end)) is None:
         return
     named = (word.start() for word in _ANY.finditer(text, begin, end) if mentions.read_item(word.start()))
@@ -310,7 +310,7 @@ def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
 
 def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:
     """Tell whether a sentence says something of the only option that the completion names."""
-    options, text = mentions.options, mentions.text
+    options, text = mentions.options, mentions.lowered
     label_like = _LABEL_FIRST.match(text)
     for option, label in options.by_text.items():
         for begin, end in spans if label in found else ():
@@ -325,14 +325,15 @@ def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) 
                 text, behind, comma.start() if comma else end
             ):
                 continue
-            before = text[begin:place]
+            before = mentions.text[begin:place]
             word = (before.split() or [""])[-1].strip(OPENERS + ".:")
             if before[-1:] in _SIGNS or word in options.label_set.by_core:  # "-5", "see B Paris"
                 continue
             is_long = len(option) >= _LONG_ENOUGH or (option[-1].isdigit() and phrases.UNIT.match(text, behind))
             if not is_long and not phrases.ENDED.match(text, behind):
                 continue
-            is_name = text[behind : behind + 1] == " " and text[behind + 1 : behind + 2].isupper()  # "Paris Hilton"
+            following = mentions.text[behind : behind + 2]
+            is_name = following[:1] == " " and following[1:].isupper()  # "Paris Hilton"
             if not is_name and not _ABOUT.search(text, begin, place):
                 return True
     return False
@@ -352,13 +353,13 @@ _LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", 
 """A completion that begins with what may be a label, whichever labels the question has."""
 _SIGNS = (*"-+$€£¥.^/",)
 _CLAUSE_END = re.compile(r"[,;:—(]")
-_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])", re.IGNORECASE)
+_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])")
 _COMMA = re.compile(r"[,;]\s")
 _ANY = re.compile(r"\w+")
 _NOT = phrases.compile_words(rf"\b(?:{phrases.NOT}|no es)(?: (?:the|option|choice|answer|letter))? {{1,2}}\W?$|不是?$")
 """Before an option: it alone is denied."""
 _LONGEST_NOT = 40
-_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}", re.IGNORECASE)
+_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}")
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""
 _LONGEST_SENTENCE = 600
