@@ -157,7 +157,7 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
         with status(f"linting {path}"):
             found = lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
             spec, metric, main = evalset.adapter_spec, format_.metric_spec(evalset), evalset.scoring.main_metric
-            return True, found + find_wrapped(list(evalset.instances), spec, metric, str(main), path)
+            return True, found + find_wrapped(evalset.instances, spec, metric, str(main), path)
     except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
         problem = to_problem(error, path, "not-linted")
         return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
@@ -168,7 +168,8 @@ def find_wrapped(
 ) -> list[Problem]:
     """Return the note that `score` will warn of answers that hold the gold and score 0, where it will.
 
-    The recorded rows are scored as there, by the run's own metric, and forgotten. `main`: the main metric.
+    The recorded rows of a small file are scored as there, by the run's own metric, and forgotten. `main`: the main
+    metric.
     """
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import create_metric
@@ -179,8 +180,13 @@ def find_wrapped(
     from helm_ext.evalset.rows import make_all
     from helm_ext.formats.scenario import skip_missing
     from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
+    from helm_ext.scoring.scores.texts import EXACT
 
+    if main not in EXACT or len(instances) > LINTED_ROWS:
+        return []
     spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
+    metric = replace(metric, args={**metric.args, "metrics": [main]})  # of others, some run what models wrote
+    instances = [*instances]
     make_all(instances)
     rows = [
         skip_missing(replace(row, extra_data={**(row.extra_data or {}), EXTRA_KEY: {**row_extra(row)}}))
@@ -189,12 +195,16 @@ def find_wrapped(
     ]
     if not rows:
         return []
-    states = rebuild_recorded(rows, spec)
-    hand_back(states)
     service = cast("MetricService", None)  # of what asks models; ours ask none
-    stats = create_metric(metric).evaluate(ScenarioState(spec, states, []), service, "", 1).aggregated_stats
+    try:
+        states = rebuild_recorded(rows, spec)
+        hand_back(states)
+        stats = create_metric(metric).evaluate(ScenarioState(spec, states, []), service, "", 1).aggregated_stats
+    except HelmExtError:  # `score` will say why they cannot be scored
+        return []
+    plain = [stat for stat in stats if stat.name.sub_split is None and stat.name.perturbation is None]
     said = {
-        describe_wrong_with_gold({stat.name.name: stat.mean or 0 for stat in stats if stat.name.split == split})
+        describe_wrong_with_gold({stat.name.name: stat.mean or 0 for stat in plain if stat.name.split == split})
         for split in ("test", "valid")
     }
     return [
@@ -323,10 +333,8 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
 
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
-    wrapped: list[Problem] = []
-    if len(instances) <= LINTED_ROWS:
-        metric, main = run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"]
-        wrapped = find_wrapped(instances, run_spec.adapter_spec, metric, main, path)
+    metric, main = run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"]
+    wrapped = find_wrapped(instances, run_spec.adapter_spec, metric, main, path)
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
     rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
     live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
