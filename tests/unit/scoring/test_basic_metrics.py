@@ -301,9 +301,9 @@ def test_same_id_twice_fails_as_in_helm():
     (lambda s: replace(s, instance=replace(s.instance, references=[Reference(Output("x"), [])])), "correct"),
 ])  # fmt: skip
 def test_unusable_states(change, message):
-    state = make_generation(10, rows=2)
+    state, metric = make_generation(10, rows=2), FastGenerationMetric(["exact_match"])
     with pytest.raises(ValueError, match=message):
-        evaluate(FastGenerationMetric([]), ScenarioState(state.adapter_spec, [change(state.request_states[0])]))
+        evaluate(metric, ScenarioState(state.adapter_spec, [change(state.request_states[0])]))
 
 
 @pytest.mark.parametrize(("method", "logprob", "message"), [
