@@ -45,7 +45,7 @@ from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
 from helm_ext.scoring.completeness import describe_cap
-from helm_ext.scoring.score import ENDS
+from helm_ext.scoring.score import CORRECTED, ENDS
 
 if TYPE_CHECKING:
     from helm.benchmark.metrics.statistic import Stat
@@ -100,6 +100,7 @@ class StreamingSummarizer(Summarizer):
     def get_scenario_metadata(self) -> list[ScenarioMetadata]:
         """Describe the groups as HELM does, sorted by title, and tell those apart that have one title."""
         groups = say_unrecorded(tell_apart(map(self.notes.name_cap, super().get_scenario_metadata())), self.runs)
+        groups = head_by_corrected(groups, self.runs)
         return sorted(groups, key=lambda group: ((group.display_name or group.name).casefold(), group.name))
 
     def auto_generate_metric_groups(self) -> list[MetricGroup]:
@@ -211,6 +212,19 @@ def interval_group(main_metrics: Iterable[str]) -> MetricGroup:
         aggregation_strategies=[],
         metrics=[MetricNameMatcher(name=name, split="${main_split}") for name in ("${main_name}", *ends)],
     )
+
+
+def head_by_corrected(groups: Iterable[ScenarioMetadata], runs: Iterable[Run]) -> list[ScenarioMetadata]:
+    """Return the groups; a judge's score as people's labels correct it is the main metric where each run has it."""
+    stats = defaultdict(list)
+    for run in runs:
+        stats[run.run_spec.groups[0]].append(_find_means(run))
+    named = [(group, f"{group.main_metric}{CORRECTED}") for group in groups]
+    return [
+        replace(group, main_metric=corrected)
+        if stats[group.name] and all(corrected in means for means in stats[group.name]) else group
+        for group, corrected in named
+    ]  # fmt: skip
 
 
 def say_unrecorded(groups: Iterable[ScenarioMetadata], runs: Iterable[Run]) -> list[ScenarioMetadata]:

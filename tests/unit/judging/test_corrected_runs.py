@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import helm_ext
 from helm_ext.analysis import find_runs
 from helm_ext.cli import app
+from helm_ext.running import StreamingSummarizer
 
 pytestmark = pytest.mark.long
 
@@ -227,6 +228,23 @@ def test_the_report_has_both_and_begins_with_the_main_one(folder, tmp_path):
     assert "Main metric: <code>normalized_exact_match" in pages["plain"]
     assert "Main metric: <code>judge_correct_corrected<" in pages["main"]
     assert re.search(r'<th scope="row">org/m</th><td>0\.725</td>', pages["main"])
+
+
+def test_the_leaderboard_is_headed_by_the_corrected_score(folder):
+    """With both ends of its interval; the judge's own stands in the table of judges, under its own name."""
+    StreamingSummarizer(
+        release=None, suites=None, suite="score", schema_path=None, output_path=str(folder / "main"), verbose=False,
+        num_threads=1, allow_unknown_models=True,
+    ).run_pipeline(skip_completed=False)  # fmt: skip
+    [name] = [path.stem for path in (folder / "main/runs/score/groups").glob("judged*.json")]
+    [table] = json.loads((folder / f"main/runs/score/groups/{name}.json").read_bytes())
+    row = dict(
+        zip([cell["value"] for cell in table["header"]], [cell["value"] for cell in table["rows"][0]], strict=True)
+    )
+    title = "Judge, corrected: correct"
+    assert list(row)[1:4] == [title, f"{title} from", f"{title} to"]
+    assert row[title] == pytest.approx(TRUE)
+    assert row["Judge, raw: correct"] == 0.75
 
 
 def test_exported_scores_have_both(folder, tmp_path):
