@@ -345,5 +345,7 @@ def _read_judgements(column: str, value: Any) -> list[dict[str, Any]]:
         return [{**verdict, "status": "not_run"}]
     if (number := to_number(value)) not in (0.0, 1.0):
         hint = "a verdict is 1 or 0, true/false, yes/no, C or I; else a list of judgements as in format 1"
+        if number is not None:
+            hint = f"a verdict is 1 or 0; what was judged on another scale is a score: scores={column}"
         raise CellError(f"the judgement {column} is {show(value)}", hint)
     return [{**verdict, "value": number}]
