@@ -163,10 +163,8 @@ REPLIES = [{"id": name, "reply": "I cannot help with that."} for name in "12"]
 
 
 @pytest.mark.parametrize(("name", "arguments", "stats"), [
-    ("log/instance.jsonl", ["--arg", "metric=qa_match+gaokaobench_match"],
-     {"ultraeval_qa_match": 0.5, "ultraeval_gaokaobench_match": 0}),
-    ("chats.zip", ["--arg", "replies=replies", "--arg", "metrics=refusal_match"],
-     {"refusal_match_low": 0.5, "refusal_golds": 0.5}),
+    ("log/instance.jsonl", ["--arg", "metric=qa_match+gaokaobench_match"], {"ultraeval_qa_match": 0.5, "ultraeval_gaokaobench_match": 0}),
+    ("chats.zip", ["--arg", "replies=replies", "--arg", "metrics=refusal_match"], {"refusal_match_low": 0.5, "refusal_golds": 0.5}),
 ])  # fmt: skip
 def test_what_scores_read_of_rows_is_converted(tmp_path, monkeypatch, name, arguments, stats):
     monkeypatch.chdir(tmp_path)

@@ -155,15 +155,12 @@ EPOCHS = [("a", "1", 1.0), ("a", "2", 0.0), ("b", "1", 0.0)]
 """Mean of the samples 1/3, of the rows 1/4."""
 
 
-@pytest.mark.parametrize(
-    ("lines", "reported", "main"),
-    [
-        ([("a", "1", 1.0), ("b", "1", 0.0)], 0.5, ("fruit", "")),
-        ([("a", "1", 1.0), ("b", "1", 0.0)], 0.75, ("accuracy", "no sample has a score of that name")),
-        (EPOCHS, 0.25, ("fruit", "")),
-        (EPOCHS, 0.75, ("accuracy", "no sample has a score of that name")),
-    ],
-)
+@pytest.mark.parametrize(("lines", "reported", "main"), [
+    ([("a", "1", 1.0), ("b", "1", 0.0)], 0.5, ("fruit", "")),
+    ([("a", "1", 1.0), ("b", "1", 0.0)], 0.75, ("accuracy", "no sample has a score of that name")),
+    (EPOCHS, 0.25, ("fruit", "")),
+    (EPOCHS, 0.75, ("accuracy", "no sample has a score of that name")),
+])  # fmt: skip
 def test_samples_that_name_no_result_have_the_first_if_it_is_their_mean(tmp_path, lines, reported, main):
     """As upstream's converter writes logs of inspect_ai: the first score of each sample, under the task's name."""
     results = [result(FIRST, score=reported), result(SECOND, "std", 0.5)]

@@ -182,14 +182,11 @@ def label(*cells):
     return verdicts, gold
 
 
-@pytest.mark.parametrize(
-    ("cells", "says"),
-    [
-        ([(1, 90, 15, 1), (0, 10, 1, 2)], "19 labels; at least 20"),
-        ([(1, 90, 30, 0), (0, 10, 0, 0)], "0 of the 10 rows with the verdict 0 have a label; at least 3"),
-        ([(1, 90, 30, 0), (0, 10, 1, 1)], "2 of the 10 rows with the verdict 0"),
-    ],
-)
+@pytest.mark.parametrize(("cells", "says"), [
+    ([(1, 90, 15, 1), (0, 10, 1, 2)], "19 labels; at least 20"),
+    ([(1, 90, 30, 0), (0, 10, 0, 0)], "0 of the 10 rows with the verdict 0 have a label; at least 3"),
+    ([(1, 90, 30, 0), (0, 10, 1, 1)], "2 of the 10 rows with the verdict 0"),
+])  # fmt: skip
 def test_too_few_labels_are_refused_and_what_is_missing_is_said(cells, says):
     assert says in correct_by_verdict(*label(*cells)).reason
 
@@ -245,10 +242,9 @@ def labelled(cells, clusters_of=1):
 
 
 @pytest.mark.parametrize("clusters_of", [1, 10])
-@pytest.mark.parametrize(
-    "cells",
-    [[(1000, 50, 0.2), (5000, 50, 0.94)], [(200, 30, 0.1), (800, 30, 0.9)], [(500, 40, 0.5), (1500, 40, 0.95)]],
-)
+@pytest.mark.parametrize("cells", [
+    [(1000, 50, 0.2), (5000, 50, 0.94)], [(200, 30, 0.1), (800, 30, 0.9)], [(500, 40, 0.5), (1500, 40, 0.95)],
+])  # fmt: skip
 def test_labels_needed_are_the_fewest_that_reach_the_width(cells, clusters_of):
     """The interval with so many labels more is tried out. Ten copies of each row tell no more than one."""
     more = labels_needed(labelled(cells, clusters_of))
