@@ -87,8 +87,10 @@ def several_splits(file: File) -> None:
     if valid and others > 0 and "valid" in profile.eval_splits:
         rows = count(others, "row is", "rows are")
         message = f"{rows} of split test and {valid} of valid (dev, validation): scores are shown of test alone"
-        hint = 'one split for all rows makes one score of them; adapter_spec.eval_splits: ["valid"] scores those alone'
-        file.problems.warn(ALL_ROWS, message, hint, code="several-splits")
+        hint = "one split for all rows makes one score of them"
+        if not file.reader.is_imported:
+            hint += '; adapter_spec.eval_splits: ["valid"] scores those alone'
+        file.problems.warn(() if file.reader.is_imported else ALL_ROWS, message, hint, code="several-splits")
 
 
 def recorded_train(file: File) -> None:

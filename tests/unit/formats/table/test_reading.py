@@ -13,6 +13,7 @@ FACTS = {
     "splits": lambda evalset: [instance.split for instance in evalset.instances],
     "method": lambda evalset: evalset.adapter_spec.method,
     "demonstrations": lambda evalset: evalset.adapter_spec.max_train_instances,
+    "said": lambda evalset: [(one.code, one.location.field, one.hint) for one in evalset.warnings],
     "counts": lambda evalset: {name: evalset.counts.get(name) for name in ("read", "recorded", "not_run")},
 }
 
@@ -109,7 +110,8 @@ READ = [
     # Questions, splits, ids
     ([["passage", *FREE], ["Iron rusts.", "What rusts?", "iron", "iron"]], {}, {"inputs": ["Iron rusts.\nWhat rusts?"]}),
     ([row(question=TURNS)], {}, {"method": "chat", "inputs": [TURNS]}),
-    (SPLITS, {}, {"splits": ["train", "valid", "test"], "demonstrations": 5}),
+    (SPLITS, {}, {"splits": ["train", "valid", "test"], "demonstrations": 5,
+                  "said": [("several-splits", "", "one split for all rows makes one score of them")]}),
     (SPLITS, {"splits": ["val"]}, {"inputs": ["1?"]}),
     ([{**one, "split": "indomain"} for one in SPLITS], {}, {"splits": ["test"] * 3}),
     ([["qid", *FREE], ["007", "?", "iron", "tin"]], {}, {"ids": ["007"]}),
