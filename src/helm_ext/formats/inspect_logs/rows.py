@@ -114,7 +114,7 @@ class RowMaker:
         self._header = header
         self.scores = Scores(header.reducers, header.scores)
         main = header.scores[header.headline.score].get("reducer") if header.headline is not None else None
-        named = [main] if main is not None else header.reducers or ()
+        named = [main] if isinstance(main, str) else header.reducers or ()
         self.reducer = next((one for one in named if one != FIRST and find_reducer(one) is not None), "mean")
         """How our scores of several epochs become one: as the log's headline, where that can be done here."""
         self._judgements = JudgementReader(header)

@@ -122,8 +122,8 @@ class Scores:
         """By scorer. A log that was scored again by another scorer has the reducers of that one in its config."""
         for entry in results:
             of_scorer = self._reported_reducers.setdefault(_name_scorer(entry), [])
-            if (reducer := entry.get("reducer")) is not None and reducer not in of_scorer:
-                of_scorer.append(str(reducer))
+            if isinstance(reducer := entry.get("reducer"), str) and reducer not in of_scorer:
+                of_scorer.append(reducer)
         every = dict.fromkeys([*self._reducers, *(name for of in self._reported_reducers.values() for name in of)])
         self.unknown = [name for name in every if name in _NOT_READ or find_reducer(name) is None]
         """Reducers that are not known here: a task may bring its own."""
