@@ -400,7 +400,7 @@ def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
         rows = run.run.predictions() if by_id else iter(())
         while by_id and (row := next(rows, None)) is not None:  # the first trial of each
             for flip, is_a in by_id.pop(row.instance_id, ()) if not row.perturbation else ():
-                answer = str(row.completions[0]["text"]) if row.completions else (row.read.text or "")
+                answer = row.answer or ""
                 if is_a:
                     flip.question, flip.gold, flip.answer_a = row.question, row.gold, answer
                 else:

@@ -194,6 +194,12 @@ class Prediction:
     """HELM's requests (helm/common/request.py)."""
 
     @property
+    def answer(self) -> str | None:
+        """The first completion; where options were compared, the likeliest one. None where there is neither."""
+        is_text = self.completions and self.completions[0]["reference_index"] is None
+        return str(self.completions[0]["text"]) if is_text else self.read.text
+
+    @property
     def key(self) -> RowKey:
         """What tells the rows of a run apart."""
         return row_key(self.instance_id, self.perturbation, self.trial)

@@ -336,7 +336,7 @@ class WrongRow(NamedTuple):
     """Label to text, where completions are read as labels."""
     gold: list[str]
     answer: str | None
-    """The first completion; None where there is none."""
+    """`Prediction.answer`."""
     read: str | None
     """What it was scored as; None where nothing was read in it."""
 
@@ -357,9 +357,8 @@ def find_wrong(run: RunFiles, most: int) -> tuple[list[WrongRow], int]:
         if is_wrong(score, lower_is_better=scores.lower_is_better):
             total += 1
             if len(found) < most:
-                answer = str(row.completions[0]["text"]) if row.completions else None
                 found.append(
-                    WrongRow(row.instance_id, score, row.question, row.options, row.gold, answer, row.read.text)
+                    WrongRow(row.instance_id, score, row.question, row.options, row.gold, row.answer, row.read.text)
                 )
     return found, total
 

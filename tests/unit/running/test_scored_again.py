@@ -423,6 +423,9 @@ def test_the_same_stats(tmp_path, answering, name, runner):
     made = run(tmp_path, entry, runner=runner, **write_files(tmp_path), **arguments)
     scored = ScoredRun(made)
     assert scored.main in scored.stats  # as `requests in` shows a run, whose file is not there
+    if name in ("live_separate", "live_calibrated", "live_ultraeval_ppl"):  # no answer is the prompt of an option
+        found = list(scored.files.predictions())
+        assert all(row.answer in [one["text"] for one in row.references] for row in found)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.copy(made / "scenario_state.json", elsewhere / "state.json")
