@@ -46,16 +46,16 @@ _REPLY = (
     r"(?:respuestas?|respostas?|rispost[ae]|r[eé]ponses?|antwort(?:en)?|antwoord|svar|opci[óo]n(?:es)?|opç\w{1,3}"
     r"|opzion[ei]|alternativas?|letras?|letter[ae]|ответы?|вариант\w?)"
 )
-RIGHT = (
-    r"(?:(?:correct|right|true|yes|valid|best|answer|richtig\w{0,2}|korrekt\w{0,2}|juist\w?|rätt|wahr|ja|corr(?:ect"
-    r"|ett?)[oae]?s?|verdader[oa]|sí|sim|cert[oa]|ver[oa]|giust[oa]|vrai|juste|bonne|exacte?|oui|верн\w{1,2}"
-    r"|правильн\w{1,2}|да)\b|正确|正確|对|對|正解|正しい|맞|정답)"
+_RIGHT = any_of(
+    r"right true yes valid best answer richtig\w{0,2} korrekt\w{0,2} juist\w? rätt wahr ja corr(?:ect|ett?)[oae]?s? "
+    r"verdader[oa] sí sim cert[oa] ver[oa] giust[oa] vrai juste bonne exacte? oui верн\w{1,2} правильн\w{1,2} да"
 )
-WRONG = (
-    r"(?:(?:incorr(?:ect|ett?)[oae]?s?|wrong|false|no|invalid|untrue|eliminated|falsch|nein|fals[oa]s?|errad[oa]s?"
-    rf"|sbagliat\w|faux|fausse?s?|неверн\w{{1,2}}|неправильн\w{{1,2}}|нет|{NOT})\b|错|錯|不正|不对|不對|誤|間違|不正解"
-    r"|틀|오답)"
+RIGHT = rf"(?:{_RIGHT}\b|正确|正確|对|對|正解|正しい|맞|정답)"
+_WRONG = any_of(
+    r"incorr(?:ect|ett?)[oae]?s? wrong false invalid untrue eliminated falsch nein fals[oa]s? errad[oa]s? sbagliat\w "
+    r"faux fausse?s? неверн\w{1,2} неправильн\w{1,2} нет no not never nicht niet pas non não nie не"
 )
+WRONG = rf"(?:{_WRONG}\b|错|錯|不正|不对|不對|誤|間違|不正解|틀|오답)"
 
 SUBJECT = compile_words(
     r"\b(?:(?:i|we)(?:'(?:d|ll|m|re|ve)| am| are)?|let(?:'s| us| me)) {1,2}(?:(?:would|will|shall|must|have to"

@@ -280,13 +280,14 @@ _RATING = phrases.compile_words(
 )
 """A number that nothing is counted by ("0.4", "40%", "4/10"; not "40% of them", "5.3 million"), a mark, a verdict."""
 
+_BETWEEN = CLOSERS + "\t.:=(|–—~≈→>-"
+"""Between an option and its rating, beside spaces."""
+
 _HINT = phrases.compile_words(
-    rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?<!,)\d|(?<![\s,;]) ?(?=[^\W\d_])(?:{phrases.RIGHT}|{phrases.WRONG}))"
+    rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?:(?<=[{re.escape(_BETWEEN)}])|(?<=[{re.escape(_BETWEEN)}] ))\.?\d"
+    rf"|(?<!,)[\d.,]{{1,10}}\s?[%/]|(?<![\s,;]) ?(?=[^\W\d_])(?:{phrases.RIGHT}|{phrases.WRONG}))"
 )
 """What every rating has: cheap to look for, as it begins with one set of characters."""
-
-_BETWEEN = CLOSERS + " \t.:=(|–—~≈→>-"
-"""Between an option and its rating."""
 
 _TRUTH = re.compile(r"(?!corr|incorr|right|wrong|richtig)[^\W_]")
 """Words that say whether a statement holds, such as "true": verdicts only where all options have one."""
@@ -308,7 +309,7 @@ def read_ratings(mentions: Mentions) -> tuple[int, int, Named] | None:
     start = end = -1
     for match in islice(_RATING.finditer(lowered), _MAX_RATINGS):
         before = lowered[max(0, match.start() - options.longest_text - 40) : match.start()]
-        named = before.rstrip(_BETWEEN)
+        named = before.rstrip(_BETWEEN + " ")
         needs_no_sign = match["unit"] or match["good"] or match["bad"]
         if before == named or not (needs_no_sign or before[len(named) :].strip()):
             continue
