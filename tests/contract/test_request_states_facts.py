@@ -1,15 +1,18 @@
 """What `adapter_spec` reading leans on in HELM."""
 
 import inspect
+import json
 import re
 from dataclasses import MISSING, fields
 
+import pytest
 from helm.benchmark.adaptation import adapter_spec
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.scenarios import scenario
-from helm.common import request
+from helm.common import codec, request
 
 from helm_ext.formats.request_states import rows, shapes
 from helm_ext.formats.request_states.plan import TEXTS
@@ -88,3 +91,21 @@ def test_fields_are_positional_as_the_builder_gives_them():
 def test_splits_and_the_tag():
     assert set(rows.HELM_SPLITS) == set(scenario.ALL_SPLITS)
     assert scenario.CORRECT_TAG == rows.CORRECT
+
+
+@pytest.mark.parametrize("given", [
+    {"name": "mild_mix", "robustness": True, "fairness": False, "computed_on": "perturbed", "seed": None},
+    {"name": "identity", "computed_on": "original", "zzz": 1}, {"name": 5, "seed": "7", "robustness": 1},
+    {"name": "typos", "prob": 0.1}, {"name": "x", "seed": "y"}, {"name": [1]}, {"robustness": True}, ["x"], "x",
+])  # fmt: skip
+def test_perturbations_are_those_of_helms_codec(given):
+    assert set(codec.PERTURBATION_NAME_TO_DESCRIPTION) == rows._OF_ITS_OWN_CLASS
+    text = json.dumps(given).encode()
+    try:
+        wanted = codec.from_json(text, PerturbationDescription)
+    except Exception:  # noqa: BLE001 - HELM's codec says nothing of what it raises
+        with pytest.raises(ValueError, match="HELM knows no such perturbation"):
+            rows.read_perturbation(text)
+    else:
+        found = rows.read_perturbation(text)
+        assert (type(found), found) == (type(wanted), wanted)
