@@ -292,7 +292,7 @@ class ScoredRun:
             said.append(f"warning: no row has a value for the main metric {self.main}")
         wrapped = describe_wrong_with_gold({name: stat["mean"] for name, stat in self.stats.items()})
         if wrapped:
-            said.append(f"warning: {wrapped}, by {self.main}: {HINT_WRONG_WITH_GOLD}")
+            said.append(f"warning: {self.files.model}: {wrapped}, by {self.main}: {HINT_WRONG_WITH_GOLD}")
         if odd := describe_answers(self.file.counts):
             said.append(f"note: answers that are scored as they are: {odd}")
         said += [*self._list_of_source(), *self._list_uncorrected()]

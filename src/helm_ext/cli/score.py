@@ -173,7 +173,7 @@ def score_files(
         for task in tasks:
             try:
                 with helm_output_to_stderr():
-                    made = scoring.score_task(format_, file, {**arguments, **task})
+                    made = scoring.score_task(format_, file, task)
             except HelmExtError as error:
                 planned.forget()  # else the next dataset would be the second to wait, and a large one not kept
                 if len(found) == len(tasks) == 1:
@@ -218,8 +218,9 @@ class _Scoring:
             said = f"--model {self.model}: {file} holds outputs of {len(chosen)} models, {', '.join(chosen)}"
             raise RunEntryError(f"{said}\n  hint: leave --model out, or name one: --arg {key}={value}")
 
-    def score_task(self, format_: Format, file: Path, chosen: Mapping[str, Any]) -> ScoredRun:
+    def score_task(self, format_: Format, file: Path, task: Mapping[str, str]) -> ScoredRun:
         """Score one task of a file. Raises HelmExtError."""
+        chosen = {**self.arguments, **task}
         named = deployment_of(_read_model(format_, file, chosen) if self.model is None else self.model)
         if not self.knows_models and session.is_described(named["model"], self.settings.local_path):
             session.register_models(self.settings.local_path)
@@ -232,6 +233,9 @@ class _Scoring:
         self.taken.add(run_spec.name)
         unsaid = {*ABOUT_DRAWING, *(_FOLLOWED if chosen.get("missing") == "skip" else ())}
         facts, odd = find_facts(run_spec, unsaid), find_facts(run_spec, {*unsaid, *_FOLLOWED}).warnings
+        if output := task.get("output"):  # of several: what is said of its answers is not said of another's
+            named_so = (one.replace(": ", f": {output}: ", 1) for one in facts.warnings)
+            facts = replace(facts, warnings=(*named_so,))
         if self.model is not None:  # a file's own names of models are its own affair
             known = run_spec.scenario_spec.args
             first = self.asked.setdefault(known.get("questions", known["digest"]), file)

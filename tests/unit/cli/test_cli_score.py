@@ -239,3 +239,11 @@ def test_outputs_by_path_are_those_of_several_models(tmp_path):
     for path, right in zip(paths, (1.0, 0.0), strict=True):
         said = run("score", tmp_path / "t.jsonl", "--arg", f"output={path}", "--model", "m", "--json", "-o", tmp_path)
         assert json.loads(said.stdout)["metrics"]["exact_match"]["mean"] == right
+
+
+def test_what_is_warned_of_one_models_answers_names_it(tmp_path):
+    """By hand: a's answers are the golds, b's hold both."""
+    (tmp_path / "t.csv").write_text("question,gold,a,b\nq1?,one,one,It is one.\nq2?,two,two,It is two.\n")
+    said = run("score", tmp_path / "t.csv", "--arg", "output=a+b", "-o", tmp_path).stderr
+    assert f"warning: a: {tmp_path}/t.csv: every output is equal to its gold" in said
+    assert "warning: b: 2 of 2 rows score 0 though the answer holds the gold" in said
