@@ -290,24 +290,40 @@ def _describe_worth(one: JudgeCheck) -> str:
     return f"{word}. It is {how}: by {_points(bias.interval)}."
 
 
-def _describe_favour(models: list[ModelCheck]) -> list[str]:
-    """Say whether the judge overrates one model more than another: the limits of the two that differ most, by MOVER.
+class _Favour(NamedTuple):
+    """By how much more the judge overrates one model than another: the two that differ most."""
+
+    most: str
+    least: str
+    apart: Interval
+    pairs: int
+
+
+def _find_favour(models: list[ModelCheck]) -> _Favour | None:
+    """Return whom the judge favours; None where fewer than two models' labels tell it. Limits by MOVER.
 
     Of several models these two were chosen for it, so the limits are those of all pairs at once (Bonferroni).
     """
     known = [(one.bias.interval, one.model) for one in models if isinstance(one.bias, Corrected)]
     if len(known) < 2:
-        return []
+        return None
     least, most = min(known, key=lambda one: one[0].mean), max(known, key=lambda one: one[0].mean)
     apart, pairs = most[0].mean - least[0].mean, math.comb(len(known), 2)
     wider = normal_quantile(1 - 0.05 / pairs) / normal_quantile(0.95)
     low = apart - wider * math.hypot(most[0].mean - most[0].low, least[0].high - least[0].mean)
     high = apart + wider * math.hypot(most[0].high - most[0].mean, least[0].mean - least[0].low)
-    of_all = f", corrected for {pairs} pairs" if pairs > 1 else ""
-    size = f"{apart:.3f} more than {least[1]} (95 %{of_all}: {low:+.3f} to {high:+.3f})"
-    if low > 0:
-        return [f"It favours {most[1]}: it overrates it by {size}."]
-    return [f"No sign that it favours a model: it overrates {most[1]} by {size}."]
+    return _Favour(most[1], least[1], Interval(apart, low, high, most[0].count + least[0].count, "MOVER"), pairs)
+
+
+def _describe_favour(models: list[ModelCheck]) -> list[str]:
+    found = _find_favour(models)
+    if found is None:
+        return []
+    apart, of_all = found.apart, f", corrected for {found.pairs} pairs" if found.pairs > 1 else ""
+    size = f"{apart.mean:.3f} more than {found.least} (95 %{of_all}: {apart.low:+.3f} to {apart.high:+.3f})"
+    if apart.low > 0:
+        return [f"It favours {found.most}: it overrates it by {size}."]
+    return [f"No sign that it favours a model: it overrates {found.most} by {size}."]
 
 
 def _describe_needed(one: JudgeCheck) -> list[str]:
@@ -358,7 +374,7 @@ def _holds_zero(interval: Interval) -> bool:
 
 def to_json(one: JudgeCheck) -> dict[str, Any]:
     """Return a check for programs; null is what is not known."""
-    agreement, needed = one.whole.score.agreement, one.needed
+    agreement, needed, favours = one.whole.score.agreement, one.needed, _find_favour(one.models)
     return {
         "criterion": one.criterion,
         "judge": one.judge,
@@ -367,6 +383,7 @@ def to_json(one: JudgeCheck) -> dict[str, Any]:
         "models": [{"model": model.model, **_model_json(model)} for model in one.models],
         "observed_agreement": None if agreement is None else agreement.observed,
         **{name: _to_json(agreement and getattr(agreement, name)) for name in ("kappa", "ac1", "alpha")},
+        "favours": favours and {"most": favours.most, "least": favours.least, **favours.apart.to_json()},
         "raters_alpha": _to_json(one.whole.score.raters),
         "longer_half": _to_json(one.length),
         "consistency": _to_json(one.swapped and one.swapped.consistency),

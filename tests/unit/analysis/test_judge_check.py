@@ -56,6 +56,9 @@ def test_a_judge_that_is_kind_to_one_model_and_to_long_answers():
     assert any(line.startswith("It favours org/friend") for line in said)
     assert to_json(one)["models"][1]["overrated"]["low"] > 0
     assert to_json(one)["refused"] is None
+    favours = to_json(one)["favours"]
+    assert (favours["most"], favours["least"]) == ("org/friend", "org/fair")
+    assert f"by {favours['mean']:.3f} more than org/fair (95 %: {favours['low']:+.3f} to" in " ".join(said)
     # Of four models that are chosen for it, limits of all six pairs at once: z of 1 - 0.05/12.
     two = next(line for line in said if line.startswith("It favours"))
     many = describe(check(*((f"org/m{n}", judged(n, wrong)) for n, wrong in enumerate([0.0, 0.1, 0.3, 0.6])))[0])
