@@ -112,6 +112,7 @@ SAID = {
     **{f"no series: {prefix}": (rivers(), {**NONE, "reference_prefix": prefix}, [NO_SERIES.format(prefix[0])]) for prefix in ("Ֆ. ", "ⅿ. ")},
     **{f"mapping to {expected[:20]}": (mapped(mapping), NONE, [f"2: instance.answer_mapping: {expected}"]) for mapping, expected in (
         ({"A": "Nile", "B": "Wolga"}, '"B" maps to "Wolga", which is none of the references\n  hint: did you mean \'Volga\'?'),
+        ({"A": "Nile", "B": "1"}, '"B" maps to "1", which is none of the references\n  hint: every option must be one of the references; a position has no quotes'),
         ({"A": 1, "B": 3}, '"B" maps to option number 3, but there are 3 options\n  hint: positions count from 0'),
         ({"A": -1}, '"A" maps to option number -1, but there are 3 options\n  hint: positions count from 0'),
         ({" ": 0}, "an answer mapping has an empty label"),
