@@ -184,11 +184,8 @@ class RowMaker:
             yield "scores of several epochs are reported as their mean"
         if self.scores.is_over_epochs and len(self._scored_epochs) > 1:
             yield "the log's own scores are means over all epochs, of which some rows have fewer: they are not compared"
-        for name in sorted(self.scores.not_numbers):
-            yield f"the log's score {name} has values that are no numbers: rows have no score by it"
-        for name, reducer in self.scores.not_remade.items():
-            said = "the task may have set its own threshold or values of words, so that rows have no score by it"
-            yield f"the log's score {name} is not what {reducer} makes of its epochs by default: {said}"
+        for name, why in sorted(self.scores.left_out.items()):
+            yield f"rows have no score {name} of the log: {why}"
         for what, one, many, said in _NOTED:
             if counts[what]:
                 yield f"{count(counts[what], one, many)}{said}"

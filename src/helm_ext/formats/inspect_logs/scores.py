@@ -39,7 +39,10 @@ _NO_MEANS = (*_SPREADS, "perplexity_per_token", "perplexity_per_seq", "krippendo
 """Metrics of it that are no mean of rows, though the mean may be the same number."""
 _NOT_READ = ("first", "majority")
 """Reducers that are not made again here."""
+_NO_NUMBERS = "its values are no numbers"
 _OWN_REDUCER = "the task's reducer of epochs has settings that the log does not hold"
+"""Another mean is reported than that of the rows, by a reducer that a task may have told its own threshold
+(`at_least(2, value=0.5)`) or numbers of words: a log has the reducer's name alone."""
 _CLOSE = 1e-9
 
 Key = tuple[str, str | None]
@@ -61,11 +64,8 @@ class _Score:
     """The rows' numbers."""
     has_words: bool = False
     """Whether a value that is no number counted 0."""
-    is_number: bool = True
-    """Whether all values are numbers, or count as one."""
-    is_remade: bool = True
-    """Whether rows have the log's numbers. Not where it reports another mean by a reducer that a task may have told its
-    own threshold (`at_least(2, value=0.5)`) or numbers of words: the log has the reducer's name alone."""
+    left_out: str = ""
+    """Why rows have no such score; "" where they have the log's numbers."""
 
     def reduce(self, scored: Sequence[Any]) -> float | None:
         """Return a row's number, of the values of its epochs. Raises TypeError where one is no number."""
@@ -93,8 +93,8 @@ class _Score:
 
         A metric that is not known is, if it comes to their mean and they are not all the same.
         """
-        if not self.is_number:
-            return "its values are no numbers"
+        if self.left_out == _NO_NUMBERS:
+            return _NO_NUMBERS
         if not self.values:
             return "" if reported is None and by in _MEANS and not is_group else "no row has a score of this kind"
         mean = math.fsum(self.values) / len(self.values)
@@ -175,7 +175,7 @@ class Scores:
                     value = score.reduce(scored)
                     noise = find_noise(reducer)(list(map(score.to_number, scored))) if len(scored) > 1 else None
                 except TypeError:  # no number
-                    score.is_number = False
+                    score.left_out = _NO_NUMBERS
                     continue
                 found[score.name] = value
                 self.reported.setdefault(score.name, SourceScore())
@@ -189,14 +189,9 @@ class Scores:
         return found
 
     @property
-    def not_numbers(self) -> set[str]:
-        """Names of scores with values that are no numbers: rows have none of them."""
-        return {score.name for score in self._scores.values() if not score.is_number}
-
-    @property
-    def not_remade(self) -> dict[str, str]:
-        """Names of scores that cannot be made again of the epochs, to the reducer: rows have none of them."""
-        return {score.name: score.reducer for score in self._scores.values() if not score.is_remade}
+    def left_out(self) -> dict[str, str]:
+        """Names of scores that rows have not, to the reason."""
+        return {score.name: score.left_out for score in self._scores.values() if score.left_out}
 
     def finish(self, rows: Sequence[dict[str, float | None]], *, is_whole: bool) -> list[dict[str, str]]:
         """Settle what the log reports of which score: of each of its scores, metric to name.
@@ -206,7 +201,7 @@ class Scores:
         about.
         """
         names = [self._settle(entry, is_whole=is_whole) for entry in self._results]
-        for name in self.not_numbers | self.not_remade.keys():
+        for name in self.left_out:
             self.reported.pop(name, None)
             for row in rows:
                 for one in (name, f"{name}{ANSWERS}", f"{name}{NOISE}"):
@@ -227,7 +222,7 @@ class Scores:
                 continue
             names[metric] = f"{score.name}/{metric}"
             lower = None if by in _SPREADS else "perplexity" in by
-            score.is_remade &= why != _OWN_REDUCER
+            score.left_out = _OWN_REDUCER if why == _OWN_REDUCER else score.left_out
             same = "it is the mean of the rows' scores once more"
             self.reported.setdefault(names[metric], SourceScore(reported, lower, why or same))
         if mine is not None:

@@ -65,7 +65,7 @@ def test_each_scorer_has_the_reducers_that_the_log_reports_for_it() -> None:
 def test_what_is_no_number_is_named_and_left_out_but_a_word_counts_0_where_the_log_has_a_mean_of_it() -> None:
     scores = Scores(None, [score("listed", mean=0.0), score("kind", frequency=1.0), score("match", accuracy=0.0)])
     assert scores.of_row([{"listed": [1, 0], "kind": "sandbagging", "match": "unknown word"}]) == {"match": 0.0}
-    assert scores.not_numbers == {"listed", "kind"}
+    assert scores.left_out.keys() == {"listed", "kind"}
 
 
 HALF = [["P", "P", "I"], ["C", "I", "I"], ["I"], ["P"], ["C"], ["P", "C", "N"]]
@@ -112,4 +112,4 @@ def test_a_reducer_of_the_tasks_own_gives_no_scores() -> None:
 def test_a_whole_number_that_no_float_holds_is_no_score() -> None:
     scores = Scores(None, [score("match", accuracy=10**400)])
     assert (to_number(10**400), scores.of_row([{"match": 10**400}])) == (None, {})
-    assert scores.not_numbers == {"match"}
+    assert scores.left_out.keys() == {"match"}
