@@ -285,6 +285,8 @@ def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, ser
     assert left_out == [None, "not_run", "failed", None, None, "not_run", "not_run"]
     scored = [stats for stats in load(made / "per_instance_stats.json") if stats["stats"]]
     assert {stats["instance_id"] for stats in scored} == {"row 0", "row 3", "row 4"}
+    said = commands.run("score", made / "scenario_state.json").stdout
+    assert re.search(r"here/tiny on .*num_left_out +│ +4 .*num_not_run +│ +3 .*num_failed +│ +1 ", said, re.DOTALL)
     # HELM's own metrics know no such rows.
     run("out", "simple_mcqa", "-m", "9", "--model", "here/tiny", "--endpoint", "chat", "--out", "stock")
     lines = answer_file(server, folder / "stock" / "requests-1-0001.jsonl")

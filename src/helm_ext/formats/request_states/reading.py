@@ -308,11 +308,13 @@ def read_model(path: str) -> str:
     """Return the model that all rows name: "" where one names none, or two differ.
 
     A row names one as `recorded/X`, without it the header's `source.model` does: who answered the rows of another
-    tool's log. The names of live models do not count: a file with requests may have been written before anybody
-    answered them. What is wrong with the file, its reader says later.
+    tool's log. The names of live models count in what HELM writes of a finished run alone: any other file with requests
+    may have been written before anybody answered them. What is wrong with the file, its reader says later.
 
     Raises DatasetIntegrityError for a file without answers that was converted from a table with columns to spare.
     """
+    from helm_ext.adaptation.recorded import LEFT_OUT_DEPLOYMENT
+
     found, left = "", ""
     with contextlib.suppress(DatasetError):
         reader = open_file(path, Problems(path))
@@ -320,7 +322,7 @@ def read_model(path: str) -> str:
         said = source.get("model") if isinstance(source, dict) else None
         try:
             for state in reader.states():
-                name = _name_model(state.value) or (said if isinstance(said, str) else "")
+                name = _name_model(state.value, LEFT_OUT_DEPLOYMENT) or (said if isinstance(said, str) else "")
                 if not name or (found and name != found):
                     if isinstance(state.value, dict) and "request" not in state.value:
                         left = _find_not_copied(source)
@@ -341,9 +343,15 @@ def _find_not_copied(source: Any) -> str:
     return str(settings.get(NOT_COPIED, "")) if isinstance(settings, dict) else ""
 
 
-def _name_model(row: Any) -> str:
-    """Return the recorded model that a row names, without the prefix: its deployment has an organization's name too."""
+def _name_model(row: Any, stand_in: str) -> str:
+    """Return the recorded model that a row names, without the prefix: its deployment has an organization's name too.
+
+    `stand_in`: the deployment of rows that a run left out.
+    """
     request = row.get("request") if isinstance(row, dict) else None
     named = [request.get(key) for key in ("model_deployment", "model")] if isinstance(request, dict) else []
-    recorded = [name for name in named if isinstance(name, str) and name.startswith(_RECORDED)]
+    names = [name for name in named if isinstance(name, str) and name != stand_in]
+    recorded = [name for name in names if name.startswith(_RECORDED)]
+    if not recorded and names and "train_trial_index" in row:  # HELM's file of a live run
+        return names[-1]
     return recorded[0].removeprefix(_RECORDED) if recorded else ""
