@@ -178,10 +178,13 @@ def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bo
     if kind == "contrast":
         return phrases.NEGATION.search(before) is not None
     if kind in {"labelled", "ellipsis", "correcting", "pronoun"}:
-        return not clause or words[0] in "→⇒" or phrases.CLAUSE_START.search(clause[-30:]) is not None
+        points = "→" not in clause and _TO_LABEL.match(text, start) is not None
+        return not clause or points or phrases.CLAUSE_START.search(clause[-30:]) is not None
     return True
 
 
+_TO_LABEL = re.compile(r"[→⇒]\W{0,3}(?:[^\W_]|[ivx]{1,4}|\d{1,2})\W{0,3}(?:$|\n)")
+"""Nothing but what looks like a label, whichever labels the question has, behind an arrow."""
 _IMPERATIVE = re.compile(r"(?:choos|pick|select|go|opt|vote|settle|stick|mark|take|say)")
 
 
