@@ -149,7 +149,7 @@ TESTS = {
         "unit/scoring/test_chat_scores.py",
     ],
     "scoring/scores/ultraeval": ["unit/scoring/test_ultraeval_scores.py"],
-    "scoring/source_scores": ["unit/formats/imported/test_pipeline.py"],
+    "scoring/source_scores": ["unit/scoring/test_source_scores.py"],
     "scoring/judgements": [
         "unit/judging/test_judged_runs.py",
         "unit/judging/test_corrected_runs.py",

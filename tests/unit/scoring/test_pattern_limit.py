@@ -70,3 +70,12 @@ def test_the_limit_is_off_behind_the_block():
     assert signal.getsignal(signal.SIGVTALRM) == before
     with pytest.raises(PatternTimeoutError), limit_pattern(HOPELESS, TEXT):
         re.search(HOPELESS, TEXT)
+
+
+@pytest.mark.parametrize(("length", "most"), [(1, 4096), (patterns.SHORT + 1, 32)])
+def test_only_so_many_texts_are_remembered(length, most):
+    asked = []
+    remembered = patterns.remember_short(asked.append)
+    for number in (*range(most), 0, most, 0, 1):
+        remembered(f"{number:>{length}}".ljust(length))
+    assert len(asked) == most + 2  # 0 was asked for lately; 1 made room for the last one
