@@ -8,6 +8,7 @@ import pytest
 from helm_ext.judging.judgement import HowDrawn, Judgement, Scale
 from helm_ext.scoring.corrected_scores import compare_judged, measure_bias, measure_judged, see
 from helm_ext.scoring.statistics.corrected import Refused, correct_by_verdict
+from helm_ext.scoring.statistics.intervals import clustered_interval
 
 FIVE = Scale(min=1, max=5)
 
@@ -140,6 +141,8 @@ def test_clusters_are_labelled_and_counted():
     assert measure_judged(rows, groups).corrected.interval.clusters == len(
         {group for group, row in zip(groups, rows, strict=True) if row.labels}
     )
+    raw, expected = measure_judged(rows, groups).raw, clustered_interval([1.0] * 60 + [0.0] * 40, groups)
+    assert (raw.clusters, raw.low, raw.high) == (50, pytest.approx(expected.low), pytest.approx(expected.high))
     few = [f"g{number // 10}" for number in range(100)]
     assert "6 labelled clusters" in measure_judged(rows, few).corrected.reason
 
