@@ -182,8 +182,8 @@ def find_wrapped(
     from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
     from helm_ext.scoring.scores.texts import EXACT
 
-    if main not in EXACT or len(instances) > LINTED_ROWS:
-        return []
+    if main not in EXACT or adapter_spec.method.startswith("multiple_choice") or len(instances) > LINTED_ROWS:
+        return []  # what stands in a sentence is read as its option
     spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
     metric = replace(metric, args={**metric.args, "metrics": [main]})  # of others, some run what models wrote
     instances = [*instances]
