@@ -46,7 +46,7 @@ NOTICED = {"killed", "timeout", "segfault", "suspicious", "caught by type check"
 PARSING = ["unit/parsing/test_*.py", "property/test_parsing_*.py"]
 STATES = ["unit/formats/request_states/test_*.py", "property/test_request_states_properties.py"]
 TESTS = {
-    "adaptation/rows": ["unit/adaptation/test_row_order.py"],
+    "adaptation/rows": ["unit/adaptation/test_*.py"],
     "errors": ["unit/errors/test_errors.py"],
     "formats/request_states/instances": STATES,
     "formats/request_states/labels": STATES,

@@ -235,6 +235,9 @@ class TestRecorded:
         assert (rebuilt.num_train_instances, rebuilt.prompt_truncated) == (3, True)
         assert rebuilt.request.result.completions[0].text == "4"
         assert "recorded" not in row_extra(rebuilt.instance)
+        one = recorded_row(answered("4"))
+        (rebuilt,) = adapt(spec("recorded/x"), dataclasses.replace(one, extra_data={**one.extra_data, "mine": 1}))
+        assert rebuilt.instance.extra_data["mine"] == 1
         (rebuilt,) = adapt(spec("recorded/x", global_prefix="[NLG]"), recorded_row(answered("4")))
         assert rebuilt.request.prompt == ""  # one that was not recorded is not made up
 
@@ -265,6 +268,8 @@ class TestRecorded:
             "7 of 8 rows cannot be scored: 6 not run, 1 failed (n0, n1, n2, n3, n4, ... (2 more))\n"
             "  hint: missing=skip scores the rest and reports how many were left out"
         )
+        with pytest.raises(RecordedError, match=r"^2 of 3 rows cannot be scored: 2 not run \(n0, n1\)\n"):
+            adapt(spec("recorded/x"), *rows[:3])
 
     def test_skipped_rows_are_kept_and_marked(self):
         skipped = row(recorded={"status": "failed", "states": [], "skip": True}, id="f")
@@ -283,7 +288,10 @@ class TestRecorded:
 
     def test_trials_that_metrics_would_not_look_at_are_an_error(self):
         states = [answered("4", train_trial_index=0), answered("5", train_trial_index=1)]
-        with pytest.raises(RecordedError, match="the file holds 2 training trials, and this run is for 1"):
+        said = (
+            "the file holds 2 training trials, and this run is for 1\n  hint: set .*num_train_trials to 2 .* with -t 2"
+        )
+        with pytest.raises(RecordedError, match=said):
             adapt(spec("recorded/x"), recorded_row(*states))
         assert len(adapt(spec("recorded/x", num_train_trials=2), recorded_row(*states))) == 2
 
