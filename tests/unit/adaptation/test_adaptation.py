@@ -235,9 +235,6 @@ class TestRecorded:
         assert (rebuilt.num_train_instances, rebuilt.prompt_truncated) == (3, True)
         assert rebuilt.request.result.completions[0].text == "4"
         assert "recorded" not in row_extra(rebuilt.instance)
-        one = recorded_row(answered("4"))
-        (rebuilt,) = adapt(spec("recorded/x"), dataclasses.replace(one, extra_data={**one.extra_data, "mine": 1}))
-        assert rebuilt.instance.extra_data["mine"] == 1
         (rebuilt,) = adapt(spec("recorded/x", global_prefix="[NLG]"), recorded_row(answered("4")))
         assert rebuilt.request.prompt == ""  # one that was not recorded is not made up
 
@@ -273,7 +270,9 @@ class TestRecorded:
 
     def test_skipped_rows_are_kept_and_marked(self):
         skipped = row(recorded={"status": "failed", "states": [], "skip": True}, id="f")
+        skipped.extra_data["mine"] = 1
         ok, left_out = adapt(spec("recorded/x"), recorded_row(answered("4"), id="ok"), skipped)
+        assert left_out.instance.extra_data["mine"] == 1
         assert "left_out" not in row_extra(ok.instance)
         assert row_extra(left_out.instance)["left_out"] == "failed"
 
