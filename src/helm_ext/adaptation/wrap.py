@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, AdapterSpec
+from helm.benchmark.adaptation.adapter_spec import ADAPT_CHAT, ADAPT_GENERATION, AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter import Adapter
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
 from helm.benchmark.adaptation.request_state import RequestState
@@ -32,7 +32,7 @@ from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.adaptation import recorded
 from helm_ext.adaptation.rows import OF_RECORDED, leave_out, rebuild_recorded, select, tell_scoring, without_recording
-from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
+from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, count, show
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.evalset.rows import make_all
 
@@ -94,6 +94,7 @@ class EvalSetAdapter(Adapter):
 
     def _adapt_live(self, instances: list[Instance], parallelism: int) -> list[RequestState]:
         _require_texts(instances, self.adapter_spec)
+        _require_shown_options(instances, self.adapter_spec)
         _require_options_at_the_end(instances, self.adapter_spec)
         require_chat_client(self.adapter_spec)
         require_prompt_logprobs(self.adapter_spec.model_deployment, instances)
@@ -245,11 +246,30 @@ def _require_texts(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> 
         )
 
 
+def _require_shown_options(instances: Sequence[Instance], adapter_spec: AdapterSpec) -> None:
+    """Refuse to ask questions without their options: a table of outputs has both, and not how they were asked."""
+    if adapter_spec.method != ADAPT_GENERATION or adapter_spec.instructions:
+        return
+    hidden = [
+        instance
+        for instance in instances
+        if "recorded" in (extra := row_extra(instance))
+        and (options := extra.get("labels"))
+        and not any(option in instance.input.text for option in options.values())
+    ]
+    if hidden:
+        raise RunEntryError(
+            f"{adapter_spec.model_deployment} would be asked without the options of {count(len(hidden), 'row')} "
+            f"(for example {hidden[0].id}): the file holds answers, and not how its questions were asked\n"
+            "  hint: a table without its columns of outputs is asked with options; recorded/NAME scores the answers"
+        )
+
+
 def _log_ignored_recordings(instances: Sequence[Instance]) -> None:
-    count = sum(row_extra(instance).get("recorded", {}).get("status") == "ok" for instance in instances)
-    if count:
+    unused = sum(row_extra(instance).get("recorded", {}).get("status") == "ok" for instance in instances)
+    if unused:
         hwarn(
-            f"{count} rows carry recorded completions; this run asks the model again and leaves those unused. "
+            f"{unused} rows carry recorded completions; this run asks the model again and leaves those unused. "
             "To score them instead: model=recorded/NAME"
         )
 

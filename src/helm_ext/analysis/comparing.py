@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from helm_ext.analysis.run_scores import RunScores, ScoredRow
+from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_scores
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
+from helm_ext.evalset import FACTS_OF_ROWS
 from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
 
@@ -297,11 +298,12 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
         asks = "asks a different question" if len(different) == 1 else "ask different questions"
         differ = [f"{len(different)} of {rows} rows {asks}, for example {different[0]}"] if different else []
         differ += [f"{count(alone, 'row is', 'rows are')} in only one of them"] if alone else []
-        differ += [f"their {' and '.join(settings)} differ"] if settings else []
+        differ += [f"the runs differ in their {' and '.join(settings)}"] if settings else []
+        which = "the other" if different or alone else "all"
         said.append(
             f"{a.title}: {a.model} and {b.model} have answered two versions of it: {', '.join(differ)}: "
             f"{a.run.folder} and {b.run.folder}\n"
-            f"  hint: --allow-different compares the other {count(len(pairs), 'row')}"
+            f"  hint: --allow-different compares {which} {count(len(pairs), 'row')}"
         )
     return said
 
@@ -314,7 +316,8 @@ def _find_settings(a: RunScores, b: RunScores) -> list[str]:
     one, other = a.run.adapter_spec, b.run.adapter_spec
     names = [name for name in {**one, **other} if name not in _OF_A_RUN and one.get(name) != other.get(name)]
     names += ["split"] * (a.split != b.split)
-    return names + ["way of scoring"] * (a.run.metric_arguments != b.run.metric_arguments)
+    ways = [{key: value for key, value in of.run.metric_arguments.items() if key not in FACTS_OF_ROWS} for of in (a, b)]
+    return names + ["way of scoring"] * (ways[0] != ways[1])
 
 
 def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
@@ -337,9 +340,10 @@ def _compare_pair(
     a: RunScores, b: RunScores, notes: list[str], *, allow_different: bool, chosen: Collection[str] | None
 ) -> Iterator[PairResult]:
     if a.metric != b.metric:
-        raise RunEntryError(
-            f"{a.title}: {a.model} is scored by {a.metric}, {b.model} by {b.metric}\n  hint: --metric NAME, of both"
-        )
+        ours, theirs = (find_scores(run.run.row_stats.names) for run in (a, b))
+        shared = ", ".join(name for name in ours if name in theirs)
+        hint = f"--metric NAME, of both: {shared}" if shared else "for columns of a table, scores=NAME=COLUMN of each"
+        raise RunEntryError(f"{a.title}: {a.model} is scored by {a.metric}, {b.model} by {b.metric}\n  hint: {hint}")
     if a.completions != b.completions:
         how = " and ".join(run.completions or "the mean" for run in (a, b))
         raise RunEntryError(

@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -156,45 +156,51 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
         evalset = format_.load(**arguments)
         with status(f"linting {path}"):
             found = lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
-            spec, metric, main = evalset.adapter_spec, format_.metric_spec(evalset), evalset.scoring.main_metric
-            return True, found + find_wrapped(evalset.instances, spec, metric, str(main), path)
+            spec, main = evalset.adapter_spec, str(evalset.scoring.main_metric)
+            return True, found + find_wrapped(evalset.instances, spec, lambda: format_.metric_spec(evalset), main, path)
     except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
         problem = to_problem(error, path, "not-linted")
         return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
 
 
 def find_wrapped(
-    instances: Sequence[Instance], adapter_spec: AdapterSpec, metric: MetricSpec, main: str, path: str
+    instances: Sequence[Instance],
+    adapter_spec: AdapterSpec,
+    make_metric: Callable[[], MetricSpec],
+    main: str,
+    path: str,
 ) -> list[Problem]:
     """Return the note that `score` will warn of answers that hold the gold and score 0, where it will.
 
     The recorded rows of a small file are scored as there, by the run's own metric, and forgotten. `main`: the main
     metric.
     """
+    from helm_ext.evalset import EXTRA_KEY, row_extra
+    from helm_ext.evalset.rows import make_all
+    from helm_ext.scoring.scores.texts import EXACT
+
+    if main not in EXACT or adapter_spec.method.startswith("multiple_choice") or len(instances) > LINTED_ROWS:
+        return []  # what stands in a sentence is read as its option
+    instances = [*instances]
+    make_all(instances)
+    answered = [row for row in instances if row_extra(row).get("recorded", {}).get("status") == "ok"]
+    if not any(map(_has_more_than_gold, answered)):  # a third of what `validate` takes need not be loaded
+        return []
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import create_metric
 
     from helm_ext.adaptation.recorded import hand_back
     from helm_ext.adaptation.rows import rebuild_recorded
-    from helm_ext.evalset import EXTRA_KEY, row_extra
-    from helm_ext.evalset.rows import make_all
     from helm_ext.formats.scenario import skip_missing
     from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
-    from helm_ext.scoring.scores.texts import EXACT
 
-    if main not in EXACT or adapter_spec.method.startswith("multiple_choice") or len(instances) > LINTED_ROWS:
-        return []  # what stands in a sentence is read as its option
     spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
+    metric = make_metric()
     metric = replace(metric, args={**metric.args, "metrics": [main]})  # of others, some run what models wrote
-    instances = [*instances]
-    make_all(instances)
     rows = [
         skip_missing(replace(row, extra_data={**(row.extra_data or {}), EXTRA_KEY: {**row_extra(row)}}))
-        for row in instances
-        if row_extra(row).get("recorded", {}).get("status") == "ok"
+        for row in answered
     ]
-    if not rows:
-        return []
     service = cast("MetricService", None)  # of what asks models; ours ask none
     try:
         states = rebuild_recorded(rows, spec)
@@ -211,6 +217,19 @@ def find_wrapped(
         Problem(f"{one}, by {main}", Location(path), HINT_WRONG_WITH_GOLD, "note", "wrong-with-gold")
         for one in sorted(filter(None, said))
     ]
+
+
+def _has_more_than_gold(row: Instance) -> bool:
+    """Whether a recorded answer holds a right one and more: without such a row there is nothing to say."""
+    from helm_ext.evalset import row_extra
+
+    golds = [reference.output.text.strip().lower() for reference in row.references if reference.is_correct]
+    texts = [
+        completion["text"].strip().lower()
+        for state in row_extra(row)["recorded"]["states"]
+        for completion in state["result"]["completions"]
+    ]
+    return any(gold in text and gold != text for gold in golds for text in texts)
 
 
 SHOWN_PROBLEMS = 20
@@ -334,7 +353,7 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
 
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
     metric, main = run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"]
-    wrapped = find_wrapped(instances, run_spec.adapter_spec, metric, main, path)
+    wrapped = find_wrapped(instances, run_spec.adapter_spec, lambda: metric, main, path)
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
     rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
     live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]

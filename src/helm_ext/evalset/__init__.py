@@ -114,6 +114,10 @@ class RunScoring(TypedDict):
     """Keys of HELM's request states that nobody recorded: what stands there is HELM's default."""
 
 
+FACTS_OF_ROWS = frozenset({"attributes", "judged", "source"})
+"""Arguments of a metric that are about the rows of a run, and not about how they are scored."""
+
+
 class KeptExtra(TypedDict, total=False):
     """Keys of `RowExtra` that hold for a row when what its run wrote is scored again."""
 

@@ -122,7 +122,7 @@ def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
         tool = source.get("tool")
         made = "is" if str(spec["name"]).startswith(f"{tool}:") else "was converted from"
         raise RunEntryError(
-            f"{run.folder}: its file {made} {'a table' if tool == 'table' else f'a log of {tool}'}: what its columns, "
+            f"{run.folder}: its file {made} {tool} data: what its columns, "
             "golds and reported scores mean is told by all of its rows, and may be told otherwise of other ones\n"
             "  hint: one run of all rows, of one file that holds them"
         )

@@ -218,7 +218,8 @@ def head_by_corrected(groups: Iterable[ScenarioMetadata], runs: Iterable[Run]) -
     """Return the groups; a judge's score as people's labels correct it is the main metric where each run has it."""
     stats = defaultdict(list)
     for run in runs:
-        stats[run.run_spec.groups[0]].append(_find_means(run))
+        for name in run.run_spec.groups[:1]:
+            stats[name].append(_find_means(run))
     named = [(group, f"{group.main_metric}{CORRECTED}") for group in groups]
     return [
         replace(group, main_metric=corrected)

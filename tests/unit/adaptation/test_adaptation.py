@@ -184,6 +184,17 @@ class TestPromptOfOurOwn:
             assert state.request.num_completions == 3
 
 
+def test_a_question_is_not_asked_without_its_options(live_deployment):
+    """A table of outputs holds a question and its options apart, and not the prompt that showed both."""
+    options = {"labels": {"A": "3", "B": "4"}, "recorded": {"status": "ok", "states": []}}
+    with pytest.raises(
+        RunEntryError, match=r"asked without the options of 1 row \(for example .*\n.*columns of outputs"
+    ):
+        adapt(spec(live_deployment), row("2+2?", **options))
+    for question, instructions in (("2+2? A. 3 B. 4", ""), ("2+2?", "A is 3, B is 4.")):
+        assert len(adapt(spec(live_deployment, instructions=instructions), row(question, **options))) == 1
+
+
 class TestNothingToEvaluate:
     """HELM would finish such a run as if all were well."""
 

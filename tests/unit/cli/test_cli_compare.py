@@ -49,4 +49,16 @@ def test_files_of_the_same_rows(tmp_path):
     run("merge", tmp_path / "runs" / "shards", "--into", "merged", "-o", tmp_path)
     merged, whole, asked = (tmp_path / "runs" / suite for suite in ("merged", "all", "asked"))
     assert "\nall (8) " in run("compare", whole, merged).stdout
-    assert "their instructions differ" in run("compare", whole, asked, code=1).stderr
+    assert "the runs differ in their instructions" in run("compare", whole, asked, code=1).stderr
+
+
+def test_a_table_and_what_it_was_converted_to(tmp_path):
+    """They are of one dataset: what is said of where rows come from is no way of scoring them."""
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "id,question,answer,a,b\n" + "".join(f"r{n},{n}?,yes,yes,{'yes' if n % 2 else 'no'}\n" for n in range(8))
+    )
+    run("convert", table, tmp_path / "b.jsonl", "--arg", "output=b")
+    run("score", table, "--arg", "output=a", "-o", tmp_path)
+    run("score", tmp_path / "b.jsonl", "--model", "b", "-o", tmp_path)
+    assert "\nall (8) " in run("compare", tmp_path / "runs").stdout

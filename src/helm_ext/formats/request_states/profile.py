@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 
 from helm_ext.errors import Path, count
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS
 from helm_ext.evalset.rows import STATUSES, find_unrecorded
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checking import guess_key
@@ -463,7 +463,7 @@ class Profile:
 
 def _without_facts(told: RunScoring) -> bytes:
     """Return how rows are scored, without what is of the rows of a run rather than of the way of scoring."""
-    args = {key: value for key, value in told["args"].items() if key not in ("attributes", "judged", "source")}
+    args = {key: value for key, value in told["args"].items() if key not in FACTS_OF_ROWS}
     return canonical_json([told["class_name"], args, told["main_metric"]])
 
 

@@ -219,6 +219,8 @@ def _find_main_stat(main: str, metrics: Sequence[str], kind: FileKind, path: Pat
         theirs = [kind.source.stat_name(name) for name in kind.source.scores] if kind.source is not None else []
         theirs += kind.judge_stats
         near = did_you_mean(main, [*produced, *theirs, *sorted(scores)])
+        if main in scores:
+            near = f"add it to metrics: {'+'.join([*metrics, main])};"
         hint = f"{near} " * bool(near) + f"measured: {', '.join([*produced, *theirs])}"
         report.add(path, f"{show(main)} is none of the metrics that are measured", hint, code="main-metric")
     return main
