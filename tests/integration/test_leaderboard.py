@@ -15,10 +15,11 @@ pytestmark = [
 ROWS = 40
 
 
-def write(path, wrong, name):
-    """Write a file that answers the first `wrong` rows of 40 wrongly."""
+def write(path, wrong, name, unanswered=0):
+    """Write a file that answers the first `wrong` rows of 40 wrongly, and the last `unanswered` not at all."""
     rows = [state(f"{n} + 1?", str(n + 1), passage=n // 4) for n in range(ROWS)]
-    states = [answered(row, "no" if n < wrong else str(n + 1)) for n, row in enumerate(rows)]
+    states = [answered(row, "no" if n < wrong else str(n + 1)) for n, row in enumerate(rows[: ROWS - unanswered])]
+    states += rows[ROWS - unanswered :]
     request_states_files.write(path, states, name=name)
 
 
@@ -39,6 +40,8 @@ def suite(tmp_path_factory):
     for model, wrong in (("one", 10), ("two", 0)):
         write(folder / f"{model}.json", wrong, "sums")
         command(folder, "helm-ext", "score", f"{model}.json", "--model", model)
+    write(folder / "three.json", 8, "sums", unanswered=8)
+    command(folder, "helm-ext", "score", "three.json", "--model", "three", "--missing", "skip")
     sizes = {"rare": (10, "no"), "common": (90, "yes")}  # rows, and what is said where "yes" is right
     states = [
         answered(state(f"Is {name} {n} right?", "yes", split="test", sub_split=name, id=f"{name}{n}"), said)
@@ -70,13 +73,20 @@ def test_it_is_the_same_every_time(suite, pages):
     assert summarize(suite, "1") == pages
 
 
-def test_two_models_of_one_dataset_stand_in_one_table(pages):
-    found = pages
-    (page,) = [tables for name, tables in found.items() if name.startswith("sums-")]
+def test_models_of_one_dataset_stand_in_one_table_and_column(pages):
+    """Also one that did not answer all rows (`missing=skip`): how many it left out stands beside its name."""
+    ((name, page),) = [(name, tables) for name, tables in pages.items() if name.startswith("sums-")]
     assert len(page) == 1
-    first, second = rows_of(page[0])
-    assert (first["Model"], first["Norm. EM"]) == ("recorded/one", 0.75)
-    assert (second["Model"], second["Norm. EM"]) == ("recorded/two", 1.0)
+    left = "8 of 40 rows left out"
+    assert [(row["Model"], row["Norm. EM"], row["# left out"]) for row in rows_of(page[0])] == [
+        ("recorded/one", 0.75, 0.0),
+        (f"recorded/three ({left})", 0.75, 8.0),
+        ("recorded/two", 1.0, 0.0),
+    ]
+    main = by_title(pages["all_scenarios.json"])["Main Metric"]
+    column = {row["Model"]: row["sums - Norm. EM"] for row in rows_of(main)}
+    group = name.removesuffix(".json")
+    assert column == {"recorded/one": 0.75, f"recorded/three ({group}: {left})": 0.75, "recorded/two": 1.0}
 
 
 def test_a_table_shows_the_mean_over_rows_and_that_of_each_sub_split(pages):
@@ -102,7 +112,7 @@ def test_both_ends_are_told_apart_where_headings_are_cut(pages):
 def test_intervals_are_wilsons(pages):
     """30 of 40 right: 0.598 to 0.858; 40 of 40: 0.912 to 1 (R: binom::binom.wilson)."""
     (page,) = [tables for name, tables in pages.items() if name.startswith("sums-")]
-    first, second = rows_of(page[0])
+    first, _, second = rows_of(page[0])
     assert first["Norm. EM from"] == pytest.approx(0.5981, abs=1e-4)
     assert first["Norm. EM to"] == pytest.approx(0.8581, abs=1e-4)
     assert second["Norm. EM from"] == pytest.approx(0.9124, abs=1e-4)

@@ -266,6 +266,13 @@ def test_a_shard_that_is_not_its_stats_is_refused(folder):
     assert "is not what its rows add up to" in done.stderr
     (left,) = (folder / "benchmark_output" / "runs" / "bad").iterdir()
     assert [path.name for path in left.iterdir()] == [".commit.lock"]
+    earlier = copy_of(folder, find(folder, "groups"), "earlier")
+    stats = earlier[0] / "stats.json"
+    known = [stat for stat in json.loads(stats.read_text()) if stat["name"]["name"] != "num_left_out"]
+    stats.write_text(json.dumps(known))
+    done = merge(folder, earlier, into="bad", check=False)
+    assert done.code == 1
+    assert "written by an earlier version of helm-ext, which did not count this: run the shard again" in done.stderr
     cut = copy_of(folder, find(folder, "groups"), "cut")
     data = (cut[0] / "scenario_state.json").read_bytes()
     (cut[0] / "scenario_state.json").write_bytes(data[: len(data) // 2])

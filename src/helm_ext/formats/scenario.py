@@ -68,8 +68,8 @@ def tell_apart(described: Iterable[ScenarioMetadata]) -> list[ScenarioMetadata]:
     ]
 
 
-_OUR_OWN = frozenset({"main_split", "name"})
-"""Arguments that planning adds."""
+_SAME_COLUMN = frozenset({"main_split", "missing", "name"})
+"""Arguments that make no other column: what planning adds, and `missing`. What is left out stands beside the score."""
 
 
 class EvalSetScenario(Scenario):
@@ -107,12 +107,14 @@ class EvalSetScenario(Scenario):
         self.arguments = given
         self.display_name = display_name or self.title()
         # The digest covers the arguments that name the data; every other one makes another way of running them.
-        names_data = _OUR_OWN | {argument.name for argument in self.format.arguments if argument.names_data}
+        names_data = _SAME_COLUMN | {argument.name for argument in self.format.arguments if argument.names_data}
         chosen = {key: value for key, value in given.items() if key not in names_data}
         own = ", ".join(f"{key}={_show(value)}" for key, value in sorted(chosen.items()))
         self.variant = own if variant is None else variant
         """What of the arguments makes another column."""
         self.name = group_name(self.title(), self.questions, self.variant)
+        self.definition_path = type(self).__module__
+        """HELM's would be a link into its own repository, with this machine's path in it."""
 
     def title(self) -> str:
         """Return the dataset's name, or what of it fits where the arguments are too long."""

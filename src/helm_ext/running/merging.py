@@ -211,10 +211,12 @@ def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:
                 "nothing" if one is None else f"mean {one.get('mean')} of {one.get('count')} values"
                 for one in (said, found)
             ]
+            why = "written by another version of helm-ext, or modules that it was computed with are missing here"
+            if said is None:
+                why = "written by an earlier version of helm-ext, which did not count this"
             raise DatasetIntegrityError(
                 f"{shard.files.folder}: its stats.json is not what its rows add up to: {key}: {what[0]}, and of the "
-                f"rows {what[1]}\n  hint: a file was changed, or written by another version of helm-ext, or modules "
-                "that it was computed with are missing here: run the shard again"
+                f"rows {what[1]}\n  hint: a file was changed, or {why}: run the shard again"
             )
 
 

@@ -24,6 +24,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ from helm_ext.errors import say_plainly
 from helm_ext.formats.scenario import tell_apart
 from helm_ext.running.display import find_bytes_to_read, write_display_files
 from helm_ext.scoring.breakdown import END_WORDS, describe_interval, to_interval_stats
-from helm_ext.scoring.completeness import describe_cap
+from helm_ext.scoring.completeness import describe_cap, describe_left_out
 from helm_ext.scoring.score import CORRECTED, ENDS
 
 if TYPE_CHECKING:
@@ -140,19 +141,21 @@ Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
 
 
 class RunNotes:
-    """What a reader of tables must know of single runs: rows that a cap took away, and several runs in one cell."""
+    """What a reader of tables must know of single runs: rows that no score is of, and several runs in one cell."""
 
     def __init__(self, runs: Sequence[Run], siblings: Siblings) -> None:
         stale = siblings.find_stale()
         self._stale = {run.run_spec.name for run in runs if Path(run.run_path) in stale}
         self._groups = {run.run_spec.name: run.run_spec.groups[0] for run in runs if _is_ours(run)}
-        caps = {run.run_spec.name: describe_cap(_find_means(run)) for run in runs if _is_ours(run)}
+        means = {run.run_spec.name: _find_means(run) for run in runs if _is_ours(run)}
+        caps = {name: describe_cap(found) for name, found in means.items()}
         by_group: dict[str, set[str]] = defaultdict(set)
         for name, cap in caps.items():
             by_group[self._groups[name]].add(cap)
         self._of_group = {group: next(iter(found)) for group, found in by_group.items() if len(found) == 1}
         """What all runs of a group share stands in its title, else in the rows of models."""
-        self._caps = {name: cap for name, cap in caps.items() if cap and self._groups[name] not in self._of_group}
+        own_caps = {name: "" if self._groups[name] in self._of_group else cap for name, cap in caps.items()}
+        self._notes = {name: [own_caps[name], describe_left_out(found)] for name, found in means.items()}
 
     def name_cap(self, group: ScenarioMetadata) -> ScenarioMetadata:
         """Return a group whose title says how many rows there would be without a cap."""
@@ -178,7 +181,7 @@ class RunNotes:
         for name in ours:
             by_group[self._groups[name]].append(name)
         for group, found in by_group.items():
-            notes = [*dict.fromkeys(self._caps[name] for name in found if name in self._caps)]
+            notes = [note for note in dict.fromkeys(chain(*map(self._notes.__getitem__, found))) if note]
             stale = sum(name in self._stale for name in found)
             if len(found) > 1:
                 notes.append(f"mean of {len(found)} runs" + (f", {stale} stale" if stale else ""))

@@ -277,3 +277,9 @@ def describe_cap(stats: Mapping[str, float]) -> str:
         return ""
     evaluated = round(stats.get("num_instances", 0) + stats.get("num_left_out", 0))
     return f"{evaluated:,} of {evaluated + round(stats[NUM_CAPPED]):,} rows"
+
+
+def describe_left_out(stats: Mapping[str, float]) -> str:
+    """Return "2 of 6 rows left out" for the stats of a split by name; "" where none was."""
+    left_out = round(stats.get("num_left_out", 0))
+    return f"{left_out:,} of {round(stats.get('num_instances', 0)) + left_out:,} rows left out" if left_out else ""
