@@ -150,6 +150,14 @@ def groups(folder):
     return write(folder, states)
 
 
+@kind("adapter_spec", cluster="passage")
+def clusters(folder):
+    states = rows()
+    for number, row in enumerate(states):
+        row["instance"]["passage"] = number // 3
+    return write(folder, states)
+
+
 @kind("adapter_spec")
 def valid_split(folder):
     states = rows()
@@ -405,10 +413,10 @@ def compare(folder, again):
 
 
 LOSING = frozenset(
-    """groups likelihoods table innodata innodata_as_text refusals live_text live_chat
+    """groups clusters likelihoods table innodata innodata_as_text refusals live_text live_chat
     inspect lm_eval every_eval_ever ultraeval_gen ultraeval_ppl live_ultraeval_ppl""".split()  # noqa: SIM905
 )
-"""Kinds that a conversion is refused for: of reports by attribute, a source's own scores, a rule of UltraEval's."""
+"""Kinds that a conversion is refused for: of reports by attribute and by cluster, a source's own scores, a rule of UltraEval's."""
 
 BY_HELMS_RUNNER = ("lists", "left_out", "live_text", "live_separate", "refusals")
 """It writes the same files: a few will do."""

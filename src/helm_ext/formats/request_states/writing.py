@@ -51,8 +51,11 @@ def to_json_lines(
     for text in losses:
         findings.lose(text)
     names = ", ".join(name for name in evalset.attributes if name != "sub_split")  # that is HELM's, and written
-    if names:
-        findings.lose(f"reports by attribute ({names}): an adapter_spec file has none; records keep their own keys")
+    grouped = [f"reports by attribute ({names})"] if names else []
+    if any("cluster" in row_extra(instance) for instance in evalset.instances):
+        grouped.append("intervals by cluster (cluster=)")
+    for what in grouped:
+        findings.lose(f"{what}: an adapter_spec file has none; records keep their own keys")
     instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
     for instance in rejoin(evalset.instances):
         if row_extra(instance).get("recorded", {}).get("status") == "unscored":  # it would be refused: nothing is right
