@@ -71,10 +71,10 @@ class Profile:
         """Name of a split to its first line and its rows."""
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
-        self._number_lists = self._same_as_gold = self._letters = self._odd = self._name_several = 0
+        self._number_lists = self._same_as_gold = self._letters = self._odd = self._name_several = self._bracketed = 0
         """Rows: without options whose gold spells a list of numbers; whose output is their gold to the letter; without
-        options whose gold is a letter, or several; whose output reads like an error or a missing value, or names
-        several options where several are right."""
+        options whose gold is a letter, or several; whose output reads like an error or a missing value, names several
+        options where several are right, or spells a list in a cell of text."""
         self._first_odd = (0, "")
         self._first_several = 0
 
@@ -137,6 +137,7 @@ class Profile:
         if is_odd and (options is None or text.strip() not in options.values()):
             self._first_odd = self._first_odd if self._odd else (record.line, text)
             self._odd += 1
+        self._bracketed += self._table.is_text and spells_list(text)
         self._same_as_gold += isinstance(gold, str | int) and text.strip() == str(gold).strip()
 
     def list_problems(self) -> list[Problem]:
@@ -263,6 +264,8 @@ class Profile:
                 f"{count(self._odd, one, many)}, the first in line {line}: {show(text)}; they are scored as "
                 "answers. Where the model gave none, leave the cell empty (empty=not_run), in JSON null"
             )
+        if self.recorded and self._bracketed == self.recorded:
+            yield "every output looks like a list, and is one answer: several of a row stand as a list in JSON Lines or Parquet"
         if self.recorded and self._same_as_gold == self.rows:
             yield "every output is equal to its gold: is the column of outputs that of the golds?"
         if self.gold.several and self.multi_label is None:
@@ -285,11 +288,11 @@ class Profile:
         if self.gold.options is not None and options is None:
             options = dict(self.gold.options)
         outputs = record.outputs
-        if outputs is not None and len(outputs) == 1:
+        if outputs is not None:
             if self.gold.options is NO_YES:
-                outputs = [_YES_NO.get(outputs[0].strip(), outputs[0])]
+                outputs = [_YES_NO.get(text.strip(), text) for text in outputs]
             elif self.outputs_are_positions:
-                outputs = [*(self.gold.read(outputs[0], options) or ("",))]
+                outputs = [label for text in outputs for label in self.gold.read(text, options) or ("",)]
         if self._reader.is_live and options is not None:
             # A, B, ..., for a prompt whose rows must have one sequence of labels: ARC has two.
             shown = to_options([options[label] for label in record.order or options])
@@ -345,11 +348,14 @@ class _Positions:
         """The same to whether a number is the text or the label of another option than of that at its position."""
 
     def see(self, outputs: Sequence[str], options: Mapping[str, str]) -> None:
-        """Take the output of one more row that has options."""
-        text = outputs[0].strip()
-        if len(outputs) == 1 and text in _NOTHING:
+        """Take the outputs of one more row that has options."""
+        for text in outputs:
+            self._see_one(text.strip(), options)
+
+    def _see_one(self, text: str, options: Mapping[str, str]) -> None:
+        if text in _NOTHING:
             return
-        if len(outputs) > 1 or len(text) > 8 or not _NUMBER.fullmatch(text):
+        if len(text) > 8 or not _NUMBER.fullmatch(text):
             self._others += 1
             return
         self._numbers += 1

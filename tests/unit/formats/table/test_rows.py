@@ -1,7 +1,7 @@
 """What cells mean: golds, outputs, options, splits."""
 
 import pytest
-from table_files import answers, golds, load, refusal, write_csv
+from table_files import answers, golds, load, refusal, write_csv, write_lines
 
 from helm_ext.formats.table.format import FORMAT
 
@@ -37,6 +37,28 @@ class TestOutputs:
         assert answers(evalset) == [[text] for text in expected]
         said = "1 output is a number that names no option" in str(evalset.warnings)
         assert said == ("41" in output or output == ("A", "2", "the oak"))
+
+    @pytest.mark.parametrize(("options", "gold", "said", "expected"), [
+        ([*METALS], [0, 2], [["0", "1"], ["-1", "2"]], [["A", "B"], ["", "C"]]),
+        ([*METALS], [0, 2], [["0", "1"], ["B", "2"]], "positions"),
+        (None, [True, False], [["1", "0"], ["no", " 0"]], [["yes", "no"], ["no", "no"]]),
+    ])  # fmt: skip
+    def test_each_of_several_is_read_as_a_single_one_is(self, tmp_path, options, gold, said, expected):
+        shown = {} if options is None else {"options": options}
+        rows = [{"question": "?", **shown, "gold": right, "output": texts}
+                for right, texts in zip(gold, said, strict=True)]  # fmt: skip
+        path = write_lines(tmp_path, *rows)
+        if expected == "positions":
+            assert refusal(path).code == "positions"
+        else:
+            assert answers(load(path)) == expected
+
+    def test_lists_in_cells_of_text_are_one_answer_aloud(self, tmp_path):
+        said = ['["iron", "tin"]', "['tin']"]
+        path = write_csv(tmp_path, ["question", "answer", "output"], *(["?", "iron", text] for text in said))
+        evalset = load(path)
+        assert answers(evalset) == [[text] for text in said]
+        assert "every output looks like a list, and is one answer" in str(evalset.warnings)
 
     def test_outputs_that_are_all_golds_are_doubted(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "iron "], ["?", "tin", "tin"])
