@@ -265,7 +265,7 @@ class Profile:
                 "answers. Where the model gave none, leave the cell empty (empty=not_run), in JSON null"
             )
         if self.recorded and self._bracketed == self.recorded:
-            yield "every output looks like a list, and is one answer: several of a row stand as a list in JSON Lines or Parquet"
+            yield "every output looks like a list, and is one answer: several are a list in JSON Lines or Parquet"
         if self.recorded and self._same_as_gold == self.rows:
             yield "every output is equal to its gold: is the column of outputs that of the golds?"
         if self.gold.several and self.multi_label is None:
