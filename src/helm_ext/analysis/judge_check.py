@@ -23,7 +23,7 @@ from helm_ext.scoring.corrected_scores import (
     to_right,
 )
 from helm_ext.scoring.statistics.agreement import Swapped, compare_halves, compare_orders
-from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_of
+from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_by_verdict, share_of
 from helm_ext.scoring.statistics.intervals import Interval, normal_quantile
 
 if TYPE_CHECKING:
@@ -198,13 +198,19 @@ def _check_sides(seen: Sequence[Seen], clusters: Sequence[str] | None) -> dict[s
     if isinstance(chosen, Refused) or not all(row.is_binary for row in seen):
         return found
     gold, verdicts = (to_right(one, is_binary=True) for one in (chosen.gold, np.array([row.verdict for row in seen])))
-    drawn = ~np.isnan(chosen.gold)
-    weights = np.ones(len(gold)) if chosen.chances is None else 1 / np.where(drawn, chosen.chances, 1)
+    drawn = (~np.isnan(chosen.gold)).nonzero()[0]
+    belongs = None if clusters is None else np.array(clusters, dtype=object)[drawn]
     for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
-        inside = drawn & (gold == value)
-        if inside.any():
-            groups = None if clusters is None else [clusters[place] for place in inside.nonzero()[0].tolist()]
-            found[name] = share_of((verdicts[inside] == value).astype(float), weights[inside], groups)
+        called, says = gold[drawn] == value, verdicts[drawn] == value
+        sizes = int((verdicts == value).sum()), int((verdicts != value).sum())
+        if not called.any():
+            continue
+        if chosen.chances is None or not all(sizes):
+            inside = None if belongs is None else belongs[called].tolist()
+            found[name] = share_of(says[called].astype(float), np.ones(int(called.sum())), inside)
+        elif says.any() and not says.all():
+            weights = 1 / chosen.chances[drawn]
+            found[name] = share_by_verdict(called, says, weights, sizes, None if belongs is None else belongs.tolist())
     return found
 
 
@@ -220,6 +226,7 @@ def _check_length(rows: Sequence[_Row]) -> Interval | None:
     found = compare_halves(
         errors, [rows[place].length for place in drawn], weights=weights,
         clusters=None if clusters is None else [clusters[place] for place in drawn],
+        is_binary=all(row.is_binary for row in seen),
     )  # fmt: skip
     return found if found is not None and math.isfinite(found.low) else None
 
@@ -308,11 +315,9 @@ def _find_favour(models: list[ModelCheck]) -> _Favour | None:
     if len(known) < 2:
         return None
     least, most = min(known, key=lambda one: one[0].mean), max(known, key=lambda one: one[0].mean)
-    apart, pairs = most[0].mean - least[0].mean, math.comb(len(known), 2)
+    pairs = math.comb(len(known), 2)
     wider = normal_quantile(1 - 0.05 / pairs) / normal_quantile(0.95)
-    low = apart - wider * math.hypot(most[0].mean - most[0].low, least[0].high - least[0].mean)
-    high = apart + wider * math.hypot(most[0].high - most[0].mean, least[0].mean - least[0].low)
-    return _Favour(most[1], least[1], Interval(apart, low, high, most[0].count + least[0].count, "MOVER"), pairs)
+    return _Favour(most[1], least[1], most[0].minus(least[0], wider), pairs)
 
 
 def _describe_favour(models: list[ModelCheck]) -> list[str]:

@@ -7,7 +7,7 @@
 | Krippendorff's alpha                    | Krippendorff 2019, Content Analysis, chapter 12; values may be missing     |
 
 Intervals are the jackknife's over rows, or over clusters of rows (Efron and Stein 1981), with Student's t. Where
-nothing was ever disagreed on it has nothing to go by; then Wilson's limit of so many agreements is the lower end.
+nothing was ever disagreed on, or all rows disagree alike, it has nothing to go by: the ends are Wilson's limits then.
 Rows that were drawn for labels with unequal chances are weighted, so that the numbers are those of all rows.
 
 Alpha is 1 - observed / expected squared distance of two values of a row, and of any two values: of their names as
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from helm_ext.scoring.statistics.corrected import mean_error
 from helm_ext.scoring.statistics.intervals import (
     Interval,
     normal_quantile,
@@ -157,17 +158,26 @@ def compare_halves(
     *,
     weights: ArrayLike | None = None,
     clusters: Sequence[Hashable] | None = None,
+    is_binary: bool = True,
 ) -> Interval | None:
     """Return the mean of the values of the longer half of the rows less that of the shorter; None where none is longer.
 
-    Of a judge's errors (verdict - label): above 0 it is kinder to long answers.
+    Of a judge's errors (verdict - label): above 0 it is kinder to long answers. Errors of right and wrong (`is_binary`)
+    lie in -1 to 1: each half has its limits, which few rows without an error leave wide, combined by MOVER. Of grades
+    nothing is known where no row has an error.
     """
     given, long = np.asarray(values, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
     own, groups = _prepare(given[:, None], weights, clusters)
-    is_long = (long > np.median(long)).astype(float)
+    is_long = long > np.median(long)
     if not is_long.any():
         return None
-    columns = [own * is_long, own * is_long * given, own * (1 - is_long), own * (1 - is_long) * given]
+    if is_binary:
+        longer, rest = (
+            mean_error(given[half], own[half], None if clusters is None else groups[half].tolist())
+            for half in (is_long, ~is_long)
+        )
+        return longer.minus(rest)
+    columns = [own * is_long, own * is_long * given, own * ~is_long, own * ~is_long * given]
     parts = _sum_groups(np.column_stack(columns), groups)
 
     def measure(totals: Floats) -> Floats:
@@ -215,7 +225,8 @@ def _measure_beyond_chance(
 ) -> Interval | None:
     """Return 1 - observed / expected disagreement; None where chance alone would agree always.
 
-    `farthest` is the greatest disagreement of a row: where there was none, Wilson's limit says how many may have it.
+    `farthest` is the greatest disagreement of a row: where all rows disagree alike, or none does, Wilson's limits say
+    how many others may not.
     """
 
     def measure(totals: Floats) -> Floats:
@@ -224,17 +235,23 @@ def _measure_beyond_chance(
             return np.where(expected > _ROUNDING * farthest, 1 - observed / expected, np.nan)
 
     found = _jackknife(parts, measure, rows, is_clustered)
-    observed, expected = disagree(parts.sum(axis=0))
-    if found is None or observed > _ROUNDING * farthest:
-        return found and replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
-    perhaps = (1 - wilson_share(1.0, len(parts), normal_quantile(0.95)).low) * farthest
-    return replace(found, low=max(-1.0, 1 - perhaps / float(expected)), high=1.0, method="wilson")
+    observed, expected = map(float, disagree(parts.sum(axis=0)))
+    if found is None:
+        return None
+    low, high, method = found.low, found.high, found.method
+    share = min(1.0, observed / farthest)
+    if share < _ROUNDING or method == "equal":
+        perhaps = wilson_share(share if share > _ROUNDING else 0.0, len(parts), normal_quantile(0.95))
+        low, high = (1 - end * farthest / expected for end in (perhaps.high, perhaps.low))
+        method = "wilson"
+    return replace(found, low=max(low, -1.0), high=min(high, 1.0), method=method)
 
 
 def _jackknife(parts: Floats, measure: Callable[[Floats], Floats], rows: int, is_clustered: bool) -> Interval | None:
     """Return what `measure` makes of the sum of the parts, and how much that depends on each of them.
 
-    None where it is not defined (NaN); infinite ends where it is not without one of the parts.
+    None where it is not defined (NaN). Infinite ends where it is not without one of the parts (`none`), or depends on
+    none of them (`equal`): then nothing is known of the error.
     """
     total = parts.sum(axis=0)
     value, groups, without = float(measure(total)), len(parts), measure(total - parts)
@@ -244,5 +261,6 @@ def _jackknife(parts: Floats, measure: Callable[[Floats], Floats], rows: int, is
     if groups < 2 or np.isnan(without).any():
         return Interval(value, -math.inf, math.inf, rows, "none", number)
     error = math.sqrt((groups - 1) / groups * float(((without - without.mean()) ** 2).sum()))
-    half = t_quantile(0.95, groups - 1) * error
-    return Interval(value, value - half, value + half, rows, "jackknife", number)
+    half = t_quantile(0.95, groups - 1) * error if error > _ROUNDING else math.inf
+    method = "jackknife" if error > _ROUNDING else "equal"
+    return Interval(value, value - half, value + half, rows, method, number)

@@ -19,7 +19,6 @@ labels and hardly any errors (docs/judging.md). Of a difference of two models th
 Statistics in Medicine 24): with half a label more of each outcome. Tango's are a third wider here, where verdicts
 with few labels hardly ever differ.
 
-
 Grades are corrected by PPI++ (Angelopoulos et al. 2023, arXiv 2311.01453):
 
     mean of slope x grade over all rows + weighted mean of (label - slope x grade) over the labelled rows
@@ -35,12 +34,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from helm_ext.scoring.statistics.intervals import Interval, normal_quantile, number_clusters, t_quantile
+from helm_ext.scoring.statistics.intervals import (
+    Interval,
+    normal_quantile,
+    number_clusters,
+    t_quantile,
+    wilson_share,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -240,21 +246,82 @@ def share_limits(
     return low, high
 
 
+class _Weighed(NamedTuple):
+    """Rows of unequal weights, and as how many rows of one weight they tell."""
+
+    own: NDArray[np.float64]
+    """The weights, of a sum of 1."""
+    mean: float
+    told: float
+    quantile: float
+    clusters: int | None
+
+
+def _weigh(values: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None) -> _Weighed:
+    mean, own = float(weights @ values) / float(weights @ np.ones(len(weights))), weights / weights.sum()
+    count = _effective_labels(values, own, mean)
+    if clusters is None:
+        return _Weighed(own, mean, count, normal_quantile(0.95), None)
+    groups, parts = number_clusters(clusters), len(values) * own * (values - mean)
+    error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
+    alone, number = float(np.hypot.reduce(parts)) / len(values), int(groups.max()) + 1
+    count /= _design_effect(error, alone, len(values) / number)
+    quantile = t_quantile(0.95, freedom) if error else normal_quantile(0.95)  # else nothing was estimated
+    return _Weighed(own, mean, count, quantile, number)
+
+
 def share_of(
     values: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None = None
 ) -> Interval:
-    """Return the share of ones among rows of these weights, and its 95 % interval."""
-    own = weights / weights.sum()
-    mean = float(own @ values)
-    count, quantile, number = _effective_labels(values, own, mean), normal_quantile(0.95), None
-    if clusters is not None:
-        groups, parts = number_clusters(clusters), len(values) * own * (values - mean)
-        error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
-        alone = float(np.hypot.reduce(parts)) / len(values)
-        quantile, number = t_quantile(0.95, freedom), int(groups.max()) + 1
-        count /= _design_effect(error, alone, len(values) / number)
-    low, high = share_limits(np.array([mean]), np.array([count]), quantile)
-    return Interval(mean, float(low[0]), float(high[0]), len(values), "weighted", number)
+    """Return the share of ones among rows of these weights, and Wilson's 95 % interval of as many rows as they tell."""
+    found = _weigh(values, weights, clusters)
+    interval = wilson_share(found.mean, found.told, found.quantile)
+    return replace(interval, count=len(values), clusters=found.clusters)
+
+
+def share_by_verdict(
+    values: NDArray[np.bool_], verdicts: NDArray[np.bool_], weights: NDArray[np.float64], sizes: tuple[int, int],
+    clusters: Sequence[Hashable] | None = None,
+) -> Interval:  # fmt: skip
+    """Return the share of rows with a value that have a verdict, and its 95 % interval, of rows drawn by verdicts.
+
+    `sizes`: of all rows, those with the verdict and those without, of both of which some are drawn. Of the rows that
+    have the value, a verdict of many rows and few labels may show none, so the labels' number says too little: it is
+    the shares that have the value within each verdict that have Wilson's limits. Combined they are the shares s at
+    which the mean over all rows of 1 - s where value and verdict are both, and -s where the value is alone, may be 0
+    (as Fieller's limits of a ratio are, with those of `combine_cells`).
+    """
+    inside, outside = (
+        share_of(
+            values[has].astype(float), weights[has],
+            None if clusters is None else [clusters[place] for place in has.nonzero()[0].tolist()],
+        )
+        for has in (verdicts, ~verdicts)
+    )  # fmt: skip
+    first, second = inside.mean * sizes[0], outside.mean * sizes[1]
+    low, high = _least_share(inside, outside, sizes), 1 - _least_share(outside, inside, sizes[::-1])
+    return Interval(first / (first + second), low, high, int(values.sum()), "by verdict", inside.clusters)
+
+
+def _least_share(inside: Interval, outside: Interval, sizes: Sequence[int]) -> float:
+    low, high, rows, quantile = 0.0, 1.0, np.array(sizes, dtype=float), normal_quantile(0.95)
+    means, lows, highs = (inside.mean, outside.mean), (inside.low, outside.high), (inside.high, outside.low)
+    for _ in range(50):
+        middle = (low + high) / 2
+        signs = np.array([1 - middle, -middle])
+        _, least, _ = combine_cells(rows, signs * means, signs * lows, signs * highs, quantile)
+        low, high = (middle, high) if least > 0 else (low, middle)
+    return high
+
+
+def mean_error(
+    errors: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None = None
+) -> Interval:
+    """Return the mean of differences of -1 to 1 of rows of these weights, and its 95 % interval (Agresti and Min)."""
+    found = _weigh(errors, weights, clusters)
+    more, less = (np.array([found.own @ np.maximum(sign * errors, 0)]) for sign in (1, -1))
+    (low,), (high,) = difference_limits(more, less, np.array([found.told]), found.quantile)
+    return Interval(found.mean, float(low), float(high), len(errors), "Agresti-Min", found.clusters)
 
 
 def difference_limits(

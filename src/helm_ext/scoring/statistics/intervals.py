@@ -85,6 +85,13 @@ class Interval:
             return self
         return replace(self, low=max(self.low, bounds[0]), high=min(self.high, bounds[1]))
 
+    def minus(self, other: Interval, wider: float = 1.0) -> Interval:
+        """Return the difference of two independent means, its limits by MOVER (Zou and Donner 2008), so much wider."""
+        apart = self.mean - other.mean
+        low = apart - wider * math.hypot(self.mean - self.low, other.high - other.mean)
+        high = apart + wider * math.hypot(self.high - self.mean, other.mean - other.low)
+        return Interval(apart, low, high, self.count + other.count, "MOVER", level=self.level)
+
 
 def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
     """Return the interval of the mean of `values` (one number a row), by the rule of this module's table.

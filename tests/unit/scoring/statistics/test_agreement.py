@@ -98,8 +98,28 @@ def test_a_judge_who_always_says_the_first_knows_nothing():
 def test_kinder_to_long_answers():
     found = compare_halves([0, 0, 1, 0] * 10 + [1, 0, 1, 1] * 10, [5] * 40 + [50] * 40)
     assert found.mean == pytest.approx(0.75 - 0.25)
-    assert 0.25 < found.low < 0.35
+    # Half a label more of each outcome: 10.5 and 0.5 of 42, 30.5 and 0.5; distances of both ends add by their squares.
+    below = 30 / 42 - 1.96 * math.sqrt((31 / 42 - (30 / 42) ** 2) / 42)
+    above = 10 / 42 + 1.96 * math.sqrt((11 / 42 - (10 / 42) ** 2) / 42)
+    assert found.low == pytest.approx(0.5 - math.hypot(0.75 - below, above - 0.25), abs=1e-4)
     assert compare_halves([0, 1], [3, 3]) is None
+    grades = compare_halves([0.0, 0.2, -0.2, 0.4] * 5, [5, 9] * 10, is_binary=False)
+    assert grades.mean == pytest.approx(0.3 + 0.1)
+
+
+def test_labels_that_all_agree_with_the_judge_leave_its_bias_open():
+    """Four labels without an error: of two in each half, up to 0.25 +- 1.96 sqrt(0.25) / 2 of those of four."""
+    found = compare_halves([0, 0, 0, 0], [1, 2, 3, 4])
+    assert (found.mean, found.low, found.high) == pytest.approx((0, -0.693, 0.693), abs=1e-3)
+    nothing = compare_halves([0, 0, 0, 0], [1, 2, 3, 4], is_binary=False)
+    assert (nothing.low, nothing.high) == (-math.inf, math.inf)
+
+
+def test_a_judge_that_is_always_wrong_is_as_sure_as_so_few_rows_can_tell():
+    found = agree([1, 0] * 25, [0, 1] * 25).kappa
+    # Wilson's limit of 50 of 50 disagreements is 0.9287; chance disagrees on half.
+    assert (found.mean, found.low) == (-1, -1)
+    assert found.high == pytest.approx(1 - 50 / (50 + 1.96**2) / 0.5, abs=1e-4)
 
 
 def test_raters_who_differ_in_strictness_make_the_mean_less_sure():
