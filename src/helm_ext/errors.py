@@ -120,7 +120,12 @@ class DatasetError(HelmExtError, ValueError):
         if self.message:
             return printable(self.message)
         errors = [problem for problem in self.problems if problem.severity == "error"]
-        lines = [str(problem) for problem in errors[:SHOWN_PROBLEMS]]
+        shown = errors[:SHOWN_PROBLEMS]
+        following = [*(problem.hint for problem in shown[1:]), ""]  # problems that share a hint have it once, below
+        lines = [
+            str(replace(problem, hint="") if problem.hint == hint else problem)
+            for problem, hint in zip(shown, following, strict=True)
+        ]
         if len(errors) > SHOWN_PROBLEMS:
             more = sum(problem.number for problem in errors[SHOWN_PROBLEMS:])
             lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")

@@ -214,6 +214,24 @@ def test_other_questions_are_no_comparison(suite, tmp_path):
     assert "there is nothing to compare" in run("compare", one_run, tmp_path / "out", code=2).stderr
 
 
+def test_of_one_file_under_two_rules_for_empty_cells_the_newer_run_is_compared(tmp_path):
+    """The hint of an empty cell is followed: the model without one has a run already."""
+    table, out = tmp_path / "t.csv", ("-o", tmp_path / "out")
+    table.write_text("question,answer,alpha,beta\n1+1?,2,2,3\n2+2?,4,4,\n3+3?,6,7,6\n")
+    said = run("score", table, "--arg", "output=alpha+beta", *out, code=1).stderr
+    assert "hint: --arg empty=answer where it said nothing, --arg empty=not_run where it was not asked" in said
+    again = run("score", table, "--arg", "output=alpha+beta", "--arg", "empty=answer", *out)
+    assert "the same file was scored with another rule for rows without an answer" in again.stderr
+    done = run("compare", tmp_path / "out", "--json")
+    [found] = lines(done)
+    assert (found["rows"], found["greater"], found["less"], found["stale"]) == (3, 1, 2, False)
+    assert "empty=answer" in found["run_a"]
+    assert "not compared, the newer run is" in done.stderr
+    old = next(path for path in (tmp_path / "out/runs/score").glob("*alpha*") if "empty" not in path.name)
+    new = next(path for path in (tmp_path / "out/runs/score").glob("*beta*"))
+    assert lines(run("compare", old, new, "--json"))[0]["rows"] == 3  # the older alone is what is meant
+
+
 def test_two_runs_of_one_model_are_refused(suite, tmp_path):
     run("score", suite / "one.json", "--model", "one", "-o", tmp_path / "out")
     for more in ((), ("--by-suite",)):  # both suites are called score
@@ -278,13 +296,20 @@ def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
     assert "list_micro_f1 is a score of all rows together" in run("compare", tmp_path / "out", code=2).stderr
 
 
-def test_a_plan_is_made_of_rows_that_are_right_or_wrong(tmp_path):
+def test_a_plan_of_graded_rows_is_by_how_much_the_interval_must_narrow(tmp_path):
     for model, said in (("one", "1 1"), ("two", "2 1")):
         score(
             tmp_path, model, lambda n: n > 9, "--arg", "main_metric=f1_score",
             edit=lambda file, said=said: json.loads(json.dumps(file).replace('"text": "no"', f'"text": "{said}"')),
         )  # fmt: skip
-    assert "not right or wrong by f1_score" in run("plan", 0.05, "--from", tmp_path / "out", code=2).stderr
+    [found] = lines(run("compare", tmp_path / "out", "--json"))
+    assert (found["test"], found["rows"]) == ("sign flips", 60)
+    # 95 % twice-sided and 80 % power: 1.959964 and 0.841621 standard errors, of which the interval has the first
+    narrow = 0.05 * 1.959964 / (1.959964 + 0.841621)
+    rows = math.ceil(60 * ((found["high"] - found["low"]) / 2 / narrow) ** 2)
+    said = run("plan", 0.05, "--from", tmp_path / "out").stdout
+    assert said.startswith(f"{rows:,} rows tell a difference of 0.05 in 80% of comparisons")
+    assert f"by f1_score: {found['low']:+.3g} to {found['high']:+.3g} (95 %), as measured on 60 rows of sums" in said
 
 
 def test_a_suite_in_a_notebook(suite):

@@ -22,6 +22,9 @@ TIMES_FILE = "helm_ext.json"
 
 _DIGEST = re.compile(r",(?:digest|script_sha|data_sha)=[0-9a-f]+(?=,|$)")
 """What a run's name says of the bytes that it was made of."""
+_RULE = re.compile(r",(?:missing|empty)=[^,]*")
+"""What it says of rows without an answer. Where one output of several has such rows, a hint names these arguments, and
+all are scored again with them."""
 
 
 class Cell(NamedTuple):
@@ -41,7 +44,8 @@ class Sibling:
     folder: Path
     cell: Cell
     identity: tuple[str, Any]
-    """Dataset, arguments, model and cap: runs that agree in it were made of two versions of one file."""
+    """Dataset, arguments, model and cap: runs that agree in it were made of two versions of one file, or of one file
+    with two rules for rows without an answer."""
     finished: str
     """When, in UTC; "" where the run does not say."""
 
@@ -58,7 +62,7 @@ def read_sibling(folder: Path) -> Sibling | None:
         cell = Cell(spec["groups"][0], adapter["model"], adapter["model_deployment"], perturbed)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None
-    identity = (_DIGEST.sub("", name), adapter.get("max_eval_instances"))
+    identity = (_RULE.sub("", _DIGEST.sub("", name)), adapter.get("max_eval_instances"))
     return Sibling(name, folder, cell, identity, read_time(folder))
 
 
@@ -77,7 +81,7 @@ class Siblings:
     averaged: Sequence[Sequence[Sibling]]
     """Runs of one cell, where there are several."""
     versions: Sequence[Sequence[Sibling]]
-    """Runs of versions of one file, the newest last where all say when they were made."""
+    """Runs of one `Sibling.identity`, the newest last where all say when they were made."""
 
     def find_stale(self) -> dict[Path, Sibling]:
         """Return the newest version by the folder of each run that it has replaced."""
@@ -91,7 +95,7 @@ class Siblings:
         """Return in words, with hints, which runs are stale."""
         stale = self.find_stale()
         said = [
-            f"stale: {run.name} was finished {run.finished}, and the same file has changed since: {newer.name} was "
+            f"stale: {run.name} was finished {run.finished}, and {_what_is_new(run, newer)} since: {newer.name} was "
             f"finished {newer.finished}\n  hint: delete {run.folder}, or leave it out"
             for runs in self.versions
             for run in runs
@@ -118,6 +122,12 @@ class Siblings:
                 f"{', '.join(run.name for run in runs)}\n  hint: {hint}"
             )
         return said
+
+
+def _what_is_new(run: Sibling, newer: Sibling) -> str:
+    if _DIGEST.findall(run.name) != _DIGEST.findall(newer.name):
+        return "the same file has changed"
+    return "the same file was scored with another rule for rows without an answer"
 
 
 def find_siblings(runs: Iterable[Sibling | None]) -> Siblings:

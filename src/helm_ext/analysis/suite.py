@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helm_ext.analysis.runs import RUN_FILES, RunFiles
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, HelmExtError, describe_missing, did_you_mean
+from helm_ext.errors import (
+    DatasetIntegrityError,
+    DatasetNotFoundError,
+    HelmExtError,
+    count,
+    describe_missing,
+    did_you_mean,
+)
 from helm_ext.scoring.score import CORRECTED
 
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 """Folders that a hint names."""
+_RUNS = Path("benchmark_output/runs")
 
 
 class FinishedRun(RunFiles):
@@ -42,25 +50,38 @@ def read_run(path: str | Path) -> FinishedRun:
     """
     folder = Path(path)
     if folder.is_file():
-        raise DatasetNotFoundError(
-            f"{folder}: a file, and no folder of runs\n  hint: helm-ext score makes runs of recorded outputs, in "
-            "benchmark_output/runs/score; helm-run those of a model"
-        )
+        raise DatasetNotFoundError(f"{folder}: a file, and no folder of runs\n  hint: {_say_where_runs_are()}")
     if not folder.is_dir():
         raise DatasetNotFoundError(f"{folder}: no such folder\n  hint: {near_folders(folder)}")
     missing = [name for name in RUN_FILES if not (folder / name).is_file()]
     if len(missing) == len(RUN_FILES):
-        raise DatasetNotFoundError(f"{folder}: no run: none of HELM's files is in it ({', '.join(RUN_FILES)})")
+        inside = [str(path.parent) for path in sorted(folder.glob(f"*/{RUN_FILES[0]}"))]
+        if not inside:
+            raise _find_none(folder, [])
+        said = f"a suite of {count(len(inside), 'run')}: which one?\n  hint: name it: {', '.join(inside[:_SHOWN])}"
+        raise DatasetNotFoundError(f"{folder}: {said}")
     if missing:
-        raise DatasetIntegrityError(f"{folder}: the run is not finished: no {', '.join(missing)}")
+        said = f"the run is not finished: no {', '.join(missing)}\n  hint: start it again"
+        raise DatasetIntegrityError(f"{folder}: {said}")
     return FinishedRun(folder)
 
 
+def _say_where_runs_are() -> str:
+    suites = sorted(path.name for path in _RUNS.glob("*") if path.is_dir())
+    if suites:
+        return f"{_RUNS}/SUITE, here of {', '.join(suites[:_SHOWN])}"
+    return f"helm-ext score makes runs of recorded outputs, in {_RUNS}/score; helm-run those of a model"
+
+
 def near_folders(folder: Path) -> str:
-    """Return a hint for a folder of runs that does not exist: those like it beside it, else those that are there."""
+    """Return a hint for a folder of runs that does not exist: the suite of that name, those like it
+    beside it, else those that are there.
+    """
+    if (_RUNS / folder).is_dir():
+        return str(_RUNS / folder)
     beside = sorted(path.name for path in folder.parent.glob("*") if path.is_dir())
     if not beside:
-        return "a run's folder is benchmark_output/runs/SUITE/RUN"
+        return f"a run's folder is {_RUNS}/SUITE/RUN"
     more = f" and {len(beside) - _SHOWN} more" if len(beside) > _SHOWN else ""
     return did_you_mean(folder.name, beside) or f"in {folder.parent} there is {', '.join(beside[:_SHOWN])}{more}"
 
@@ -96,7 +117,7 @@ def _find_none(path: Path, found: list[Path]) -> DatasetNotFoundError:
     if begun:
         hint = f"{begun[0].name} was begun and did not finish: start the same helm-run again"
     else:
-        hint = "benchmark_output/runs/SUITE"
+        hint = _say_where_runs_are()
     return DatasetNotFoundError(f"{path}: no finished run is in this folder\n  hint: {hint}")
 
 

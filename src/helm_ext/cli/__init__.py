@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from helm_ext.errors import HelmExtError, RunEntryError, describe_missing
+from helm_ext.errors import DatasetError, HelmExtError, RunEntryError, describe_missing
 
 __all__ = ["app", "main"]
 
@@ -43,7 +43,7 @@ _GARBAGE = 200_000
 in which they are imported goes into looking."""
 
 _WITH_ARGUMENTS = ("validate", "preview", "score", "convert")
-"""Commands that take `--arg`: their help ends with the arguments of all formats."""
+"""Commands that take `--arg`."""
 
 
 class _Commands(TyperGroup):
@@ -65,7 +65,16 @@ class _Commands(TyperGroup):
 
 
 class _WithArguments(TyperCommand):
-    """Describes the arguments of all formats where its help is shown: that loads all of them."""
+    """A command that takes `--arg`: its help ends with the arguments of all formats, its hints name them as options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except HelmExtError as error:
+            from helm_ext.cli.common import with_option
+
+            kind = type(error) if isinstance(error, DatasetError | RunEntryError) else HelmExtError
+            raise kind(with_option(str(error))) from error
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         self.epilog = _describe_arguments()

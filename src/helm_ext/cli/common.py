@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -128,6 +129,22 @@ def parse_pairs(option: str, pairs: Sequence[str] | None) -> dict[str, str]:
 def parse_arguments(pairs: Sequence[str] | None) -> dict[str, Any]:
     """Return the run entry's arguments of `--arg`; unlike in a run entry, values may hold commas."""
     return {key: as_helm_reads(value) for key, value in parse_pairs("--arg", pairs).items()}
+
+
+def with_option(text: str) -> str:
+    """Return a message with `--arg` before each argument that its hint names: what is shown can be typed.
+
+    Within a run entry, behind `:` or `,`, arguments stay as they are, and so does what names the file.
+    """
+    return re.sub("^  .*", lambda line: put_option(line[0]), text, flags=re.MULTILINE)
+
+
+def put_option(text: str) -> str:
+    """Return a text with `--arg` before each argument that it names."""
+    from helm_ext.formats import all_formats
+
+    names = {name for one in all_formats() for name in {*one.argument_names()}.difference(one.sources)}
+    return re.sub(rf"(?<![\w.,:=+/('\"{{-])(?<!--arg )({'|'.join(sorted(names))})=", r"--arg \1=", text)
 
 
 def read_folders(folders: Sequence[Path]) -> list[FinishedRun]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from helm_ext.analysis.gates import Series
     from helm_ext.analysis.run_scores import RunScores
     from helm_ext.analysis.runs import RunFiles
+    from helm_ext.analysis.siblings import Sibling
 
 _CANNOT_TELL = 3
 """Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""
@@ -83,8 +84,8 @@ def compare(
     with status("comparing"), without_output():
         is_asked = metric is not None or cluster is not None or fail_if_worse is not None
         scores, without = _read_all(found, metric, cluster, must=is_asked)
-        for run in scores:
-            run.is_stale = run.run.folder in stale
+        scores, replaced = _leave_out_replaced(scores, stale)
+        without += replaced
         if by_suite:
             name_by_suite(scores)
         against = _find_baseline(scores, baseline, fail_if_worse)
@@ -139,6 +140,25 @@ def _read_all(
     if first is not None and (must or len(scores) < 2):
         raise first
     return scores, without
+
+
+def _leave_out_replaced(
+    scores: Sequence[RunScores], stale: Mapping[Path, Sibling]
+) -> tuple[list[RunScores], list[str]]:
+    """Return the runs without those that a newer one of the same model and questions replaces, and what is said of it.
+
+    What is stale and stays asks something else than the newer one.
+    """
+    datasets = {run.run.folder: run.dataset for run in scores}
+    left, said = [], []
+    for run in scores:
+        newer = stale.get(run.run.folder)
+        run.is_stale = newer is not None
+        if newer is not None and datasets.get(newer.folder) == run.dataset:
+            said.append(f"{run.run.name}: not compared, the newer run is")
+        else:
+            left.append(run)
+    return left, said
 
 
 def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: str | None, margin: float | None,
@@ -278,7 +298,11 @@ def plan(
     runs: Annotated[list[Path] | None, Option("--from", help="Instead: runs of two models; repeatable.")] = None,
     power: Annotated[float, Option(help="How often the difference shall be told.")] = 0.8,
 ) -> None:
-    """Say how many rows it takes to tell a difference between two models that answer the same rows (McNemar's test)."""
+    """Say how many rows it takes to tell a difference between two models that answer the same rows.
+
+    By McNemar's test where rows are right or wrong. With --from also for other scores, for rows in clusters, and for
+    judges' scores that labels correct: by how much the interval of the difference must narrow.
+    """
     from helm_ext.scoring.statistics import discordant_share, rows_needed
 
     runs = [*(runs or ()), *(more or ())]
@@ -286,34 +310,45 @@ def plan(
         raise RunEntryError("one of --base-rate, --discordant and --from is needed")
     try:
         if runs:
-            share, how = _measure_discordant(runs)
-        elif discordant is not None:
-            share, how = discordant, "as given"
+            rows, how = _plan_from(runs, difference, power)
         else:
-            assert base_rate is not None
-            share, how = discordant_share(base_rate, difference), "of two models that err independently"
-        rows = rows_needed(difference, share, power=power)
+            share, how = discordant, "as given"
+            if base_rate is not None:
+                share, how = discordant_share(base_rate, difference), "of two models that err independently"
+            assert share is not None
+            rows, how = rows_needed(difference, share, power=power), f"{_DISCORDANT}: {share:.1%}, {how}"
     except ValueError as error:
         raise RunEntryError(str(error)) from error
-    echo(
-        f"{rows:,} rows tell a difference of {abs(difference):g} in {power:.0%} of comparisons, at 95 % confidence\n"
-        f"rows that exactly one model gets right: {share:.1%}, {how}"
-    )
+    told = f"tell a difference of {abs(difference):g} in {power:.0%} of comparisons, at 95 % confidence"
+    echo(f"{rows:,} rows {told}\n{how}")
 
 
-def _measure_discordant(paths: Sequence[Path]) -> tuple[float, str]:
+_DISCORDANT = "rows that exactly one model gets right"
+
+
+def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[int, str]:
+    """Return how many rows it takes, and what was measured. Raises RunEntryError; ValueError for impossible shares."""
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.comparing import compare_runs
     from helm_ext.analysis.run_scores import read_scores
+    from helm_ext.scoring.statistics import rows_needed, rows_to_narrow
 
     with without_output():
         results, _ = compare_runs([read_scores(run) for run in find_runs(paths)[0]])
     whole = [one for one in results if not one.slice]
     if len(whole) != 1:
         raise RunEntryError(f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs")
-    c = whole[0].comparison
-    if c.test != "mcnemar":
-        said = f"--from: rows are not right or wrong by {whole[0].a.metric}, so none is right for one model alone"
-        raise RunEntryError(f"{said}\n  hint: runs with a main metric of 0 and 1")
-    share = (c.greater + c.less) / whole[0].rows
-    return share, f"as measured on {whole[0].rows} rows of {whole[0].a.title}"
+    [one] = whole
+    measured = f"as measured on {one.rows} rows of {one.a.title}"
+    if one.refusal is not None:
+        measured += f", by the judge's own verdicts, which are not corrected: {one.refusal}"
+    if one.comparison.test == "mcnemar" and not one.is_corrected:
+        share = (one.comparison.greater + one.comparison.less) / one.rows
+        return rows_needed(difference, share, power=power), f"{_DISCORDANT}: {share:.1%}, {measured}"
+    low, high = one.difference.ends
+    if low is None or high is None:
+        raise RunEntryError(f"--from: {one.describe_detectable()}")
+    if one.is_corrected:
+        measured += f" with {one.labels} labels, of more rows as many in proportion"
+    rows = rows_to_narrow(difference, one.difference.half_width, one.rows, power=power)
+    return rows, f"b - a by {one.metric}: {low:+.3g} to {high:+.3g} (95 %), {measured}"

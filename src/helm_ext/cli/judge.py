@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Exit, Option
 
+from helm_ext.analysis import read_run
 from helm_ext.analysis.json_arrays import RowKey
 from helm_ext.cli import options
 from helm_ext.cli.common import echo, make_console, print_table, read_folders, without_output, writing
-from helm_ext.cli.judge_runs import Judged, require_run, write_judged
+from helm_ext.cli.judge_runs import Judged, write_judged
 from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
 from helm_ext.cli.session import Settings, require_suite, started
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
@@ -202,7 +203,7 @@ def _make_judging(
         raise RunEntryError("--judge: the same judge is named twice\n  hint: a jury is of different ones")
     for folder in (run, against):
         if folder is not None:
-            require_run(folder)
+            read_run(folder)
     if rubric is None or judge_unclear:
         from helm_ext.cli.judge_runs import find_unclear
 
@@ -327,12 +328,9 @@ def labels(
 
 def _read_runs(folders: Sequence[Path]) -> Mapping[str, dict[RowKey, Prediction]]:
     """Return the rows of runs, by the runs' names. Raises HelmExtError."""
-    from helm_ext.analysis.runs import RunFiles
-
     found = {}
     for folder in folders:
-        require_run(folder)
-        run = RunFiles(folder)
+        run = read_run(folder)
         found[run.name] = {row.key: row for row in run.predictions()}
     if len(found) < len(folders):
         raise RunEntryError(f"two runs of one name: {next(iter(found))}")

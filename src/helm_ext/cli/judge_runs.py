@@ -32,7 +32,7 @@ from helm_ext.cli.common import echo, say, without_output, writing
 from helm_ext.cli.score import print_scores, score_files
 from helm_ext.cli.session import Settings, find_deployment, stand_in
 from helm_ext.clients.client import notes_of
-from helm_ext.errors import DatasetNotFoundError, HelmExtError, RunEntryError, count
+from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
@@ -436,16 +436,6 @@ def _encode(state: dict[str, Any]) -> bytes:
         return orjson.dumps(state)
     except TypeError:  # an integer of more than 64 bits
         return json.dumps(state).encode()
-
-
-def require_run(folder: Path) -> None:
-    """Raise DatasetNotFoundError unless a finished run is there."""
-    if not (folder / "scenario_state.json").exists():
-        inside = [str(path.parent) for path in sorted(folder.glob("*/scenario_state.json"))]
-        said, hint = "no finished run", "a folder below benchmark_output/runs/SUITE"
-        if inside:
-            said, hint = f"a suite of {count(len(inside), 'run')}: which one?", f"name it: {', '.join(inside[:10])}"
-        raise DatasetNotFoundError(f"{folder}: {said}\n  hint: {hint}")
 
 
 def _extra_of(state: dict[str, Any]) -> dict[str, Any]:

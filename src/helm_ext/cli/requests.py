@@ -291,12 +291,14 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     if tally.prompt_tokens or tally.completion_tokens:
         spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
         echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
-    failed = [f"{custom_id}: {why}" for custom_id, why in failures.items()]
+    parts = {custom_id: why.partition("\n") for custom_id, why in failures.items()}
+    failed = [f"{custom_id}: {why}" for custom_id, (why, *_) in parts.items()]
     waiting = [custom_id for custom_id in missing if custom_id not in failures]
     for what, lines in (("failed", failed), ("missing", waiting)):
         if lines:
             more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
             echo("\n  ".join([f"{what}: {len(lines)}", *lines[:_SHOWN], *more]), err=True)
+    say(dict.fromkeys(hint for *_, hint in parts.values() if hint))  # of all that failed alike, once
     return answers
 
 

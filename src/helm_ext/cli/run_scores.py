@@ -14,7 +14,7 @@ from helm_ext.analysis.judged import count_lost
 from helm_ext.analysis.run_scores import find_main_metric, find_split
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.cli.common import describe_answers, shorten
-from helm_ext.errors import RunEntryError, did_you_mean
+from helm_ext.errors import RunEntryError, near_words
 from helm_ext.judging.judgement import NOT_OK
 from helm_ext.scoring.completeness import (
     HINT_WRONG_WITH_GOLD,
@@ -366,8 +366,10 @@ class ScoredRun:
             is_raw = name.partition("@")[0] in self.judges
             said = f"{self.name}: {name}" + (", the judge's own number, uncorrected," if is_raw else "")
             if name not in self.stats:
-                near = did_you_mean(name, ["main", *self.stats])
-                found.append(f"below: {self.name}: no row has a value for {name}" + (f": {near}" if near else ""))
+                asked = [one for one in self._list_asked() if one in self.stats]
+                there = dict.fromkeys([*near_words(name, ["main", *self.stats]), *asked])
+                said = f"below: {self.name}: no row has a value for {name}"
+                found.append(f"{said}\n  hint: there are {', '.join(there)}")
             elif is_lower_better(self.files.run_spec, name):
                 lower = f"a lower {name} is better, so --fail-under {given} says nothing of it"
                 found.append(f"below: {self.name}: {lower}")

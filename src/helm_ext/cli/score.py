@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
-from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, parse_arguments, say, status, without_output
+from helm_ext.cli.common import (
+    echo,
+    helm_output_to_stderr,
+    make_console,
+    parse_arguments,
+    put_option,
+    say,
+    status,
+    with_option,
+    without_output,
+)
 from helm_ext.cli.run_scores import ABOUT_DRAWING, ScoredRun, find_facts, make_wrong_list, parse_thresholds
 from helm_ext.cli.session import Settings
 from helm_ext.errors import HelmExtError, RecordedError, RunEntryError, show
@@ -80,7 +90,7 @@ def score(
             failures += 1
             continue
         warnings, below = scored.list_warnings(), scored.find_below(least) if least else []
-        say([*warnings, *below])
+        say(map(put_option, [*warnings, *below]))
         print_scores(scored, most=most, as_json=as_json, show_all=show_all)
         failures += sum(one.startswith("below") for one in below)
         failures += sum(one.startswith("warning") for one in warnings) if strict else 0
@@ -166,7 +176,7 @@ def score_files(
         except HelmExtError as error:
             if len(found) == 1:
                 raise
-            echo(f"error: {error}", err=True)
+            echo(f"error: {with_option(str(error))}", err=True)
             yield None
             continue
         said: set[str] = set()
@@ -183,7 +193,7 @@ def score_files(
                 if message in said:
                     parts = [str(file), *parts[1:2], "the same error"]
                 said.add(message)
-                echo(f"error: {': '.join(filter(None, parts))}", err=True)
+                echo(f"error: {with_option(': '.join(filter(None, parts)))}", err=True)
                 made = None
             yield made
 

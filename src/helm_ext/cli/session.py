@@ -215,6 +215,7 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
 
     named = format_.name_file(file) if find_file(file) == file else {"dataset": str(file)}
     require_unnamed(named, arguments)
+    format_.require_source({**named, **arguments})
     for name in ("model", *model):
         if name in arguments:
             raise RunEntryError(f"--arg {name}={arguments[name]}: the model is no such argument\n  hint: --model NAME")

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
-from helm_ext.cli.common import echo, helm_output_to_stderr, parse_arguments, status, without_output
+from helm_ext.cli.common import (
+    echo,
+    helm_output_to_stderr,
+    parse_arguments,
+    put_option,
+    status,
+    with_option,
+    without_output,
+)
 from helm_ext.engines.progress import read_mode
 from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
 from helm_ext.formats import Format, detect, files_in, get_format
@@ -262,7 +270,7 @@ def _print_text(report: Mapping[str, Any]) -> None:
     if not report["linted"] and counts.get("rows", 0) > LINTED_ROWS and not found["error"]:
         lines.append(f"{file}: its rows were not compared with one another; --lint looks for duplicates and leaks")
     for line in lines:
-        echo(line)
+        echo(with_option(line))
 
 
 def _tells(what: str, counts: Mapping[str, int]) -> bool:
@@ -287,7 +295,7 @@ def _to_github(problem: Problem) -> str:
     location = problem.location
     text = f"{location.field}: {problem.message}" if location.field else problem.message
     if problem.hint:
-        text += f"\nhint: {problem.hint}"
+        text += f"\nhint: {put_option(problem.hint)}"
     properties = {"file": location.path, "line": location.line, "title": problem.code or None}
     shown = [f"{name}={_escape(str(value), '%:,')}" for name, value in properties.items() if value is not None]
     return f"::{problem.severity.replace('note', 'notice')} {','.join(shown)}::{_escape(text)}"
@@ -332,7 +340,10 @@ def preview(
         states, wrapped = adapt(run_spec, count, str(file))
     for line in (
         *said,
-        *(f"note      {first.get('output', '')}{': ' * bool(first)}{one.message}: {one.hint}" for one in wrapped),
+        *(
+            f"note      {first.get('output', '')}{': ' * bool(first)}{one.message}: {put_option(one.hint)}"
+            for one in wrapped
+        ),
         run_spec.name,
         f"method: {run_spec.adapter_spec.method}",
         *map(render, states),
@@ -343,7 +354,9 @@ def preview(
 def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState], list[Problem]]:
     """Return the request states of the first `count` rows, made by HELM's own adapter as `helm-run` makes them.
 
-    With them, of small files, what is said of the answers that are recorded (`find_wrapped`).
+    Of a file of another tool's that holds answers, where no model is named, they are those that are scored: nobody asks
+    anything, and what was sent is only known as far as it was recorded. With them, of small files, what is said of the
+    answers that are recorded (`find_wrapped`).
 
     Raises HelmExtError when the model's tokenizer cannot be loaded.
     """
@@ -351,15 +364,25 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
     from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, create_scenario
     from helm.benchmark.window_services.tokenizer_service import TokenizerService
 
+    from helm_ext.evalset import row_extra
+
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
     metric, main = run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"]
     wrapped = find_wrapped(instances, run_spec.adapter_spec, lambda: metric, main, path)
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
     rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
-    live = [row for row in rows if (row.extra_data or {}).get("helm_ext", {}).get("only") != "recorded"]
+    live = [row for row in rows if row_extra(row).get("only") != "recorded"]
     wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
+    deployment, context = run_spec.adapter_spec.model_deployment, None
+    if (
+        deployment == PREVIEW_DEPLOYMENT
+        and "source" in metric.args
+        and any("recorded" in row_extra(row) for row in rows)
+    ):
+        from helm_ext.adaptation.rows import RecordedStates
+
+        return RecordedStates(run_spec.adapter_spec).rebuild(rows[:count]), wrapped
     with tempfile.TemporaryDirectory() as folder:
-        deployment, context = run_spec.adapter_spec.model_deployment, None
         if deployment != PREVIEW_DEPLOYMENT:
             from helm.common.local_context import LocalContext  # HELM's clients come with it
 
@@ -378,24 +401,38 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
 
 
 def render(state: RequestState) -> str:
-    """Return one request state as text; the prompt stands between two lines of its own, to the byte."""
+    """Return one request state as text; the prompt stands between two lines of its own, to the byte.
+
+    Of a recorded one, the question where the prompt is not known, and the answer instead of the request.
+    """
+    from helm_ext.evalset import row_extra
+
     request = state.request
+    result, what = getattr(request, "result", None), "prompt"
     which = "" if state.reference_index is None else f", option {state.reference_index} ({state.request_mode})"
     lines = [f"──── row {state.instance.id} ({state.instance.split}{which})"]
     if request.messages:
         lines += [f"[{message['role']}] {message['content']}" for message in request.messages]
+    elif result is not None and not request.prompt:
+        lines.append(state.instance.input.text)
+        what = "question"
     else:
         lines.append(request.prompt)
-    lines.append("──── end of prompt")
+    lines.append(f"──── end of {what}")
     if state.prompt_truncated:
         lines.append("warning: the prompt was truncated to fit the window")
     names = (
         "temperature", "max_tokens", "num_completions", "stop_sequences", "top_p", "top_k_per_token",
         "frequency_penalty", "presence_penalty", "random",
     )  # fmt: skip
-    sampled = {name: getattr(request, name) for name in names}
-    lines.append("request: " + ", ".join(f"{key}={value!r}" for key, value in sampled.items() if value is not None))
-    lines.append(f"demonstrations: {state.num_train_instances}")
+    if result is None:
+        sampled = {name: getattr(request, name) for name in names}
+        lines.append("request: " + ", ".join(f"{key}={value!r}" for key, value in sampled.items() if value is not None))
+        lines.append(f"demonstrations: {state.num_train_instances}")
+    else:
+        left_out = row_extra(state.instance).get("left_out")
+        answers = [f"nothing ({left_out})"] if left_out else [repr(one.text) for one in result.completions]
+        lines += [f"recorded: {answer}" for answer in answers]
     golds = [reference.output.text for reference in state.instance.references if reference.is_correct]
     labels = [label for label, text in (state.output_mapping or {}).items() if text in golds]
     expected = [labels, golds] if labels and labels != golds else [golds]

@@ -52,8 +52,8 @@ def test_what_is_no_run_is_refused(out, tmp_path):
     for read, path, said in (
         (helm_ext.read_run, "xyz", "xyz: no such folder\n  hint: in .* there is begun, empty, half, other"),
         (lambda path: find_runs([path]), "halv", "halv: no such folder\n  hint: did you mean 'half'"),
-        (helm_ext.read_run, "empty", "no run: none of HELM's files is in it"),
-        (lambda path: find_runs([path]), "empty", "no finished run is in this folder\n  hint: benchmark_output"),
+        (helm_ext.read_run, "empty", "no finished run is in this folder\n  hint: helm-ext score makes"),
+        (helm_ext.read_run, ".", "a suite of 2 runs: which one.\n  hint: name it: .*half, .*other"),
         (lambda path: find_runs([path]), "begun", "killed was begun and did not finish: start the same helm-run again"),
         (lambda path: helm_ext.read_run(path).name, "other", "run_spec.json: no run spec of HELM's: without scenario_"),
         (lambda path: helm_ext.read_run(path).name, "half", "run_spec.json: not as HELM writes it"),

@@ -8,7 +8,7 @@ from request_states_files import answered, choice, state, write
 
 from helm_ext import hub
 from helm_ext.analysis.run_scores import WrongRow
-from helm_ext.cli.common import parse_arguments
+from helm_ext.cli.common import parse_arguments, with_option
 from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
 from helm_ext.cli.score import deployment_of
 from helm_ext.cli.session import load_arguments, make_run_spec
@@ -247,3 +247,42 @@ def test_what_is_warned_of_one_models_answers_names_it(tmp_path):
     said = run("score", tmp_path / "t.csv", "--arg", "output=a+b", "-o", tmp_path).stderr
     assert f"warning: a: {tmp_path}/t.csv: every output is equal to its gold" in said
     assert "warning: b: 2 of 2 rows score 0 though the answer holds the gold" in said
+
+
+@pytest.mark.parametrize(("program", "said"), [
+    ("print(1)\n", "X.py: no format that is known reads this file\n  hint: --as FORMAT says which it is; each expects"),
+    ("def transform(data, num_sample, r, dataset_name):\n", "X.py: a script, and no rows to run it on\n  hint: ultraeval:d"),
+])  # fmt: skip
+def test_a_program_is_no_dataset(tmp_path, monkeypatch, program, said):
+    monkeypatch.chdir(tmp_path)
+    Path("X.py").write_text(program)
+    for command in (["score", "X.py", "--model", "m"], ["validate", "X.py"], ["preview", "X.py"]):
+        done = run(*command, code=None)
+        assert done.code
+        assert said in done.stdout + done.stderr
+
+
+def test_a_limit_of_a_metric_that_is_not_there_names_those_that_are(tmp_path):
+    """The nearest first, though the table does not show it."""
+    path = write(tmp_path / "x.json", [answered(state(), "mercury")])
+    score = ("score", path, "--model", "m", "-o", tmp_path)
+    for given, first in (("accuracy", "normalized_exact_match, exact_match, "), ("f1_scor", "f1_score, normalized_")):
+        said = run(*score, "--fail-under", f"{given}=0.8", code=1).stderr
+        assert f"no row has a value for {given}\n  hint: there are {first}" in said
+
+
+def test_hints_name_arguments_as_they_are_typed(tmp_path):
+    """Behind a command with `--arg`; in a run entry without it, where they are copied from as well."""
+    for text, expected in (
+        ("x.csv: gold=3 is no column\n  hint: gold=COLUMN, or gold=A+B", "--arg gold=COLUMN, or --arg gold=A+B"),
+        ("no rows\n  hint: ultraeval:data=ROWS,transform=X,model=m", "ultraeval:data=ROWS,transform=X,model=m"),
+        ("no rows\n  hint: --arg task=NAME, missing=skip", "--arg task=NAME, --arg missing=skip"),
+        ("no rows\n  hint: --json prints 'gold=1'", "--json prints 'gold=1'"),
+    ):
+        assert with_option(text) == text.partition("hint: ")[0] + f"hint: {expected}"
+    path = tmp_path / "x.csv"
+    path.write_text("question,answer,a\n1?,1,\n")
+    assert "hint: say which hold them: --arg output=COLUMN" in run("score", path, code=1).stderr
+    for command in ("score", "validate"):
+        done = run(command, path, "--arg", "output=a", code=1)
+        assert "hint: --arg empty=answer where it said nothing, --arg empty=" in done.stderr + done.stdout

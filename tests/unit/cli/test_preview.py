@@ -1,5 +1,7 @@
 """What HELM's adapter cannot do, and a tokenizer that cannot be loaded, are errors that say what HELM said."""
 
+import re
+
 import pytest
 from commands import run
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
@@ -38,3 +40,15 @@ def test_of_several_outputs_the_first_is_shown(tmp_path):
     assert "runs      recorded: one run for each of alpha, beta" in shown
     assert "note      alpha: 2 of 2 rows score 0 though the answer holds the gold" in shown
     assert shown.count("──── row") == 2
+
+
+def test_of_a_table_of_answers_the_answers_are_shown_and_no_request(tmp_path):
+    """Nobody is asked anything, and what was asked stands in no table: no temperature, no limit of tokens."""
+    table = tmp_path / "t.csv"
+    table.write_text("question,A,B,answer,gpt\nWarmer?,ice,fire,B,It is B.\nColder?,ice,fire,A,\n")
+    given = ("--arg", "output=gpt", "--arg", "empty=not_run")
+    shown = run("preview", table, *given).stdout
+    assert "Warmer?\n──── end of question\nrecorded: 'It is B.'\nexpected: 'B' = 'fire'\n" in shown
+    assert "recorded: nothing (not_run)\nexpected: 'A' = 'ice'\n" in shown
+    assert not re.search("max_tokens|temperature|demonstrations", shown)
+    assert "max_tokens=5" in run("preview", table, "--arg", "question=question").stdout

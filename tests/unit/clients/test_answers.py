@@ -178,6 +178,14 @@ def test_what_is_no_result_of_these_requests_is_refused(tmp_path, line, kind, sa
     assert sorted(tmp_path.iterdir()) == [path]
 
 
+def test_a_hint_that_problems_share_is_said_once(tmp_path):
+    with pytest.raises(DatasetIntegrityError) as caught:
+        join(make(), tmp_path, [write(tmp_path, "1.jsonl", ok("x"), ok("y"), ok("z"))])
+    *lines, hint = str(caught.value).splitlines()
+    assert [line.partition(": custom_id: ")[2][:7] for line in lines] == ["'x' is ", "'y' is ", "'z' is "]
+    assert hint == "  hint: these are results of other requests, or of an earlier version of the dataset"
+
+
 def test_kept_answers_are_read_however_they_were_written(tmp_path):
     """Somebody may look through the file, and save it again."""
     answers = join(make(), tmp_path, [write(tmp_path, "1.jsonl", *[ok(id_, id_) for id_ in IDS])])

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 from pathlib import Path
 
@@ -155,6 +156,17 @@ def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
     assert (found["metric"], found["difference"], "raw" in found) == ("judge_correct", 0, False)
     assert "all (120), raw: not corrected" in said
     assert "which are not corrected: no row has a label of both answers" in said
+
+
+def test_a_plan_of_corrected_scores_is_by_how_much_their_interval_must_narrow(tmp_path):
+    for model, labels in (("a", (30, 0)), ("b", (24, 6))):
+        score(tmp_path, make_rows((1.0, 90, *labels), (0.0, 30, 0, 20)), model, model, main_metric="judge_correct")
+    found = json.loads(run("compare", tmp_path / "out", "--json", "--allow-different").stdout.splitlines()[0])
+    # The labels grow with the rows. 1.959964 and 0.841621 standard errors: the interval has the first.
+    half = (found["high"] - found["low"]) / 2 * (1 + 0.841621 / 1.959964)
+    planned = run("plan", "0.1", "--from", tmp_path / "out").stdout
+    assert planned.startswith(f"{math.ceil(120 * (half / 0.1) ** 2)} rows tell a difference of 0.1")
+    assert "with 50 labels, of more rows as many in proportion" in planned
 
 
 @pytest.mark.parametrize(("labels", "options", "says", "code"), [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import Problem
+from helm_ext.errors import Problem, RunEntryError
 from helm_ext.formats.format import (
     AS_GIVEN,
     FLAG,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _SCRIPTS = "transform*.py"
 """As upstream names them; any other program may lie beside the files of any format."""
+_SCRIPT = re.compile(rb"^(?:def|class) transform\b|^(?:from|import) .*\btransform\b|^transform *=", re.MULTILINE)
+"""What makes a program of another name a script."""
 _KEYS = {"transform", "transforms", "target_scores", "raw_outputs"}
 """Of a task config (both spellings), of rows, and of a finished run's log."""
 
@@ -93,13 +96,23 @@ class _UltraEval(Format):
             if (seen.path / "config").is_dir() or any(seen.path.rglob(_SCRIPTS)):
                 return Claim.SURE
             return Claim.MAYBE if (seen.path / "data").is_dir() else Claim.NO  # others have a folder of this name too
-        return Claim.SURE if seen.suffix == ".py" or seen.keys & _KEYS else Claim.NO
+        if seen.suffix == ".py":
+            return Claim.SURE if seen.path.match(_SCRIPTS) or _SCRIPT.search(seen.start) else Claim.NO
+        return Claim.SURE if seen.keys & _KEYS else Claim.NO
 
     def name_file(self, path: str | Path) -> dict[str, str]:
         """Return the arguments that name a config, a dataset's folder, or a script (which needs `data` beside it)."""
         if Path(path).is_dir():
             return {"dataset": str(path)}
         return {{".py": "transform", ".jsonl": "data"}.get(Path(path).suffix, "config"): str(path)}
+
+    def require_source(self, given: Mapping[str, Any]) -> None:
+        """Raise RunEntryError unless exactly one source is given; a script alone names no rows."""
+        if "transform" in given and not any(name in given for name in self.sources):
+            script = given["transform"]
+            hint = f"ultraeval:data=ROWS,transform={script},model=...; in a helm-ext command ROWS --as ultraeval "
+            raise RunEntryError(f"{script}: a script, and no rows to run it on\n  hint: {hint}--arg transform={script}")
+        super().require_source(given)
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return what chooses each task of a config: of one method where `method=` is given."""
@@ -115,6 +128,7 @@ class _UltraEval(Format):
         from helm_ext.files import show_reading
         from helm_ext.formats.ultraeval import loading
 
+        self.require_source(arguments)
         with show_reading(self.name_source(arguments)):
             return loading.load(**arguments)
 
@@ -123,6 +137,7 @@ class _UltraEval(Format):
         from helm_ext.files import show_reading
         from helm_ext.formats.ultraeval import loading
 
+        self.require_source(arguments)
         with show_reading(self.name_source(arguments)):
             return loading.check(execute=execute, **arguments)
 

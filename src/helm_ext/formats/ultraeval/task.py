@@ -124,15 +124,6 @@ def resolve(options: Options) -> Task:
 
 def _find(options: Options) -> _Found:
     """Return the files of a task, whichever way it is named."""
-    sources = {"config": options.config, "dataset": options.dataset, "data": options.data}
-    given = [name for name, value in sources.items() if value is not None]
-    if len(given) != 1:
-        said = "none of them is given" if not given else f"{' and '.join(given)} are given"
-        raise RunEntryError(
-            f"ultraeval: exactly one of config, dataset, data is needed, {said}\n"
-            "  hint: ultraeval:config=FILE,model=... or ultraeval:dataset=NAME,method=gen,model=... "
-            "or ultraeval:data=FILE,transform=SCRIPT,model=..."
-        )
     root = options.root.expanduser() if options.root is not None else None
     if root is not None and not root.is_dir():
         raise RunEntryError(

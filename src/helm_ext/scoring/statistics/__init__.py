@@ -9,6 +9,7 @@ from helm_ext.scoring.statistics.paired import (
     holm,
     judge_margin,
     rows_needed,
+    rows_to_narrow,
 )
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "judge_margin",
     "mean_interval",
     "rows_needed",
+    "rows_to_narrow",
     "trials_interval",
 ]

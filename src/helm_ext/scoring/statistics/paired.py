@@ -344,6 +344,18 @@ def rows_needed(difference: float, discordant: float, *, power: float = 0.8, lev
     return math.ceil(((root + math.sqrt(root**2 + 4 * d)) / (2 * d)) ** 2)
 
 
+def rows_to_narrow(difference: float, half: float, rows: int, *, power: float = 0.8, level: float = 0.95) -> int:
+    """Return the rows at which a true `difference` is told, where `rows` gave an interval of twice `half`.
+
+    Of any rows, clusters and corrections that grow alike: intervals narrow with the root of their number. Raises
+    ValueError for no difference.
+    """
+    if not difference or not 0 < power < 1:
+        raise ValueError(f"difference {difference}, power {power}: expected one that is not 0, and 0 < power < 1")
+    error = half / normal_quantile(level)
+    return math.ceil(rows * ((normal_quantile(level) + _STANDARD.inv_cdf(power)) * error / difference) ** 2)
+
+
 def discordant_share(base_rate: float, difference: float) -> float:
     """Return the share of discordant rows of two models that err independently: the worst case but for spite.
 

@@ -73,7 +73,9 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
         FORMAT.load(path=str(tmp_path / "x.csv"))
 
 
-def test_a_program_beside_a_table_makes_no_task_set_of_the_folder(tmp_path):
+def test_a_program_beside_a_table_is_no_dataset_of_the_folder(tmp_path):
     (tmp_path / "facts.csv").write_text("question,answer,output\nWhat rusts?,iron,iron\n")
     (tmp_path / "plot.py").write_text("print(1)\n")
+    assert files_in(tmp_path) == [tmp_path / "facts.csv"]
+    (tmp_path / "plot.py").write_text("import random\n\n\ndef transform(data, num_sample, r, dataset_name):\n")
     assert files_in(tmp_path) == [tmp_path / "facts.csv", tmp_path / "plot.py"]

@@ -20,6 +20,7 @@ from helm_ext.errors import (
 from helm_ext.evalset import row_extra
 from helm_ext.formats.ultraeval import loading as ultraeval
 from helm_ext.formats.ultraeval.config import schema as config_schema
+from helm_ext.formats.ultraeval.format import FORMAT
 from helm_ext.scoring.answers import Answer, AnswerReader, Question
 
 
@@ -545,7 +546,7 @@ def bleu(**changes):
 
 REFUSED = [
     # The files in the checkout that are others (None: not there), the arguments, the error.
-    ({}, {}, RunEntryError, "exactly one of config, dataset, data is needed, none of them is given"),
+    ({}, {}, RunEntryError, "exactly one of config, dataset, data is needed, none is given"),
     ({}, {"config": "a", "dataset": "b"}, RunEntryError, "config and dataset are given"),
     ({}, {"data": DATA}, RunEntryError, "transform=SCRIPT is needed"),
     ({}, {**GEN, "root": "nowhere"}, RunEntryError, "root=nowhere: no such folder"),
@@ -647,11 +648,11 @@ def test_what_is_refused(root, monkeypatch, files, arguments, error, message):
             (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         else:
             made.write_config(root / name, content)
-    said = refused(error, ultraeval.load, **arguments)
+    said = refused(error, FORMAT.load, **arguments)
     assert message in said
     assert "pydantic" not in said
     try:  # `check` says the same, as a problem or an error
-        found = "\n".join(map(str, ultraeval.check(**arguments)[0]))
+        found = "\n".join(map(str, FORMAT.check(**arguments)[0]))
     except (DatasetError, RunEntryError) as caught:
         found = str(caught)
     assert message in found or "allow_code" in message
