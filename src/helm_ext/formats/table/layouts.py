@@ -406,6 +406,12 @@ def _adapt_export(run: Any, cells: Cells) -> dict[str, Any]:
     if cells.get("run") != run:
         hint = "export each run to a file of its own: helm-ext export FOLDER"
         raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+    for column in ("trial", "perturbation"):
+        if str(cells.get(column) or 0) not in ("0", "0.0"):
+            hint = (
+                "helm-ext score RUN/scenario_state.json scores the run again, with all of its trials and perturbations"
+            )
+            raise CellError(f"a question of {column} {show(cells[column])}: it would count as one of its own", hint)
     options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
     answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
     return {
@@ -428,6 +434,7 @@ _OWN_EXPORT = Layout(
     of_first=lambda row: {"adapt": partial(_adapt_export, row["run"])},
     roles={"id": "instance_id"},
     made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
+    notes=("how the run was scored (extract=, completions=, ...) is not in the file; its scenario_state.json says it",),
     gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
 )  # fmt: skip
 """`helm-ext export` of predictions (`analysis.export.tables`), in each of its kinds of file."""

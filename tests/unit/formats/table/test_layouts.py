@@ -175,3 +175,12 @@ class TestOwnExport:
         assert (golds(after), labels(after), answers(after)) == (golds(before), labels(before), answers(before))
         assert detect(exported) is FORMAT
         assert FORMAT.name_model({"path": str(exported)}) == "recorded/zormun"
+
+    @pytest.mark.parametrize(("column", "value"), [("trial", 1), ("perturbation", "typos")])
+    def test_rows_of_trials_and_perturbations_are_no_questions_of_their_own(self, tmp_path, column, value):
+        row = {"run": "r", "instance_id": "q1", "trial": 0, "perturbation": None, "input": "Which?", "messages": None,
+               "gold": ["iron"], "options": None, "completions": [{"text": "iron"}], "left_out": None}  # fmt: skip
+        assert "how the run was scored" in str(load(write_lines(tmp_path, row)).warnings)
+        found = refusal(write_lines(tmp_path, row, {**row, column: value}))
+        assert found.location.line == 2
+        assert "scenario_state.json" in str(found.hint)
