@@ -74,20 +74,18 @@ def parse_json(data: bytes, path: str, line: int = 1, *, allow_nan: bool = False
 
 
 def is_faithful(data: bytes, value: Any) -> bool:
-    """Whether `value`, what a quick parser made of `data`, has all its keys, only finite numbers, and is not too deep.
+    """Whether `value`, what msgspec made of `data`, has all its keys, and is not too deep.
 
-    `value` is written again and the bytes are counted. A parser that keeps one of two equal keys drops at least two
-    quotes, and nothing adds any but an escaped quote. A number that is not finite is written as one more null. False
-    also where this cannot be told: there is such an escape, an integer of more than 64 bits, or the value is nested
-    more than MAX_DEPTH levels deep.
+    `value` is written again and the quotes are counted. A parser that keeps one of two equal keys drops at least two,
+    and nothing adds any but an escaped quote. False also where this cannot be told: there is such an escape, an integer
+    of more than 64 bits, or the value is nested more than MAX_DEPTH levels deep. Its numbers are finite: msgspec
+    refuses those that are too large, and words that are no JSON.
     """
     try:
         written = orjson.dumps(value)
     except TypeError:
         return False
-    if data.count(b'"') != written.count(b'"') or (b"\\" in written and b"\\u0022" in data):
-        return False
-    return b"null" not in written or data.count(b"null") >= written.count(b"null")
+    return data.count(b'"') == written.count(b'"') and not (b"\\" in written and b"\\u0022" in data)
 
 
 def _parse_carefully(text: str, path: str, line: int, *, allow_nan: bool) -> Any:
