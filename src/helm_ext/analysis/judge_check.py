@@ -22,8 +22,15 @@ from helm_ext.scoring.corrected_scores import (
     see,
     to_right,
 )
-from helm_ext.scoring.statistics.agreement import Swapped, compare_halves, compare_orders
-from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_by_verdict, share_of
+from helm_ext.scoring.statistics.agreement import (
+    Swapped,
+    Verdicts,
+    compare_halves,
+    compare_orders,
+    sensitivity,
+    specificity,
+)
+from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_of
 from helm_ext.scoring.statistics.intervals import Interval, normal_quantile
 
 if TYPE_CHECKING:
@@ -199,18 +206,18 @@ def _check_sides(seen: Sequence[Seen], clusters: Sequence[str] | None) -> dict[s
         return found
     gold, verdicts = (to_right(one, is_binary=True) for one in (chosen.gold, np.array([row.verdict for row in seen])))
     drawn = (~np.isnan(chosen.gold)).nonzero()[0]
+    gold, verdicts, all_verdicts = gold[drawn], verdicts[drawn], {*verdicts.tolist()}
     belongs = None if clusters is None else np.array(clusters, dtype=object)[drawn]
+    if chosen.chances is not None and len(all_verdicts) > 1:
+        if len({*verdicts.tolist()}) < len(all_verdicts):  # of one of them nothing is known
+            return found
+        of = Verdicts(verdicts, gold, 1 / chosen.chances[drawn], None if belongs is None else belongs.tolist())
+        return {"sensitivity": of.measure(sensitivity), "specificity": of.measure(specificity)}
     for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
-        called, says = gold[drawn] == value, verdicts[drawn] == value
-        sizes = int((verdicts == value).sum()), int((verdicts != value).sum())
-        if not called.any():
-            continue
-        if chosen.chances is None or not all(sizes):
-            inside = None if belongs is None else belongs[called].tolist()
-            found[name] = share_of(says[called].astype(float), np.ones(int(called.sum())), inside)
-        elif says.any() and not says.all():
-            weights = 1 / chosen.chances[drawn]
-            found[name] = share_by_verdict(called, says, weights, sizes, None if belongs is None else belongs.tolist())
+        called = gold == value
+        if called.any():
+            groups = None if belongs is None else belongs[called].tolist()
+            found[name] = share_of((verdicts[called] == value).astype(float), np.ones(int(called.sum())), groups)
     return found
 
 
@@ -226,7 +233,7 @@ def _check_length(rows: Sequence[_Row]) -> Interval | None:
     found = compare_halves(
         errors, [rows[place].length for place in drawn], weights=weights,
         clusters=None if clusters is None else [clusters[place] for place in drawn],
-        is_binary=all(row.is_binary for row in seen),
+        are_grades=not all(row.is_binary for row in seen),
     )  # fmt: skip
     return found if found is not None and math.isfinite(found.low) else None
 

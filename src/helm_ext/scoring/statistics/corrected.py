@@ -279,41 +279,6 @@ def share_of(
     return replace(interval, count=len(values), clusters=found.clusters)
 
 
-def share_by_verdict(
-    values: NDArray[np.bool_], verdicts: NDArray[np.bool_], weights: NDArray[np.float64], sizes: tuple[int, int],
-    clusters: Sequence[Hashable] | None = None,
-) -> Interval:  # fmt: skip
-    """Return the share of rows with a value that have a verdict, and its 95 % interval, of rows drawn by verdicts.
-
-    `sizes`: of all rows, those with the verdict and those without, of both of which some are drawn. Of the rows that
-    have the value, a verdict of many rows and few labels may show none, so the labels' number says too little: it is
-    the shares that have the value within each verdict that have Wilson's limits. Combined they are the shares s at
-    which the mean over all rows of 1 - s where value and verdict are both, and -s where the value is alone, may be 0
-    (as Fieller's limits of a ratio are, with those of `combine_cells`).
-    """
-    inside, outside = (
-        share_of(
-            values[has].astype(float), weights[has],
-            None if clusters is None else [clusters[place] for place in has.nonzero()[0].tolist()],
-        )
-        for has in (verdicts, ~verdicts)
-    )  # fmt: skip
-    first, second = inside.mean * sizes[0], outside.mean * sizes[1]
-    low, high = _least_share(inside, outside, sizes), 1 - _least_share(outside, inside, sizes[::-1])
-    return Interval(first / (first + second), low, high, int(values.sum()), "by verdict", inside.clusters)
-
-
-def _least_share(inside: Interval, outside: Interval, sizes: Sequence[int]) -> float:
-    low, high, rows, quantile = 0.0, 1.0, np.array(sizes, dtype=float), normal_quantile(0.95)
-    means, lows, highs = (inside.mean, outside.mean), (inside.low, outside.high), (inside.high, outside.low)
-    for _ in range(50):
-        middle = (low + high) / 2
-        signs = np.array([1 - middle, -middle])
-        _, least, _ = combine_cells(rows, signs * means, signs * lows, signs * highs, quantile)
-        low, high = (middle, high) if least > 0 else (low, middle)
-    return high
-
-
 def mean_error(
     errors: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None = None
 ) -> Interval:

@@ -5,8 +5,19 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import t
+from statsmodels.stats.proportion import proportion_confint
 
-from helm_ext.scoring.statistics.agreement import agree, alpha, compare_halves, compare_orders, rater_variance
+from helm_ext.scoring.statistics.agreement import (
+    Verdicts,
+    agree,
+    alpha,
+    compare_halves,
+    compare_orders,
+    rater_variance,
+    specificity,
+)
+
+Z2 = 1.959964**2
 
 
 def test_coefficients_are_those_of_other_libraries():
@@ -56,8 +67,8 @@ def test_alpha_of_several_raters_who_left_rows_out(scale):
 
 def test_intervals_are_the_jackknife_over_rows_or_clusters():
     generator = np.random.default_rng(3)
-    first = generator.integers(0, 2, 60)
-    second = np.where(generator.random(60) < 0.8, first, 1 - first)
+    first = generator.integers(0, 3, 60)
+    second = np.where(generator.random(60) < 0.8, first, 2 - first)
     groups = np.arange(60) // 4
     for clusters in (None, groups.tolist()):
         labels = np.arange(60) if clusters is None else groups
@@ -80,8 +91,9 @@ def test_a_weight_is_as_many_rows():
 def test_a_perfect_judge_agrees_as_far_as_so_few_rows_can_tell():
     found = agree([1] * 40 + [0] * 10, [1] * 40 + [0] * 10)
     assert (found.observed, found.kappa.mean, found.ac1.mean, found.alpha.mean) == (1, 1, 1, 1)
-    # Wilson's limit of 50 of 50 is 0.9287; chance agrees on 0.8^2 + 0.2^2.
-    assert found.kappa.low == pytest.approx(1 - (1 - 50 / (50 + 1.96**2)) / 0.32, abs=1e-4)
+    # Wilson: of 40 that pass at least 40 / 43.84 are right, of 10 that fail at most 3.84 / 13.84.
+    ends = [kappa_of(0.8, 40 / (40 + Z2), 0), kappa_of(0.8, 1, Z2 / (10 + Z2))]
+    assert found.kappa.low == pytest.approx(1 - math.hypot(*(1 - end for end in ends)), abs=1e-4)
     assert found.kappa.high == 1
     assert agree([1] * 50, [1] * 50).kappa is None
 
@@ -103,7 +115,7 @@ def test_kinder_to_long_answers():
     above = 10 / 42 + 1.96 * math.sqrt((11 / 42 - (10 / 42) ** 2) / 42)
     assert found.low == pytest.approx(0.5 - math.hypot(0.75 - below, above - 0.25), abs=1e-4)
     assert compare_halves([0, 1], [3, 3]) is None
-    grades = compare_halves([0.0, 0.2, -0.2, 0.4] * 5, [5, 9] * 10, is_binary=False)
+    grades = compare_halves([0.0, 0.2, -0.2, 0.4] * 5, [5, 9] * 10, are_grades=True)
     assert grades.mean == pytest.approx(0.3 + 0.1)
 
 
@@ -111,15 +123,63 @@ def test_labels_that_all_agree_with_the_judge_leave_its_bias_open():
     """Four labels without an error: of two in each half, up to 0.25 +- 1.96 sqrt(0.25) / 2 of those of four."""
     found = compare_halves([0, 0, 0, 0], [1, 2, 3, 4])
     assert (found.mean, found.low, found.high) == pytest.approx((0, -0.693, 0.693), abs=1e-3)
-    nothing = compare_halves([0, 0, 0, 0], [1, 2, 3, 4], is_binary=False)
+    nothing = compare_halves([0, 0, 0, 0], [1, 2, 3, 4], are_grades=True)
     assert (nothing.low, nothing.high) == (-math.inf, math.inf)
 
 
 def test_a_judge_that_is_always_wrong_is_as_sure_as_so_few_rows_can_tell():
     found = agree([1, 0] * 25, [0, 1] * 25).kappa
-    # Wilson's limit of 50 of 50 disagreements is 0.9287; chance disagrees on half.
     assert (found.mean, found.low) == (-1, -1)
-    assert found.high == pytest.approx(1 - 50 / (50 + 1.96**2) / 0.5, abs=1e-4)
+    # Of 25 that pass at most 3.84 / 28.84 are right, and as many of those that fail wrong.
+    away = kappa_of(0.5, Z2 / (25 + Z2), 1) + 1
+    assert found.high == pytest.approx(-1 + math.hypot(away, away), abs=1e-4)
+    grades = agree([0, 1, 2] * 20, [1, 2, 0] * 20).kappa
+    # Wilson's limit of 60 of 60 disagreements; chance disagrees on two thirds.
+    assert (grades.mean, grades.low) == pytest.approx((-0.5, -0.5))
+    assert grades.high == pytest.approx(1 - 60 / (60 + Z2) / (2 / 3), abs=1e-4)
+
+
+def test_intervals_hold_of_labels_that_were_drawn_by_verdict():
+    """900 of 1,000 answers are right; the judge passes 98 % of them, and 20 % of the wrong ones. Of 100 labels 75 are of
+    what it failed, so that one of 25 stands for 36: the jackknife's intervals of kappa and AC1 hold in half of cases."""
+    truth, generator = (kappa_of(0.902, 0.882 / 0.902, 0.018 / 0.098), 0.8), np.random.default_rng(6)
+    held = np.zeros(2)
+    for _ in range(300):
+        right = generator.random(1000) < 0.9
+        passed = np.where(right, generator.random(1000) < 0.98, generator.random(1000) < 0.2)
+        sides = [generator.permutation(np.flatnonzero(passed == side))[:n] for side, n in ((False, 75), (True, 25))]
+        sizes = [(passed == side).sum() / len(one) for side, one in zip((False, True), sides, strict=True)]
+        drawn, weights = np.concatenate(sides), np.repeat(sizes, [len(one) for one in sides])
+        judge, people = passed[drawn].astype(float), right[drawn].astype(float)
+        found = (
+            agree(judge, people, weights=weights).kappa,
+            Verdicts(judge, people, weights, None).measure(specificity),
+        )
+        held += [one.low <= true <= one.high for one, true in zip(found, truth, strict=True)]
+    assert min(held) >= 0.91 * 300
+
+
+def test_a_number_of_verdicts_by_hand():
+    """Of 300 passed answers 18 of 20 labels are right, of 100 failed ones 2 of 10: 80 of 110 wrong ones are failed."""
+    judge, people = np.repeat([1.0, 0.0], [20, 10]), np.array([1.0] * 18 + [0.0] * 2 + [1.0] * 2 + [0.0] * 8)
+    weights = np.where(judge == 1, 15.0, 10.0)
+    found = Verdicts(judge, people, weights, None).measure(specificity)
+    (fewest, most), (least, greatest) = (proportion_confint(n, of, method="wilson") for n, of in ((2, 20), (8, 10)))
+    slope = 8 / 10 * 2 / 20 / (110 / 400) ** 2  # of failed / (failed + passed) by the share of passed ones
+    mix, mean = 1.96 * slope * math.sqrt(0.75 * 0.25 / 400), 80 / 110
+    low = math.hypot(mean - 80 / (80 + 300 * most), mean - 100 * least / (100 * least + 30), mix)
+    high = math.hypot(80 / (80 + 300 * fewest) - mean, 100 * greatest / (100 * greatest + 30) - mean, mix)
+    assert (found.mean, found.low, found.high) == pytest.approx((mean, mean - low, mean + high), abs=1e-4)
+    copies = [np.repeat(one, 3) for one in (judge, people, weights / 3)]  # which tell as much, but for t
+    clustered = Verdicts(*copies, np.repeat(np.arange(30), 3).tolist()).measure(specificity)
+    assert found.half_width < clustered.half_width < 1.3 * found.half_width
+
+
+def kappa_of(passed, right_of_passed, right_of_failed):
+    observed = passed * right_of_passed + (1 - passed) * (1 - right_of_failed)
+    right = passed * right_of_passed + (1 - passed) * right_of_failed
+    chance = passed * right + (1 - passed) * (1 - right)
+    return (observed - chance) / (1 - chance)
 
 
 def test_raters_who_differ_in_strictness_make_the_mean_less_sure():

@@ -15,7 +15,6 @@ from helm_ext.scoring.statistics.corrected import (
     correct_graded,
     find_p,
     labels_needed,
-    share_by_verdict,
     share_limits,
     share_of,
 )
@@ -282,35 +281,3 @@ def test_a_share_of_labels_has_the_interval_of_a_score():
     agreed = labelled([(1000, 100, 1.0), (200, 30, 1.0)])
     assert agreed.interval.mean == 1  # to the last bit: a gate may ask for 1
     assert labelled([(1000, 100, 1.0), (200, 30, 1.0)], 10).interval.low == pytest.approx(agreed.interval.low, abs=2e-3)
-
-
-def test_how_often_a_judge_is_right_holds_of_labels_that_were_drawn_by_its_verdicts():
-    """900 of 1,000 answers are right; the judge passes 98 % of them and half of the wrong ones. Of 100 labels by verdict
-    the 50 of passed answers hold 2.7 wrong ones: the weighted share of the labels alone held in 92 %, of 30 in 57 %."""
-    generator, held = np.random.default_rng(6), {30: 0, 100: 0}
-    for labels in held:
-        for _ in range(400):
-            right = generator.random(1000) < 0.9
-            fails = np.where(right, generator.random(1000) >= 0.98, generator.random(1000) < 0.5)
-            sides = [generator.permutation(np.flatnonzero(fails == side))[: labels // 2] for side in (False, True)]
-            sizes = int(fails.sum()), int((~fails).sum())
-            weights = np.concatenate([np.full(len(one), size / len(one)) for one, size in zip(sides, sizes[::-1])])
-            drawn = np.concatenate(sides)
-            found = share_by_verdict(~right[drawn], fails[drawn], weights, sizes)
-            held[labels] += found.low <= 0.5 <= found.high
-    assert min(held.values()) >= 0.92 * 400
-
-
-def test_a_share_by_verdict_by_hand():
-    """Of 100 failed answers 8 of 10 labels are wrong, of 300 passed ones 2 of 20: 80 of 110 wrong ones are failed."""
-    wrong, fails = np.array([1] * 8 + [0] * 2 + [1] * 2 + [0] * 18) == 1, np.arange(30) < 10
-    found = share_by_verdict(wrong, fails, np.where(fails, 10.0, 15.0), (100, 300))
-    assert found.mean == pytest.approx(80 / 110)
-    # At the ends (1 - s) 80 - s 30 is as far from 0 as both limits and the mix of verdicts are, by their squares.
-    (l1, u1), (l2, u2) = (proportion_confint(a, b, method="wilson") for a, b in ((8, 10), (2, 20)))
-    for s, inside, outside in ((found.low, l1, u2), (found.high, u1, l2)):
-        one, other = (1 - s) * 0.8, -s * 0.1
-        mean = (100 * one + 300 * other) / 400
-        mix = (0.25 * (one - mean) ** 2 + 0.75 * (other - mean) ** 2) / 400
-        parts = 0.25 * (1 - s) * (inside - 0.8), 0.75 * s * (outside - 0.1), Z * math.sqrt(mix)
-        assert abs(mean) == pytest.approx(math.hypot(*parts), abs=1e-9)
