@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from helm_ext.parsing.options import Options, get_label_set, peel, simplify, strip_end_tokens
+from helm_ext.parsing.options import NOTHING, Options, get_label_set, peel, simplify, strip_end_tokens
 from helm_ext.parsing.segments import SEPARATOR, split_segments
 from helm_ext.parsing.texts import apply_pattern, find_asked_options, split_thinking, without_next_question
 
@@ -160,8 +160,4 @@ def read_choice(
 
 def _window(text: str) -> str:
     """Return the text, or its beginning and end on lines of their own."""
-    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{_CUT}\n{text[-TAIL:]}"
-
-
-_CUT = "\ue001"
-"""Stands for what was left out (a private-use character): no label, no text, no phrase."""
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{NOTHING}\n{text[-TAIL:]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -50,7 +50,9 @@ _OPERATION = re.compile(r"\s?[-+*/×÷]\s?[\d(][^\n=]*=")
 """Behind a number that is calculated with, not an answer: "32 - 7 = 25"."""
 _WORD = re.compile(r"\w+")
 _LIST_MARK = re.compile(r"[^\S\n]{0,8}(?:[-•*>#]{1,6}\s|\(?\d{1,2}[.):](?=\s))[^\S\n]{0,8}")
-_ARTICLE = re.compile(r"[\s\"'(*_:]{0,8}(?P<word>the|a|an|le|la|el|il|der|die|das)[^\S\n]", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"[\s\"'(*_:]{0,8}(?P<word>the|an?|l[aeo]s?|el|il|i|gli|de[rnm]|die|das|het|os?)[^\S\n]", re.IGNORECASE
+)
 _LABEL_BEHIND = re.compile(
     r"[^\S\n\"'*_]{0,3}(?:(?=\()|[,–—-]{1,2}[^\S\n]{0,3}|(?:which|that)\sis\s){0,2}(?:i\.e\.,?\s)?"
     r"(?:\(?(?:option|answer|choice|letter)[^\S\n])?",
@@ -173,6 +175,17 @@ class Mentions:
         first = rest.lstrip(" ")[:1]
         is_symbol = bool(first) and unicodedata.category(first) in {"So", "Co"}
         return not first or first == "\n" or is_symbol or phrases.CONTINUATION.match(rest) is not None
+
+    def find_items(self, begin: int, end: int) -> Iterator[Item]:
+        """Yield the options that are named between `begin` and `end`, or of which a clause says something."""
+        for word in _WORD.finditer(self.text, begin, end):
+            item = self.read_item(word.start())
+            if item and (item.is_text or self._is_named(item, end) or self._goes_on(item.stem) or self.is_about(item)):
+                yield item
+
+    def is_about(self, item: Item) -> bool:
+        """Tell whether a clause about the option follows: "B is wrong"."""
+        return phrases.OBJECTION.match(self.lowered, item.stem) is not None
 
     def read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""
@@ -305,6 +318,8 @@ class Mentions:
         char = self.text[place : place + 1]
         if self.text[position - 1].isdigit() and _OPERATION.match(self.text, position):
             return False
+        if "}" in self.text[position - 1 : position + 1]:  # \\boxed{9} is
+            return True
         if char and char in PUNCTUATION:
             following = self.text[place + 1 : place + 2]
             return not following.isalnum() or is_unspaced(following)
@@ -341,9 +356,9 @@ class Mentions:
         for begin, end in spans:
             place = lowered.find(option, begin, end)
             while place >= 0:
-                before, after = lowered[max(0, place - 5) : place], lowered[place + len(option) :][:1]
+                before, after = lowered[max(0, place - 24) : place], lowered[place + len(option) :][:1]
                 is_word = not any(char.isalnum() and not is_unspaced(char) for char in (before[-1:], after))
-                is_word = is_word and not before.endswith(("not ", "nor "))
+                is_word = is_word and phrases.DENIED.search(before) is None
                 if is_word and not any(at <= place and lowered.startswith(text, place - at) for text, at in covers):
                     return True
                 place = lowered.find(option, place + 1, end)

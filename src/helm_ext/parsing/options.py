@@ -17,6 +17,9 @@ from typing import TypeAlias
 MARKER = "\ue000"
 """Stands for `\\boxed{` and `<answer>` once markup has been simplified (a private-use character)."""
 
+NOTHING = "\ue001"
+"""Stands for what is no option (a private-use character): no label, no text, no phrase."""
+
 # Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark go.
 _SAME = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF)) | dict.fromkeys(
     map(ord, "‘’"), "'"
@@ -38,6 +41,7 @@ _STYLES = r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)\s{0,3}\{"
 _LATEX_STYLED = re.compile(_STYLES + r"([^{}]{0,200})\}")
 _LATEX_STYLE = re.compile(_STYLES + r"|\\[()\[\]]")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac(?:\s?\{([\w.]{1,40})\}\s?\{([\w.]{1,40})\}|(\d)(\d))")
+_BRACED = re.compile(r"([\^_])\{(\w|-?\d{1,4})\}(?!\d)")
 _WORDS_FOR_MINUS = re.compile(
     r"((?:\A|[\n:(=*$\"]|\b(?:is|are|be|equals|to|say|answer))\s?)\b(?:minus|negative)\s(?=\.?\d)", re.IGNORECASE
 )
@@ -82,6 +86,8 @@ def simplify(text: str) -> str:
         text = _LATEX_FRACTION.sub(lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}", text)
         text = _LATEX_STYLED.sub(r"\1", _LATEX_BOX.sub(MARKER + "{", text))
         text = _LATEX_STYLE.sub(lambda m: "{" if m[0].endswith("{") else "", text)
+    if "^{" in text or "_{" in text:
+        text = _BRACED.sub(r"\1\2", text)
     if "<" in text:
         text = _STYLE_TAG.sub(r"*\2*", _END_TAG.sub("\n", _ANSWER_TAG.sub(MARKER, text)))
     return text
@@ -351,6 +357,10 @@ def _list_units() -> Mapping[str, tuple[Fraction, str]]:
         (1, "°F", "°F degF Fahrenheit"),
         (1, "°", "° deg degree degrees"),
         (1, "%", "% percent"),
+        (1, "€", "€ EUR euro euros Euro Euros"),
+        (1, "$", "$ USD dollar dollars"),
+        (1, "£", "£ GBP"),
+        (1, "¥", "¥ JPY yen"),
     ):
         units |= {spelling: (Fraction(size), unit) for spelling in spellings.split()}
     return units
@@ -361,7 +371,7 @@ _NUMBER = (
     r"(?:\s?[×x*]\s?10\^(?P<power>[-+]?\d{1,2}))?"
 )
 _DIGIT = re.compile(r"\d")
-_ATOM = r"[A-Za-zμΩ°%]{1,16}(?:\^?-?\d)?"
+_ATOM = r"(?:[A-Za-zμΩ°%]{1,16}(?:\^?-?\d)?|[$€£¥])"
 _QUANTITY = re.compile(
     rf"{_NUMBER}(?(currency)|(?:\s{{0,2}}(?:degrees?\s)?(?P<unit>{_ATOM}(?:(?:\s?(?:/|·|\*)\s?|\sper\s){_ATOM}){{0,3}}))?)(?![\w^]|[.,]\d)"
 )
@@ -393,7 +403,8 @@ def _read_quantity(match: re.Match[str] | None) -> Quantity | None:
 def spell_as_options(text: str, texts: Mapping[str, str]) -> str:
     """Return the text with quantities spelled as the only option of that value is: "4800 J" as "4.8 kJ".
 
-    `texts`: the options' texts, simplified, by label. Both are in Unicode's compatibility form.
+    A sum in another currency than the options' is none of theirs: "$20" is not "€20". `texts`: the options' texts,
+    simplified, by label. Both are in Unicode's compatibility form.
     """
     spelled: dict[Quantity, str | None] = {}
     for option in texts.values() if _DIGIT.search(text) else ():
@@ -402,7 +413,16 @@ def spell_as_options(text: str, texts: Mapping[str, str]) -> str:
             spelled[quantity] = None if quantity in spelled else option.strip()
     if not spelled:
         return text
-    return _QUANTITY.sub(lambda match: spelled.get(_read_quantity(match) or _NO_QUANTITY) or match[0], text)
+    currencies = {unit for _, units in spelled for unit, _ in units} & {*"$€£¥"}
+
+    def spell(match: re.Match[str]) -> str:
+        quantity = _read_quantity(match) or _NO_QUANTITY
+        unit = quantity[1][0][0] if quantity[1] else ""
+        is_formula = match["currency"] == "$" == text[match.end() : match.end() + 1]
+        is_foreign = currencies and unit in {*"$€£¥"} - currencies and not is_formula
+        return NOTHING if is_foreign else spelled.get(quantity) or match[0]
+
+    return _QUANTITY.sub(spell, text)
 
 
 _NO_QUANTITY: Quantity = (Fraction(0), (("", 0),))

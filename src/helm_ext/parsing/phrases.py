@@ -104,6 +104,11 @@ VOID = compile_words(
 )
 """Before an introduction: it introduces no answer ("if the answer is", "the other option is", "不选")."""
 
+DENIED = compile_words(
+    rf"\b(?:{NOT}|nor|unlike|rather than|instead of|no es)(?: (?:the|an?|option|choice|answer|letter))? {{1,2}}\W?$|不是?$"
+)
+"""Before an option: it alone is denied."""
+
 HYPOTHESIS = compile_words(
     r"\b(?:if(?! (?:i|we) (?:had|have|must|need)\b| forced\b)|unless|suppose|supposing|assuming|otherwise|whereas"
     r"|at first|initially|(?:in|under) (?:(?:a|an|any) )?(?:different|other|opposite)|(?:next|previous|other|another"
@@ -178,17 +183,28 @@ ELSEWHERE = compile_words(
 )
 """In a sentence: what is said in it is about another question, exam or year."""
 
-NEGATION = compile_words(
-    rf"\b(?:{NOT}|neither|nor|weder|ni|(?:all|any\w*|every\w*) (?:but|except)|cannot|(?:is|are|was|does|do|ca|could)n't"
-    r"|wrong|incorrect|might|may|could|if|unless|whether|perhaps|maybe|possibly|either|no longer|hardly|unlikely"
-    r"|unclear|unknown|unable|depends|says|states|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?"
-    r"|went|came|grew|visit)|no es|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b|不|没"
+_DENYING = (
+    rf"\b(?:{_WRONG}|neither|nor|weder|ni|(?:all|any\w*|every\w*) (?:but|except)|cannot|\w{{2,6}}n't|no longer|unlikely"
+    r"|hardly)\b|不|没"
 )
+DENYING = compile_words(
+    rf"{_DENYING}|\b(?:(?:rul|eliminat|exclud|discard|dismiss)\w{{0,4}}|out|too [a-z]{{3,12}})\b|排除"
+)
+"""In a sentence: it says that options are wrong."""
+
+_DOUBT = (
+    r"\b(?:might|may|could|if|whether|perhaps|maybe|possibly|either(?! ?[.,;!])|unclear|unknown|unable|depends|sure|says|states"
+    r"|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)"
+    r"|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b"
+)
+DOUBT = compile_words(_DOUBT)
+
+NEGATION = compile_words(f"{_DENYING}|{_DOUBT}")
 """In a sentence: what it says of an option is denied, doubted, or only quoted."""
 
 _OPTION = rf"(?:(?:la|el|a|die|das|the|de|het|l'|las|as|les|le|los|gli) )?{_REPLY}"
 _WORDS = (
-    rf"(?:{SO}|{SURELY}|then|most likely|simply|actually|rather|of course|in fact|instead|now|just|only|either|both"
+    rf"(?:{SO}|{SURELY}|then|most likely|simply|actually|rather|plutôt|eher|of course|in fact|instead|now|just|only|either|both"
     r"|options?|choice|answers?|ans|statement|letters?|number|label|the|that|to|nur|dus|it is|it's|it (?:must"
     r"|should) be|à|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
     rf"|la|le|las|les|el|los|die|der|das|den|é|è|est|ist|{_OPTION})\b|100 ?%(?= )(?: sure)?|[选選](?:[项項]|择|擇)"
@@ -211,19 +227,19 @@ _LINKS = any_of(
     "je on es est ist é è är"
 )
 PREDICATE = compile_words(
-    rf"(?:\b(?:{_LINKS}|(?P<equals>gives|makes|yields|totals|comes to|adds up to))\b|(?P<sign>=)|(?<=\w)'s(?= )"
+    rf"(?:\b(?:{_LINKS}|(?P<equals>gives|makes|yields|totals|comes to|adds up to))\b|(?P<sign>[=≈])|(?<=\w)'s(?= )"
     r"|是|は|은|는|(?<!options)(?<!choices)(?<![\"']):(?= )|^[^ ,:.]{1,12}(?: [^ ,:.]{1,12}){0,5},(?= )) {0,3}"
     r"(?:(?:that|to|called|named|known as) {1,2}){0,2}"
 )
 """Before an option that a sentence ends in: "The capital of France is Paris."."""
 
 CONNECTIVE = compile_words(
-    r"[^\S\n]{0,3}(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs"
+    r"[^\S\n]{0,3}(?:\((?=and\b|or\b))?(?:(?P<mark>[,;/|&+、~])[^\S\n]{0,3})?(?:(?:(?:(?P<either>(?:or|maybe|perhaps|possibly|versus|vs"
     r"|oder|ou|или|ya da|eller|hoặc)\b|或者?|또는)|(?P<both>(?:and|und|et|also|as well as|en|och|og|ve|dan|và)\b"
     r"|[和与與及跟と]|와|하고))[^\S\n]{0,3}){1,3}"
     # Words of one letter are labels, too.
-    r"|(?<= )(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?(?:(?:also|maybe|perhaps|both|options?|choice"
-    r"|the)[^\S\n]{1,3}){0,2}"
+    r"|(?<= )(?:(?P<one_of>o)|(?P<all_of>[yeиіia]))[^\S\n](?=\S))?(?:(?:also|maybe|perhaps|arguably|both|options?"
+    r"|choice|the)[^\S\n]{1,3}){0,2}"
 )
 """After an option, before another one: more than one is meant. Counts where `mark`, `both` or `either` is there."""
 
@@ -248,7 +264,7 @@ CONTINUATION = compile_words(
 
 UNIT = compile_words(
     r" (?!(?:hundred|thousand|million|billion|trillion|dozen|percent|times|or|and|to|more|less|plus|minus|by|of|in|out"
-    r"|is|are|was)\b)[^\W\d_]{2,14}(?= ?[.,;!)]| ?$|\n)"
+    r"|is|are|was)\b)[^\W\d_]{2,14}(?= ?[.,;!)]| ?$|\n| (?:are|is|were|left|remain|in (?:total|all))\b)"
 )
 """After an option's text that ends in a number: what is counted ("18 apples")."""
 
@@ -302,7 +318,7 @@ _VERB = (
 )
 _FOREIGN_VERB = (
     r"(?:el(?:i[gj]|egi)\w{1,4}|esco[jl]\w{1,4}|choisi\w{1,4}|wähle|nehme|выбираю|scelgo|kies|wybieram|seçiyorum|chọn"
-    r"|pilih|väljer)\b"
+    r"|dir(?:ais|ía|ia)|pilih|väljer)\b"
 )
 _PRONOUN = rf"(?:(?:it|that|this|which)(?:'s| {_BE}| can only be)\b|c'est\b|(?:es|è) (?=l[ae]\b)|(?:es|das) ist\b)"
 _ELLIPSIS = rf"(?:(?:{SO}|{SURELY})\b|[-=]>|→|⇒|∴|所以|因此)"
@@ -345,7 +361,7 @@ ANCHOR = compile_words(
         r"say take thin beli go went vote sett stic el esco wäh neh sce kies wyb seç pili välj выб верн прав chọn "
         r"it['\s] that['\s] this_ whic c' es_ è_ so\b thus ther henc defi prob clea cert obvi sure also donc quin "
         r"logo i_m i_w i_i make scra on_s wait actu no strik canc forg never rath sorr oops edit to_c but sino sond "
-        r"mais lean letr vas vál răsp das_ ich_ je_ quer quis vole inte я_ ik_ val leav last one_ rema il_ ne_ übri "
+        r"mais lean letr vas dir vál răsp das_ ich_ je_ quer quis vole inte я_ ik_ val leav last one_ rema il_ ne_ übri "
         r"blei qued rima rest ост blij còn not nich nie не corre korr"
     )
     + r"|[答正回选選→⇒∴只剩残]|정답|답|उत्तर|जवाब|คำตอบ|ال|پاسخ|ה?תשובה|所以|因此|而是|남",
@@ -387,7 +403,7 @@ find_verdicts = _find_any(
     rf"|our) (?:(?:only|final|most) )?(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}|(?:richtig"
     rf"|korrekt|stimmt){_END}|(?:alone )?(?:remains|is (?:the (?:only )?(?:odd (?:one|man) out|exception|outlier|one"
     r"|(?:one|option|choice) (?:left|remaining))|left|it|all that (?:is left|remains))|are left|remain|does|do|fits?"
-    rf"|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|bleibt|reste|queda|rimane|остаётся){_END}|(?:— "
+    rf"|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|(?:fits?|match(?:es)?) (?:the|this|all) \w{{3,12}}|bleibt|reste|queda|rimane|остаётся){_END}|(?:— "
     rf"|являет?ся )?(?:верн|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}|{_COPULA} (?:(?:la|le|the|die|das"
     rf"|het|a|de) )?(?:{_REPLY} )?{RIGHT}(?: {_REPLY})?{_END})",
     r"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"

@@ -11,13 +11,8 @@ from itertools import islice
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Mentions, Named
 from helm_ext.parsing.options import CLOSERS, PUNCTUATION, Options, find_lines, fold, peel, spell_as_options
-from helm_ext.parsing.statements import (
-    Rank,
-    Statement,
-    find_statements,
-    raise_corrections,
-    read_sentence,
-)
+from helm_ext.parsing.sentences import read_sentence
+from helm_ext.parsing.statements import Rank, Statement, find_statements, raise_corrections
 
 _SHORT = 40
 """A text with fewer characters besides an option's has room for an answer alone."""
@@ -62,7 +57,42 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
         named = _weigh(statements, several=several)
         if named is None and all(one.is_denied and one.named for one in statements):
             named = _unless([one.named for one in statements], read_sentence(mentions))
-    return UNCLEAR if named is None else named
+    if named is None:
+        counted = _spell_places(text, options)
+        if counted == text or any(mentions.find_items(0, len(text))):
+            return UNCLEAR
+        return read_options(options, counted, several=several, is_cut_off=is_cut_off)
+    rest = [*options.folded.keys() - named]  # "A, B and C are correct", and D is "all of the above"
+    is_all = not several and len(named) > 1 and len(rest) == 1 and _ALL.match(options.folded[rest[0]])
+    return frozenset(rest) if is_all else named
+
+
+_PLACES = re.compile(
+    r"\b(?:(?:option|choice|answer|选项|選択肢)\s?#?(?P<number>\d)\b|(?:the|die|der|la|le|el)\s(?:(?P<first>first|erste|premi[eè]re|primera)"
+    r"|(?P<second>second|zweite|deuxième|seconde|segunda)|(?P<third>third|dritte|troisième|tercera)|(?P<fourth>fourth|vierte|quatrième|cuarta)"
+    r"|(?P<fifth>fifth)|(?P<last>last|letzte|dernière|última))(?:\s(?:one|option|answer|statement|möglichkeit|antwort|aussage|réponse"
+    r"|proposition|opción|respuesta|alternativa)\b|(?=[.:,])))",
+    re.IGNORECASE,
+)
+
+
+def _spell_places(text: str, options: Options) -> str:
+    """Return the text with "option B" for "the second option" and "option 2"."""
+    orders = [*_PLACES.groupindex][1:]
+    are_numbers = any(map(str.isdigit, (*options.folded, *options.by_text)))
+    labels = [*options.folded]
+
+    def spell(match: re.Match[str]) -> str:
+        if match["number"] and are_numbers:
+            return match[0]
+        place = int(match["number"]) - 1 if match["number"] else orders.index(match.lastgroup or "")
+        place = len(labels) - 1 if match.lastgroup == "last" else place
+        return f"option {labels[place]}" if 0 <= place < len(labels) else match[0]
+
+    return _PLACES.sub(spell, text)
+
+
+_ALL = re.compile(r"(?:both|all)\s(?:(?:of\s)?(?:the\s)?(?:above|these|them)|(?:are\s)?correct)|以上[都皆全]|todas\sl|alle\b|tout")
 
 
 def _unless(denied: list[Named], named: Named | None) -> Named | None:
@@ -175,8 +205,9 @@ def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:
         if own and label not in named and any(f"{core}{mark}{own}" in line for mark in _LIST_MARKS):
             return True
     following = mentions.find_label(position)  # "A) B) C) D)"
-    leads = (phrases.LEAD.match(mentions.lowered, start) for start, _ in find_lines(text) if start > position)
-    others = [following, *(mentions.find_label(lead.end()) for lead in leads if lead)]
+    starts = (mentions.skip_list_mark(start) for start, _ in find_lines(text) if start > position)
+    leads = (phrases.LEAD.match(mentions.lowered, start) for start in starts)
+    others = [following, *(mentions.read_item(lead.end()) for lead in leads if lead)]
     return any(other and other.is_done and other.label not in named for other in others)
 
 
@@ -197,7 +228,7 @@ _SAYS = (
     r"[\s:;,.(\[*_=←<–—-]{0,10}(?:(?:this|that|it|which)\s)?(?:(?:is|are|was|est|es|é|è|ist|sind|это)\s)?(?:(?:the|das"
     r"|la|el|le|il)\s)?"
 )
-_IS_RIGHT = phrases.compile_words(rf"{_SAYS}{phrases.RIGHT}")
+_IS_RIGHT = phrases.compile_words(rf"(?:^|[,;:–—.←]){_SAYS}{phrases.RIGHT}")
 _IS_WRONG = phrases.compile_words(rf"{_SAYS}{phrases.WRONG}")
 _ENDS_RIGHT = phrases.compile_words(
     rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{phrases.RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$"
@@ -265,7 +296,7 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
         return item.label, None
     if _IS_WRONG.match(rest):
         return item.label, False
-    if _IS_RIGHT.match(rest) or _ENDS_RIGHT.search(rest[-80:]):
+    if _IS_RIGHT.search(rest) or _ENDS_RIGHT.search(rest[-80:]):
         return item.label, True
     return item.label, False if phrases.NEGATION.search(rest) else None
 

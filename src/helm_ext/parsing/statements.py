@@ -1,7 +1,4 @@
-"""Where a completion states an answer, and how much the statement weighs against others.
-
-And which option it is about where it states none (`read_sentence`): the only one that it names, or concludes with.
-"""
+"""Where a completion states an answer, and how much the statement weighs against others."""
 
 from __future__ import annotations
 
@@ -127,7 +124,7 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     if read is None and kind == "noun" and (word := _LETTERS.match(mentions.text, place)):  # "AC"
         letters = mentions.read_letters(word[1]) if sorted(word[1]) == [*word[1]] else None
         read = (letters, Item(word[1], word.start(1), word.end(), word.end(), is_done=True)) if letters else None
-    if read is None:
+    if read is None or (kind in {"left", "pronoun", "ellipsis"} and _is_step(mentions, read[1])):
         return
     named, last = read
     is_modal = phrases.MODAL.search(introduction[0]) is not None
@@ -138,6 +135,15 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
     if kind == "left" and len(named) != 1:
         rank = Rank.DECLARED  # what is still to be decided
     yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
+
+
+def _is_step(mentions: Mentions, item: Item) -> bool:
+    """Tell whether a calculation goes on behind a number: "leaving 12. Then 12 + 6 = 18"."""
+    text = mentions.text
+    return item.is_text and text[item.start].isdigit() and _CALCULATION.search(text, item.stem) is not None
+
+
+_CALCULATION = re.compile(r"\d\s?=\s?[$]?\d")
 
 
 def _skip_filler(mentions: Mentions, place: int) -> int:
@@ -247,123 +253,3 @@ _CLAUSE = phrases.compile_words(
     r"|所以|因此|选项|選項|我|は"
 )
 """Where a clause may begin."""
-
-
-# ---- Where nothing states an answer
-
-
-def read_sentence(mentions: Mentions) -> Named | None:
-    """Return the option that the completion is about, where nothing states an answer.
-
-    It is the only one whose text the last sentence names, where that concludes ("Thus it must be Paris."), or what
-    something equals ("= 5"); else the only one that the completion names at all ("The capital is Paris.", "Paris lies
-    on the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
-    """
-    text = mentions.lowered
-    spans = [span for span in mentions.sentences if not phrases.ELSEWHERE.search(text, *span)]
-    predicates: set[Named] = set()
-    equals: Named | None = None
-    for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
-        clauses = [end - len(text[begin:end].lstrip())] if len(spans) > 1 else []
-        for clause in (*clauses, *_find_instead(mentions, begin, end)):
-            alone = mentions.read_items(clause, end)
-            if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
-                predicates.add(alone[0])
-    for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
-        for head in phrases.PREDICATE.finditer(text[begin : min(end, begin + _LONGEST_SENTENCE)]):
-            read = mentions.read_items(begin + head.end())
-            if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
-                continue
-            if not (head["equals"] or head["sign"]):
-                predicates.add(read[0])
-            elif read[1].is_text and (head["sign"] or phrases.ENDED.match(text, read[1].stem)):
-                equals = read[0]
-    last = [
-        (head.start(), end)
-        for begin, end in spans[-1:]
-        for head in phrases.CONCLUSION.finditer(text, begin, end)
-        if text[begin : head.start()].rstrip()[-1:] in {"", ",", ";", ":"}
-    ][-1:]
-    if equals is not None and not last:
-        return equals
-    for sentences in filter(None, (last, spans)):
-        found = _find_named(mentions, sentences)
-        if len(found) == 1 and "" not in found:
-            is_said = predicates == {frozenset(found)} or _is_said(mentions, found, sentences)
-            return frozenset(found) if is_said else None
-    return equals or (predicates.pop() if len(predicates) == 1 and not found else None)
-
-
-def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
-    """Yield where something is said instead of all that is denied before: "Not A, B.", not "Maybe A, B.".
-
-    A sentence is gone through once, however many commas it has.
-    """
-    text = mentions.lowered
-    if (negation := phrases.NEGATION.search(text, begin, end)) is None:
-        return
-    named = (word.start() for word in _ANY.finditer(text, begin, end) if mentions.read_item(word.start()))
-    stated = (place for place in named if not _NOT.search(text[max(begin, place - _LONGEST_NOT) : place]))
-    first = next(stated, end)
-    for comma in _COMMA.finditer(text, negation.end(), end):
-        if comma.end() > first:
-            return
-        yield comma.end()
-
-
-def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:
-    """Tell whether a sentence says something of the only option that the completion names."""
-    options, text = mentions.options, mentions.lowered
-    label_like = _LABEL_FIRST.match(text)
-    for option, label in options.by_text.items():
-        for begin, end in spans if label in found else ():
-            place = mentions.lowered.find(option, begin, end)
-            behind = place + len(option)
-            if place < 0 or "?" in text[end - 2 : end]:
-                continue
-            if label_like and (place >= label_like.end() or option in options.label_set.by_folded_core):
-                continue  # "B Paris", "A city", where the text may be another option's
-            comma = _CLAUSE_END.search(text, behind, end)
-            if phrases.NEGATION.search(text, begin, place) or phrases.NEGATION.search(
-                text, behind, comma.start() if comma else end
-            ):
-                continue
-            before = mentions.text[begin:place]
-            word = (before.split() or [""])[-1].strip(OPENERS + ".:")
-            if before[-1:] in _SIGNS or word in options.label_set.by_core:  # "-5", "see B Paris"
-                continue
-            is_long = len(option) >= _LONG_ENOUGH or (option[-1].isdigit() and phrases.UNIT.match(text, behind))
-            if not is_long and not phrases.ENDED.match(text, behind):
-                continue
-            following = mentions.text[behind : behind + 2]
-            is_name = following[:1] == " " and following[1:].isupper()  # "Paris Hilton"
-            if not is_name and not _ABOUT.search(text, begin, place):
-                return True
-    return False
-
-
-def _find_named(mentions: Mentions, spans: list[tuple[int, int]]) -> set[str]:
-    """Return the options whose texts stand in the spans, and not only as a part of longer ones."""
-    options = mentions.options
-    return {
-        label or ""
-        for text, label in options.by_text.items()
-        if mentions.names_text(text, [longer for longer in options.texts if len(longer) > len(text)], spans)
-    }
-
-
-_LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", re.IGNORECASE)
-"""A completion that begins with what may be a label, whichever labels the question has."""
-_SIGNS = (*"-+$€£¥.^/",)
-_CLAUSE_END = re.compile(r"[,;:—(]")
-_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])")
-_COMMA = re.compile(r"[,;]\s")
-_ANY = re.compile(r"\w+")
-_NOT = phrases.compile_words(rf"\b(?:{phrases.NOT}|no es)(?: (?:the|option|choice|answer|letter))? {{1,2}}\W?$|不是?$")
-"""Before an option: it alone is denied."""
-_LONGEST_NOT = 40
-_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}")
-_LONG_ENOUGH = 4
-"""Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""
-_LONGEST_SENTENCE = 600
-"""At most this many characters of a sentence are looked at."""

@@ -6,7 +6,8 @@ from helm_ext.parsing import phrases, read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options, get_label_set, simplify
 from helm_ext.parsing.reader import read_checklist
-from helm_ext.parsing.statements import Rank, find_statements, read_sentence
+from helm_ext.parsing.sentences import read_sentence
+from helm_ext.parsing.statements import Rank, find_statements
 
 LABELS = {"A": "zormun", "B": "kolpus", "C": "wemtin", "D": "purkol"}
 MODAL, PLAIN, STATED, CONCLUDED, CORRECTED = Rank.SUGGESTED, Rank.DECLARED, Rank.STATED, Rank.CONCLUDED, Rank.CORRECTED
