@@ -349,16 +349,18 @@ class Mentions:
         place = _skip_space(self.text, position)
         return self.lowered.startswith(self.options.texts, place)
 
-    def names_text(self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]]) -> bool:
-        """Tell whether an option's text stands as words of its own in `spans`: not in "not ..." or a longer one."""
+    def names_text(
+        self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]], *, or_denies: bool = False
+    ) -> bool:
+        """Tell whether an option's text stands as words of its own in `spans`: not in a longer one, or in "not ..."."""
         lowered = self.lowered
         covers = [(text, at) for text in longer for at in range(len(text)) if text.startswith(option, at)]
         for begin, end in spans:
             place = lowered.find(option, begin, end)
             while place >= 0:
-                before, after = lowered[max(0, place - 24) : place], lowered[place + len(option) :][:1]
+                before, after = lowered[max(0, place - 60) : place], lowered[place + len(option) :][:1]
                 is_word = not any(char.isalnum() and not is_unspaced(char) for char in (before[-1:], after))
-                is_word = is_word and phrases.DENIED.search(before) is None
+                is_word = is_word and (or_denies or phrases.DENIED.search(before) is None)
                 if is_word and not any(at <= place and lowered.startswith(text, place - at) for text, at in covers):
                     return True
                 place = lowered.find(option, place + 1, end)

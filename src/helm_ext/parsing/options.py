@@ -30,7 +30,7 @@ OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + _TICKS
 CLOSERS = ")]}>»”“「」』】》〉\"'`*_$\\" + _TICKS
 BRACKETS = ")]}»”“」』】》〉"
 DASHES = "-–—"
-PUNCTUATION = ".,:;!?。、…"
+PUNCTUATION = ".,:;!?。、…،؛؟"
 FINAL = PUNCTUATION + " "
 _OPEN = rf"[\s:{re.escape(OPENERS)}]{{0,16}}"
 _CLOSE = rf"[{re.escape(CLOSERS)}]{{0,8}}"
@@ -80,6 +80,7 @@ def simplify(text: str) -> str:
     text = _FRENCH_SPACE.sub("", _BLANKS.sub(" ", _canonical(text)))
     if "```" in text:
         text = _FENCE.sub("```\n", text)
+    text = text.replace("$$", "\n")  # a formula on a line of its own
     if "inus " in text or "egative " in text:
         text = _WORDS_FOR_MINUS.sub(r"\1-", text)
     if "\\" in text:
@@ -247,7 +248,7 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
     )
 
 
-_OPERATOR = re.compile(r"(?<=[\w)}]) ?([-+=<>]) ?(?=[-\w({\\])")
+_OPERATOR = re.compile(r"(?<=[\w)}]) ?([-+=<>]|(?<=\d),(?= ?[-\d])) ?(?=[-\w({\\])")
 _BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d)|\$(?=.*\$$))|(?<=\S)\$$")
 """What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20", "2x" for "$2x$"."""
 
@@ -367,7 +368,7 @@ def _list_units() -> Mapping[str, tuple[Fraction, str]]:
 
 
 _NUMBER = (
-    r"(?<![\w.,^$€£¥])(?:(?P<currency>[$€£¥])\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,5}(?:[.,]\d{1,15})?)"
+    r"(?<![\w.,^$€£¥])(?:(?P<currency>[$€£¥])\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,5}(?:[.,]\d{1,15}|/[1-9]\d{0,3})?)"
     r"(?:\s?[×x*]\s?10\^(?P<power>[-+]?\d{1,2}))?"
 )
 _DIGIT = re.compile(r"\d")

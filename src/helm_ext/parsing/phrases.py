@@ -105,7 +105,8 @@ VOID = compile_words(
 """Before an introduction: it introduces no answer ("if the answer is", "the other option is", "不选")."""
 
 DENIED = compile_words(
-    rf"\b(?:{NOT}|nor|unlike|rather than|instead of|no es)(?: (?:the|an?|option|choice|answer|letter))? {{1,2}}\W?$|不是?$"
+    rf"\b(?:{NOT}|nor|no es|(?:unlike|rather than|instead of)(?: [^.,;:]{{1,30}} (?:and|or))?)"
+    r"(?: (?:the|an?|option|choice|answer|letter))? {1,2}\W?$|不是?$"
 )
 """Before an option: it alone is denied."""
 
@@ -129,7 +130,9 @@ RETURN = compile_words(r"\b(?:but|however|yet|now|actually)\b")
 WEAKENED = compile_words(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only when|otherwise|in that case)\b")
 """After a statement with MODAL: the condition."""
 
-CONCLUSION = compile_words(rf"\b(?:{SO}|conclude|conclusion|consequently|overall)\b|所以|因此|故|综上|よって")
+CONCLUSION = compile_words(
+    rf"\b(?:{SO}|(?:which|this|that) means|conclude|conclusion|consequently|overall)\b|所以|因此|故|综上|よって"
+)
 """In a sentence before a statement: it ends a chain of thought, and weighs more than what was said on the way."""
 
 FINAL = compile_words(r"\bfinal\W{0,3}$")
@@ -192,9 +195,14 @@ DENYING = compile_words(
 )
 """In a sentence: it says that options are wrong."""
 
+_UNSURE = r"(?:n't|not) (?:know|recall|remember|tell|say|decide|familiar)"
+UNSURE = compile_words(_UNSURE)
+"""In the last sentence: what was said before is no answer."""
+
 _DOUBT = (
-    r"\b(?:might|may|could|if|whether|perhaps|maybe|possibly|either(?! ?[.,;!])|unclear|unknown|unable|depends|sure|says|states"
-    r"|claims|asks|mentions|discuss(?:es)?|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)"
+    r"\b(?:might|may|could|if|whether|perhaps|maybe|possibly|either(?! ?[.,;!])|unclear|unknown|unable|depends|sure"
+    rf"|else|{_UNSURE}|(?:n't|not) (?:all|both)|never been|says|states|claims|asks|mentions|discuss(?:es)?"
+    r"|(?:i|we) (?:am|was|were|lived?|went|came|grew|visit)"
     r"|(?<!\bi )(?<!\bwe )would (?:say|think|guess|choose|pick|answer))\b"
 )
 DOUBT = compile_words(_DOUBT)
@@ -204,12 +212,12 @@ NEGATION = compile_words(f"{_DENYING}|{_DOUBT}")
 
 _OPTION = rf"(?:(?:la|el|a|die|das|the|de|het|l'|las|as|les|le|los|gli) )?{_REPLY}"
 _WORDS = (
-    rf"(?:{SO}|{SURELY}|then|most likely|simply|actually|rather|plutôt|eher|of course|in fact|instead|now|just|only|either|both"
-    r"|options?|choice|answers?|ans|statement|letters?|number|label|the|that|to|nur|dus|it is|it's|it (?:must"
-    r"|should) be|à|i (?:would |will )?(?:think|believe|guess|say|choose|pick|go with)|i'd (?:say|choose|pick|go with)"
+    rf"(?:{SO}|{SURELY}|then|most likely|simply|actually|rather|plutôt|eher|of course|in fact|instead|now|just|only"
+    r"|either|both|options?|choice|answers?|ans|statement|letters?|number|label|the|that|to|nur|dus|it is|it's"
+    r"|it (?:must|should) be|à|i(?:'d| would| will)? (?:think|believe|guess|say|choose|pick|go with)"
     rf"|la|le|las|les|el|los|die|der|das|den|é|è|est|ist|{_OPTION})\b|100 ?%(?= )(?: sure)?|[选選](?:[项項]|择|擇)"
 )
-FILLER = compile_words(rf"(?:[ :*_,]{{0,6}}(?:{_WORDS})){{0,5}}(?:, )?")
+FILLER = compile_words(rf"(?:[ :*_,]{{0,6}}(?:{_WORDS})){{0,5}}(?:, |、)?")
 """Between an introduction and the label. May be empty."""
 
 DENIAL = compile_words(rf" {{0,3}}(?:{SURELY} )?(?:(?:{NOT}|no)\b|不)")
@@ -258,7 +266,7 @@ CONTINUATION = compile_words(
     rf"|(?:{SURELY}|only|alone|for sure|for certain|of course|final answer|here|over|left)(?= ?[.,;!]| ?$|\n"
     r"| (?:because|since|as)\b)|explanation|reason(?:ing)?|(?:it|that|this|they|there|he|she)(?:'s| (?:(?:is|was|does"
     r"|do|did|has|have|can|will|are|were|would)(?:n't)?|can't))|porque|pues|pois|ya que|parce|car|weil|denn|perché"
-    r"|poiché|потому|vì|ponieważ|omdat|want|şıkk\w{1,6}|है)(?!\w)|因[为為]|は)"
+    r"|poiché|потому|vì|ponieważ|omdat|want|qui|şıkk\w{1,6}|है)(?!\w)|因[为為]|は)"
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""
 
@@ -274,7 +282,7 @@ APPOSITION = compile_words(
 )
 """After a label and a comma: the word before was the subject of a sentence ("I, for one, ...")."""
 
-SUFFIX = compile_words(r"'[dt][iı]r\b|(?:选项|選項|项|번)?(?:吧|了|です|だと思います|だ|입니다|이다)?")
+SUFFIX = compile_words(r"'[dt][iı]r\b|(?:选项|選項|项|번)?(?:吧|了|です|[にと]なります|だと思います|だ|입니다|이다)?")
 """What may be written together with a label. May be empty."""
 
 OBJECTION = compile_words(
@@ -321,7 +329,7 @@ _FOREIGN_VERB = (
     r"|dir(?:ais|ía|ia)|pilih|väljer)\b"
 )
 _PRONOUN = rf"(?:(?:it|that|this|which)(?:'s| {_BE}| can only be)\b|c'est\b|(?:es|è) (?=l[ae]\b)|(?:es|das) ist\b)"
-_ELLIPSIS = rf"(?:(?:{SO}|{SURELY})\b|[-=]>|→|⇒|∴|所以|因此)"
+_ELLIPSIS = rf"(?:(?:{SO}|{SURELY})\b|[-=]>|→|⇒|∴|所以|因此|よって)"
 _CORRECTING = (
     r"(?:i (?:meant?|wanted|intended)(?: to (?:say|write|answer|put|choose|pick|type))?|ich meinte|je voulais dire"
     r"|ik bedoelde|quer[ií]a decir|volevo dire|intendevo|quis dizer|я имела? в виду|я хотела? сказать|make (?:it|that)"
@@ -361,8 +369,8 @@ ANCHOR = compile_words(
         r"say take thin beli go went vote sett stic el esco wäh neh sce kies wyb seç pili välj выб верн прав chọn "
         r"it['\s] that['\s] this_ whic c' es_ è_ so\b thus ther henc defi prob clea cert obvi sure also donc quin "
         r"logo i_m i_w i_i make scra on_s wait actu no strik canc forg never rath sorr oops edit to_c but sino sond "
-        r"mais lean letr vas dir vál răsp das_ ich_ je_ quer quis vole inte я_ ik_ val leav last one_ rema il_ ne_ übri "
-        r"blei qued rima rest ост blij còn not nich nie не corre korr"
+        r"mais lean letr vas dir vál răsp das_ ich_ je_ quer quis vole inte я_ ik_ val leav last one_ rema il_ ne_ "
+        r"übri blei qued rima rest ост blij còn not nich nie не corre korr"
     )
     + r"|[答正回选選→⇒∴只剩残]|정답|답|उत्तर|जवाब|คำตอบ|ال|پاسخ|ה?תשובה|所以|因此|而是|남",
 )
@@ -403,7 +411,8 @@ find_verdicts = _find_any(
     rf"|our) (?:(?:only|final|most) )?(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}|(?:richtig"
     rf"|korrekt|stimmt){_END}|(?:alone )?(?:remains|is (?:the (?:only )?(?:odd (?:one|man) out|exception|outlier|one"
     r"|(?:one|option|choice) (?:left|remaining))|left|it|all that (?:is left|remains))|are left|remain|does|do|fits?"
-    rf"|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|(?:fits?|match(?:es)?) (?:the|this|all) \w{{3,12}}|bleibt|reste|queda|rimane|остаётся){_END}|(?:— "
+    rf"|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|holds?|is the (?:[a-z]+est|most [a-z]+)(?= (?:of|among)\b)"
+    rf"|(?:fits?|match(?:es)?) (?:the|this|all) \w{{3,12}}|bleibt|reste|queda|rimane|остаётся){_END}|(?:— "
     rf"|являет?ся )?(?:верн|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}|{_COPULA} (?:(?:la|le|the|die|das"
     rf"|het|a|de) )?(?:{_REPLY} )?{RIGHT}(?: {_REPLY})?{_END})",
     r"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
@@ -413,11 +422,11 @@ find_verdicts = _find_any(
 """What declares the options before it the answer: "B is correct", "A and C are right"."""
 
 find_rejections = _find_any(
-    rf" (?:(?:{_MUST}|can|could) (?:(?:{SURELY}|{SO}|both|all) ){{0,2}}(?:not|incorrect|wrong|false|never)\b|(?:isn"
-    r"|aren|wasn|can|couldn)'t\b|cannot\b|(?:do|does|did)(?: not|n't) (?:fit|match|work|apply|satisfy|qualify"
-    r"|describe|meet|hold|answer|make sense|belong|correspond)\b|(?:is|are|can be|must be|were|was) (?:also )?(?:out"
-    rf"|eliminated|excluded|ruled out|dismissed|discarded)\b|{_COPULA} {WRONG}|неверн|(?:scheide[tn]|passt nicht|n'est"
-    r"|ne|no (?:es|son)|non (?:è|sono|può)|não (?:é|são))\b)",
+    rf" (?:(?:{_MUST}|can|could) (?:(?:{SURELY}|{SO}|both|all) ){{0,2}}(?:not(?! (?:all|both)\b)|incorrect|wrong|false"
+    r"|never)\b|(?:isn|aren|wasn|can|couldn)'t\b|cannot\b|(?:do|does|did)(?: not|n't) (?:fit|match|work|apply|satisfy"
+    r"|qualify|describe|meet|hold|answer|make sense|belong|correspond)\b|(?:is|are|can be|must be|were|was) (?:also )?"
+    rf"(?:out|eliminated|excluded|ruled out|dismissed|discarded)\b|{_COPULA} {WRONG}|неверн|(?:scheide[tn]|passt nicht"
+    r"|n'est|ne|no (?:es|son)|non (?:è|sono|può)|não (?:é|são))\b)",
     r" ?(?:[选選][项項])?[都均]?[是被]?(?:不正确|不[对對]|不是|不符|[错錯]|排除)| ?[はが](?:間違|違)",
 )
 """What declares the options before it wrong: "A is not correct"."""

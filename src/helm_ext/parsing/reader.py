@@ -71,7 +71,7 @@ _PLACES = re.compile(
     r"\b(?:(?:option|choice|answer|选项|選択肢)\s?#?(?P<number>\d)\b|(?:the|die|der|la|le|el)\s(?:(?P<first>first|erste|premi[eè]re|primera)"
     r"|(?P<second>second|zweite|deuxième|seconde|segunda)|(?P<third>third|dritte|troisième|tercera)|(?P<fourth>fourth|vierte|quatrième|cuarta)"
     r"|(?P<fifth>fifth)|(?P<last>last|letzte|dernière|última))(?:\s(?:one|option|answer|statement|möglichkeit|antwort|aussage|réponse"
-    r"|proposition|opción|respuesta|alternativa)\b|(?=[.:,])))",
+    r"|proposition|opción|respuesta|alternativa)\b|\sof\s(?:these|them|those)\b|(?=[.:,])))",
     re.IGNORECASE,
 )
 
@@ -79,11 +79,11 @@ _PLACES = re.compile(
 def _spell_places(text: str, options: Options) -> str:
     """Return the text with "option B" for "the second option" and "option 2"."""
     orders = [*_PLACES.groupindex][1:]
-    are_numbers = any(map(str.isdigit, (*options.folded, *options.by_text)))
+    are_numbers = any(map(str.isdigit, options.folded))
     labels = [*options.folded]
 
     def spell(match: re.Match[str]) -> str:
-        if match["number"] and are_numbers:
+        if match["number"] and (are_numbers or match["number"] in options.by_text):
             return match[0]
         place = int(match["number"]) - 1 if match["number"] else orders.index(match.lastgroup or "")
         place = len(labels) - 1 if match.lastgroup == "last" else place
@@ -92,7 +92,9 @@ def _spell_places(text: str, options: Options) -> str:
     return _PLACES.sub(spell, text)
 
 
-_ALL = re.compile(r"(?:both|all)\s(?:(?:of\s)?(?:the\s)?(?:above|these|them)|(?:are\s)?correct)|以上[都皆全]|todas\sl|alle\b|tout")
+_ALL = re.compile(
+    r"(?:both|all)\s(?:(?:of\s)?(?:the\s)?(?:above|these|them)|(?:are\s)?correct)|以上[都皆全]|todas\sl|alle\b|tout"
+)
 
 
 def _unless(denied: list[Named], named: Named | None) -> Named | None:
@@ -362,6 +364,8 @@ def read_ratings(mentions: Mentions) -> tuple[int, int, Named] | None:
         return None
     best = max(ratings.values())
     is_part = len(ratings) < len(options.folded)
+    if best == 0 and len(ratings) == len(options.folded) - 1:  # all others are wrong
+        return start, end, frozenset(options.folded.keys() - ratings)
     if is_part and (units == {"truth"} or (units == {""} and best > 1)):
         return start, end, UNCLEAR
     named_best = frozenset(label for label, rating in ratings.items() if rating == best > 0)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import Mentions, Named
-from helm_ext.parsing.options import OPENERS, lower
+from helm_ext.parsing.options import CLOSERS, OPENERS, PUNCTUATION, lower
 
 
 def read_sentence(mentions: Mentions) -> Named | None:
@@ -24,7 +24,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
     """
     text = mentions.lowered
     spans = [span for span in mentions.sentences if not phrases.ELSEWHERE.search(text, *span)]
-    if not spans:
+    if not spans or phrases.UNSURE.search(text, *spans[-1]):
         return None
     predicates: set[Named] = set()
     equals: Named | None = None
@@ -41,10 +41,11 @@ def read_sentence(mentions: Mentions) -> Named | None:
             read = mentions.read_items(begin + head.end())
             if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
                 continue
+            item = read[1]
             if not (head["equals"] or head["sign"]):
                 predicates.add(read[0])
-            elif read[1].is_text and (head["sign"] or phrases.ENDED.match(text, read[1].stem)):
-                equals = read[0]
+            elif item.is_text and (head["sign"] or phrases.ENDED.match(text, item.stem)):
+                equals = equals if _DIGIT.search(text, end) else read[0]
     last = [
         (head.start(), end)
         for begin, end in spans[-1:]
@@ -59,33 +60,47 @@ def read_sentence(mentions: Mentions) -> Named | None:
             is_said = frozenset(found) in (equals, *predicates) or _is_said(mentions, found, sentences)
             return frozenset(found) if is_said else None
     if found:
-        return equals or _find_after_turn(mentions, spans)
+        return equals or _find_result(mentions, spans[-1]) or _find_after_turn(mentions, spans)
     return predicates.pop() if len(predicates) == 1 else _find_part(mentions, spans)
 
 
+def _find_result(mentions: Mentions, span: tuple[int, int]) -> Named | None:
+    """Return the option that the last sentence ends in, where all options are numbers: what a calculation comes to."""
+    text, named = mentions.lowered, _find_named(mentions, [span])
+    are_numbers = all(map(_NUMBER.match, mentions.options.texts))
+    is_result = "=" in text or phrases.CONCLUSION.search(text, *span) or phrases.RETURN.search(text, *span)
+    if not are_numbers or not is_result or len(named) != 1 or phrases.NEGATION.search(text, *span):
+        return None
+    ends = text[slice(*span)].rstrip(CLOSERS + PUNCTUATION.replace("?", "") + " \n").endswith(mentions.options.texts)
+    return frozenset(named) if ends else None
+
+
+_NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
+
+
 def _find_after_turn(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
-    """Return the only option that is named behind the last "but" or "however", where its sentence ends in it."""
+    """Return the only option named behind the last "but" or "however", where another was thought of "at first"."""
     text = mentions.lowered
     turns = [turn.end() for begin, end in spans for turn in phrases.RETURN.finditer(text, begin, end)]
-    if not turns:
+    if not turns or not phrases.HYPOTHESIS.search(text, 0, turns[-1]) or phrases.DOUBT.search(text, turns[-1]):
         return None
     behind = [(max(begin, turns[-1]), end) for begin, end in spans if end > turns[-1]]
     found = _find_named(mentions, behind)
-    ends = any(phrases.ENDED.match(text, text.find(t, turns[-1]) + len(t)) for t, one in mentions.options.by_text.items() if one in found)
-    return frozenset(found) if len(found) == 1 and ends and _is_said(mentions, found, behind) else None
+    return frozenset(found) if len(found) == 1 and _is_said(mentions, found, behind) else None
 
 
 def _find_left(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
     """Return the option that is left where all others are named, and all of them in sentences that deny something."""
-    denied: set[str] = set()
+    said: dict[bool, set[str]] = {True: set(), False: set()}
     for begin, end in spans:
         named = {item.label for item in mentions.find_items(begin, end)}
+        named |= _find_named(mentions, [(begin, end)], or_denied=True)
         text = mentions.lowered[begin:end]
-        if named and (not phrases.DENYING.search(text) or phrases.DOUBT.search(text)):
+        if named and phrases.DOUBT.search(text):
             return None
-        denied |= named
-    left = frozenset(mentions.options.folded) - denied
-    return left if len(left) == 1 and len(denied) > 1 else None
+        said[phrases.DENYING.search(text) is None] |= named
+    left = frozenset(mentions.options.folded) - said[False]
+    return left if len(left) == 1 and len(said[False]) > 2 and left >= said[True] else None
 
 
 def _find_part(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
@@ -108,9 +123,7 @@ def _find_part(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None
     if len(said) != 1:
         return None
     ((label, parts),) = said.items()
-    is_name = any(
-        _DATE.fullmatch(part) or (part[0].isupper() and options[label].find(part) > 0) for part in parts
-    )
+    is_name = any(_DATE.fullmatch(part) or (part[0].isupper() and options[label].find(part) > 0) for part in parts)
     return frozenset(said) if is_name or 2 * len(parts) >= max(len(own[label]), 4) else None
 
 
@@ -171,16 +184,19 @@ def _is_denied(mentions: Mentions, found: set[str], begin: int, end: int) -> boo
     return any(item is None or item.label in found for item in denied)
 
 
-def _find_named(mentions: Mentions, spans: list[tuple[int, int]]) -> set[str]:
+def _find_named(mentions: Mentions, spans: list[tuple[int, int]], *, or_denied: bool = False) -> set[str]:
     """Return the options whose texts stand in the spans, and not only as a part of longer ones."""
     options = mentions.options
     return {
         label or ""
         for text, label in options.by_text.items()
-        if mentions.names_text(text, [longer for longer in options.texts if len(longer) > len(text)], spans)
+        if mentions.names_text(
+            text, [longer for longer in options.texts if len(longer) > len(text)], spans, or_denies=or_denied
+        )
     }
 
 
+_DIGIT = re.compile(r"\d")
 _LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", re.IGNORECASE)
 """A completion that begins with what may be a label, whichever labels the question has."""
 _SIGNS = (*"-+$€£¥.^/",)
