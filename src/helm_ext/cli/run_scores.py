@@ -333,8 +333,8 @@ class ScoredRun:
                 without = round(self.mean(unscored))
                 total = without + (self.stats[stat]["count"] if stat in self.stats else 0)
                 said.append(
-                    f"warning: {source['tool']} could not score {without} of {total} rows by {name}, as where a "
-                    "judgement cannot be read: they are no part of its mean"
+                    f"warning: {without} of {total} rows have no {name} of {source['tool']}, as where a cell is empty "
+                    "or a judgement cannot be read: they are left out of its mean, and num_left_out counts others"
                 )
         return [*said, *([f"note: {'; '.join(differing)}"] if differing else [])]
 

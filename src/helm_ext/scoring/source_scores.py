@@ -145,7 +145,7 @@ def describe_source_scores(source: Mapping[str, Any]) -> list[StatInfo]:
             StatInfo(f"{stat}{DIFFERS}", f"Differs: {name} ({tool})",
                      f"Fraction of rows that {tool}'s {name} and our own reading score differently.",
                      lower_is_better=None, group="source_scores"),
-            describe_count(f"{stat}{UNSCORED}", f"# unscored: {name} ({tool})", f"Rows that {tool}'s {name} could not "
-                           "score, as a judgement that cannot be read: no part of its mean."),
+            describe_count(f"{stat}{UNSCORED}", f"# unscored: {name} ({tool})", f"Rows without a {name} of {tool}, as "
+                           "where a cell is empty or a judgement cannot be read: no part of its mean."),
         ]  # fmt: skip
     return described

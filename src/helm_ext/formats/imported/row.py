@@ -309,14 +309,14 @@ _DELIMITER = "\n\n"
 
 
 class CellError(ValueError):
-    """A cell that does not hold what it should. `hint` says what to do.
+    """A cell that does not hold what it should. `hint` says what to do; `column`: where the message does not name it.
 
     `is_of_numpy`: it is a list as numpy prints it.
     """
 
-    def __init__(self, message: str, hint: str = "", *, is_of_numpy: bool = False) -> None:
+    def __init__(self, message: str, hint: str = "", *, column: str = "", is_of_numpy: bool = False) -> None:
         super().__init__(message)
-        self.hint = hint
+        self.hint, self.column = hint, column
         self.is_of_numpy = is_of_numpy
 
 

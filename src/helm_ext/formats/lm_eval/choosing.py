@@ -174,6 +174,8 @@ def _notes(found: Profile, chosen: str | None) -> Iterator[str]:
     if incomplete := sorted(name for name, lines in found.filters.items() if len(lines) < rows):
         yield f"not all rows have a line of filter {', '.join(incomplete)}"
     filters = [name for name in found.filters if name != "none"]
+    if chosen is not None and (others := [name for name in filters if name != chosen]):
+        yield f"answers by filter {chosen} are scored: lm-eval's scores by {', '.join(others)} are of other answers"
     if filters and chosen is None and not report.scores_itself:
         named = " or filter=".join(filters)
         if report.is_unscored:

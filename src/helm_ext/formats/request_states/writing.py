@@ -46,7 +46,8 @@ def to_json_lines(
     if evalset.source is not None:
         header["source"] = _source(evalset.source, evalset.scoring)
         if columns := evalset.source.settings.get(NOT_COPIED):
-            findings.note(f"not copied: {columns}; output=COLUMN takes a model's outputs along")
+            hint = "" if evalset.counts.get("recorded") else "; output=COLUMN takes a model's outputs along"
+            findings.note(f"not copied: {columns}{hint}")
     header |= {key: value for key in ("display_name", "description") if (value := getattr(evalset, key))}
     for text in losses:
         findings.lose(text)

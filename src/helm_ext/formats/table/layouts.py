@@ -65,21 +65,22 @@ class Layout:
     """The score of the tool that its own reports are headed by."""
 
 
-def _fold(column: str) -> str:
+def fold(column: str) -> str:
+    """Return the name of a column as layouts and candidates spell it."""
     return column.strip().casefold().replace(" ", "_")
 
 
 def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
     """Return the layout of a table with these columns and this first row; None for one that is not known."""
-    named = {_fold(column): column for column in columns}
+    named = {fold(column): column for column in columns}
     first = {name: sample.get(column) for name, column in named.items()}
     for layout in _LAYOUTS:
         if named.keys() >= {*layout.columns} and (layout.fits is None or layout.fits(first)):
             found = replace(layout, **layout.of_first(first)) if layout.of_first is not None else layout
             roles = {
-                role: named.get(_fold(column), column)
+                role: named.get(fold(column), column)
                 for role, column in found.roles.items()
-                if role == "gold" or "." in column or _fold(column) in named
+                if role == "gold" or "." in column or fold(column) in named
             }
             made = {role: words.format_map(named) for role, words in found.made.items()}
             adapt = None if found.adapt is None else partial(_adapt, found.adapt)
@@ -88,7 +89,7 @@ def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
 
 
 def _adapt(adapt: Callable[[Cells], Mapping[str, Any]], cells: Cells) -> Mapping[str, Any]:
-    return adapt({_fold(column): value for column, value in cells.items()})
+    return adapt({fold(column): value for column, value in cells.items()})
 
 
 _HELLASWAG = Layout(

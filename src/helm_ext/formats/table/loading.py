@@ -98,7 +98,8 @@ class Loaded:
                 profile.see(record)
                 reader.complete(record, whole)
             except CellError as error:
-                problems.add((), str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
+                where = (error.column,) if error.column else ()
+                problems.add(where, str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
                 continue
             profile.see_answer(record)
             self._rows.add(record)
@@ -125,7 +126,7 @@ class Loaded:
             tool=layout.tool if layout is not None and layout.tool else "table",
             model=of_layout or _name_of_column(roles.output, table.columns) or profile.model,
             task=options.name or _dataset_name(options.path),
-            settings={NOT_COPIED: name_columns(unused)} if is_live and (unused := self._reader.unused) else {},
+            settings={NOT_COPIED: name_columns(unused)} if (unused := self._reader.unused) else {},
             scores=profile.scores,
             main=profile.main,
             counts={"lines": self._lines, **({"other_splits": excluded} if excluded else {})},

@@ -14,8 +14,8 @@ from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, read_labels, to_options
-from helm_ext.formats.imported.row import Answer, Row, parse_list, spells_list
-from helm_ext.formats.table.records import SPLITS, Record, RecordReader
+from helm_ext.formats.imported.row import Answer, CellError, Row, parse_list, spells_list
+from helm_ext.formats.table.records import OBJECT, SPLITS, Record, RecordReader
 
 _NO_ANSWER = re.compile(
     r"\s*(?:error\b\s*[:(\[].*|traceback \(most recent.*|none|nan|null|#?n/a|#(?:value!|ref!|name\?|div/0!))\s*",
@@ -31,6 +31,9 @@ _YES_NO = {"1": "yes", "0": "no"}
 _SHOWN_MODELS = 5
 
 _LIST_IN_CSV = '["A", "C"], in the file "[""A"", ""C""]"'
+
+_BETWEEN = re.compile(r"\s*[|;]\s*")
+"""What people write between several accepted answers."""
 
 
 class Profile:
@@ -72,9 +75,10 @@ class Profile:
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
         self._number_lists = self._same_as_gold = self._letters = self._odd = self._name_several = self._bracketed = 0
+        self._parts = self._objects = 0
         """Rows: without options whose gold spells a list of numbers; whose output is their gold to the letter; without
         options whose gold is a letter, or several; whose output reads like an error or a missing value, names several
-        options where several are right, or spells a list in a cell of text."""
+        options where several are right, spells a list in a cell of text, is a part of its gold, or spells an object."""
         self._first_odd = (0, "")
         self._first_several = 0
 
@@ -104,7 +108,11 @@ class Profile:
         self._golds.see(gold, options, line)
         self._may_be_lists = self._may_be_lists and spells_list(gold)
         if self._may_be_lists:
-            items = parse_list(gold)
+            try:
+                items = parse_list(gold)
+            except CellError as error:
+                hint = error.hint if options is None else f"several right options are written {_LIST_IN_CSV}"
+                raise CellError(str(error), hint, column=self._roles.name("gold")) from error
             self._lists.see(items, options, line)
             self._number_lists += options is None and not any(isinstance(item, str) for item in items)
         truth = _read_truth(gold) if isinstance(gold, str) else None
@@ -133,6 +141,9 @@ class Profile:
                 if len({*parsing.read_choice(said, options, multi_label=True)}) > 1:
                     self._first_several = self._first_several or record.line
                     self._name_several += 1
+        elif isinstance(gold, str) and ("|" in gold or ";" in gold):
+            self._parts += text.strip().casefold() in _BETWEEN.split(gold.strip().casefold())
+        self._objects += OBJECT.match(text) is not None
         is_odd = _NO_ANSWER.fullmatch(text) and text.strip().casefold() != str(gold).strip().casefold()
         if is_odd and (options is None or text.strip() not in options.values()):
             self._first_odd = self._first_odd if self._odd else (record.line, text)
@@ -268,6 +279,15 @@ class Profile:
             yield "every output looks like a list, and is one answer: several are a list in JSON Lines or Parquet"
         if self.recorded and self._same_as_gold == self.rows:
             yield "every output is equal to its gold: is the column of outputs that of the golds?"
+        if self._parts:
+            outputs = count(self._parts, "output is a part of its gold", "outputs are a part of their golds")
+            yield (
+                f"{outputs} between | or ;, and counted as wrong: a gold is one text, and several accepted ones are "
+                'written as a list, ["a", "b"], in CSV "[""a"", ""b""]"'
+            )
+        if self.recorded and self._objects == self.recorded and self._options.gold_kind != "text":
+            column = self._roles.output
+            yield f"every output is an object written as text: output={column}.KEY scores what its KEY holds"
         if self.gold.several and self.multi_label is None:
             rows = count(self.gold.several, "row has", "rows have")
             yield f"{rows} several right options: any of them counts; multi_label=true where all of them are the answer"

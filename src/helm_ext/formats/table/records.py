@@ -30,7 +30,7 @@ _MODEL_COLUMNS = ("model", "model_id", "model_name")
 _CRITERION = "correct"
 """What a column of verdicts is about."""
 
-_OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
+OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
 """How an object begins that is written as text."""
 
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,' ]*\s*%?", re.ASCII)
@@ -175,7 +175,7 @@ class RecordReader:
     def _read_gold(self, cells: Cells) -> Any:
         gold = self._part(cells, "gold")
         if isinstance(gold, str):
-            if self.table.is_text and self.options.gold_kind != "text" and _OBJECT.match(gold):
+            if self.table.is_text and self.options.gold_kind != "text" and OBJECT.match(gold):
                 hint = "gold=COLUMN.KEY names what is in it; gold_kind=text where the text itself is right"
                 raise CellError(f"expected a text as gold, got the object {show(gold)}", hint)
         elif isinstance(gold, Mapping):
@@ -190,7 +190,11 @@ class RecordReader:
         if "options" in self.roles.made:
             return cells.get(_made("options"))
         if len(columns) == 1:
-            return read_options(look_up(cells, columns[0]))
+            try:
+                return read_options(look_up(cells, columns[0]))
+            except CellError as error:
+                error.column = columns[0]
+                raise
         texts = [look_up(cells, column) for column in columns]
         if self.roles.gold_is_option and not self.is_live:
             return _label_by_text([to_text(text) for text in texts if not _is_empty(text)])
@@ -200,7 +204,8 @@ class RecordReader:
             texts.pop()
         for column, text in zip(columns, texts, strict=False):
             if _is_empty(text):
-                raise CellError(f"the option {column} is empty, and a later one is not")
+                hint = "write its text; options that a row has not are its last ones, and empty"
+                raise CellError(f"the option {column} is empty, and a later one is not", hint)
         return label_options(texts, self._labels[: len(texts)])
 
     def _read_outputs(self, cells: Cells) -> list[str] | None:

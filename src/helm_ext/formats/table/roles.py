@@ -19,7 +19,7 @@ from helm_ext.errors import DatasetError, DatasetSchemaError, Problems, RunEntry
 from helm_ext.formats.format import Argument
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.gold import Kind as GoldKind
-from helm_ext.formats.table.layouts import Layout, find_layout
+from helm_ext.formats.table.layouts import Layout, find_layout, fold
 from helm_ext.formats.table.tables import Table, name_columns
 
 SUFFIX = ".table.json"
@@ -223,10 +223,11 @@ class _Chooser:
         self._made: set[str] = set()
         self._layout = find_layout(table.columns, table.first)
         self._scores = dict(self._name_score(said) for said in options.scores)
-        named = (options.question, options.gold, options.context, options.id, options.split)
-        self._taken = {*filter(None, named), *(options.options or ()), *(options.output or ()),
-                       *self._scores.values(), *options.judgements}  # fmt: skip
-        """Columns that the user has named: each is what he says, and nothing else."""
+        single = {role: [getattr(options, role)] for role in ("question", "gold", "context", "id", "split")}
+        named = {**single, "options": options.options, "output": options.output,
+                 "scores": self._scores.values(), "judgements": options.judgements}  # fmt: skip
+        self._taken = {column: role for role, columns in named.items() for column in columns or () if column}
+        """Columns that the user has named, to what: each is what he says, and nothing else."""
 
     def choose(self) -> Roles:
         given = self._given
@@ -265,11 +266,7 @@ class _Chooser:
     def _candidates(self, role: str) -> list[str]:
         """Return the columns that are called so, without those that the user has named for something else."""
         names = CANDIDATES[role]
-        return [
-            column
-            for column in self._columns
-            if column.strip().casefold().replace(" ", "_") in names and column not in self._taken
-        ]
+        return [column for column in self._columns if fold(column) in names and column not in self._taken]
 
     def _of_layout(self, role: str) -> str:
         layout = self._layout
@@ -411,7 +408,11 @@ class _Chooser:
         if self._table.is_text and self._given.header != "no":
             hint += "; where the first line is a row already: header=no"
         wanted = ", ".join(CANDIDATES[role])
-        return self._error(f"no column is called {wanted}: which is the {role}?", hint, f"no-{role}")
+        message = f"no column is called {wanted}"
+        for column, other in self._taken.items():
+            if fold(column) in CANDIDATES[role]:
+                message = f"{other}={column} takes that column, and no other is called {wanted}"
+        return self._error(f"{message}: which is the {role}?", hint, f"no-{role}")
 
     def _ambiguous(self, role: str, candidates: Sequence[str]) -> DatasetError:
         said = " or ".join(f"{role}={column}" for column in candidates)

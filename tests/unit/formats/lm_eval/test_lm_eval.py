@@ -304,6 +304,10 @@ def test_filtered_answers_have_the_scores_that_the_harness_logged(task, chosen):
         assert max(ours(gold, text) for gold in golds(instance)) == logged
     invalid = sum(row["filter"] == chosen and row["filtered_resps"] == ["[invalid]"] for row in lines(samples(task)))
     assert evalset.counts.get("unmapped", 0) == invalid
+    (other,) = {"lx_sums": {"strict", "last"}, "lx_repeats": {"first", "vote"}}[task] - {chosen}
+    said = f"answers by filter {chosen} are scored: lm-eval's scores by {other} are of other answers"
+    assert said in str(evalset.warnings)
+    assert "of other answers" not in str(load(samples(task)).warnings)
 
 
 def test_repeats_and_empty_texts_are_answers(tmp_path):

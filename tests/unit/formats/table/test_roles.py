@@ -100,3 +100,11 @@ class TestModel:
 ])  # fmt: skip
 def test_the_hint_lets_the_user_mend_it(tmp_path, header, hint):
     assert hint in refusal(write_csv(tmp_path, header, ["1"] * len(header))).hint
+
+
+def test_a_column_that_an_argument_takes_is_said_to_be_taken(tmp_path):
+    path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "x", "x"])
+    assert refusal(path, gold="question").message == (
+        "gold=question takes that column, and no other is called question, prompt, input, query, problem, "
+        "instruction: which is the question?"
+    )

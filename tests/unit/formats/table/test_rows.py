@@ -103,6 +103,37 @@ def test_outputs_that_read_like_errors_are_counted_aloud(tmp_path):
     assert '3 outputs read like errors or missing values, the first in line 3: "ERROR: rate limit exceeded"' in said
 
 
+def test_outputs_that_are_one_of_several_golds_in_a_cell_are_counted_aloud(tmp_path):
+    pairs = [("Amsterdam|The Hague", "the hague"), ("Oslo; Christiania", "Oslo"), ("a;b", "a;b"), ("a;b", "ab")]
+    said = str(load(write_csv(tmp_path, ["question", "answer", "output"], *(["?", *pair] for pair in pairs))).warnings)
+    assert "2 outputs are a part of their golds between | or ;, and counted as wrong" in said
+
+
+@pytest.mark.parametrize("last", ['{"text": "y", "tokens": 2}', "y"])
+def test_outputs_that_are_all_objects_are_doubted(tmp_path, last):
+    path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "x", "{'text': 'x'}"], ["?", "y", last])
+    doubted = "every output is an object written as text: output=output.KEY" in str(load(path).warnings)
+    assert doubted == (last != "y")
+    if doubted:
+        assert answers(load(path, output=["output.text"])) == [["x"], ["y"]]
+
+
+@pytest.mark.parametrize(("header", "cells", "place", "hint"), [
+    (MC, [*METALS, "[A, C]", "A"], "answer", 'written ["A", "C"], in the file "[""A"", ""C""]"'),
+    (["question", "answer", "output"], ["[x", "x"], "", ""),
+    (["question", "options", "answer", "output"], ["[iron, tin]", "A", "A"], "options", "give each option a column"),
+    (MC, ["iron", "", "oak", "A", "A"], "", "options that a row has not are its last ones"),
+])  # fmt: skip
+def test_a_cell_that_cannot_be_read_is_named_with_how_it_is_written(tmp_path, header, cells, place, hint):
+    path = write_csv(tmp_path, header, ["?", *cells])
+    if not hint:
+        assert golds(load(path)) == [["[x"]]
+        return
+    found = refusal(path)
+    assert (found.location.line, found.location.field) == (2, place)
+    assert hint in found.hint
+
+
 def test_all_that_is_wrong_is_found_at_once(tmp_path):
     """A row, the golds, the splits: each was the only error of one round."""
     path = write_csv(

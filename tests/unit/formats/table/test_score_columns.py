@@ -58,12 +58,13 @@ def test_the_interval_of_grades_ends_where_they_end(tmp_path):
 
 
 def test_stand_beside_ours(tmp_path):
-    run = finished_runs.score(tmp_path, write(tmp_path), output="gpt", scores="judge+human")
-    found = stats(run)
+    found = stats(finished_runs.score(tmp_path, write(tmp_path), output="gpt", scores="judge+human"))
     assert found["normalized_exact_match"]["mean"] == 0.25
     assert found["table_judge"]["mean"] == (1 + 1 + 0 + 0.5) / 4
     assert (found["table_human"]["mean"], found["table_human"]["count"]) == ((1 + 0.5 + 0) / 3, 3)
     assert found["table_human_unscored"]["sum"] == 1
+    said = run("score", write(tmp_path), "--arg", "output=gpt", "--arg", "scores=human", "-o", tmp_path).stderr
+    assert "1 of 4 rows have no human of table, as where a cell is empty" in said
 
 
 @pytest.mark.parametrize("name", ["judge", "table_judge"])
