@@ -72,13 +72,17 @@ class RecordedState(TypedDict, total=False):
     prompt_truncated: bool
 
 
+LeftOut = Literal["not_run", "failed", "unscored", "too_long"]
+"""Why a row has no score. `not_run`: nothing usable is recorded (absent, empty, a placeholder); `failed`: `success` is
+false; `unscored`: an answer is there, and no score can be made of it, as its source says; `too_long`: the question does
+not fit the window."""
+Status = Literal["ok", LeftOut]
+
+
 class Recorded(TypedDict):
     """What is recorded for one instance."""
 
-    status: Literal["ok", "not_run", "failed", "unscored", "too_long"]
-    """`not_run`: nothing usable is there (absent, empty, a placeholder); `failed`: `success` is false; `unscored`: an
-    answer is there, and no score can be made of it, as the source of the recording says; `too_long`: the run that wrote
-    the file did not ask."""
+    status: Status
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
     requests: NotRequired[tuple[int, int]]
@@ -86,11 +90,6 @@ class Recorded(TypedDict):
     needed)."""
     skip: NotRequired[bool]
     """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
-
-
-LeftOut = Literal["not_run", "failed", "unscored", "too_long"]
-"""Why a row has no score: nothing recorded, a recorded failure, an answer that its source could not score either, or a
-question that does not fit the window."""
 
 
 class Judged(TypedDict):

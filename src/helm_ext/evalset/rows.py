@@ -15,16 +15,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, overload
 
 import numpy as np
 from helm.benchmark.scenarios.scenario import Input as HelmInput
 from helm.benchmark.scenarios.scenario import Instance, Reference
 
+from helm_ext.evalset import Status
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STATUSES = ("ok", "not_run", "failed", "unscored", "too_long")
+STATUSES: tuple[Status, ...] = get_args(Status)
 """`Recorded.status`, by code."""
 BOTH, LIVE, RECORDED = 0, 1, 2
 """`RowExtra.only`, by code."""

@@ -19,9 +19,7 @@ from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean,
 from helm_ext.formats.request_states.checking import conform
 from helm_ext.formats.request_states.shapes import METHODS, FileShape
 from helm_ext.parsing import find_question_starts
-from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.score import judge_stat
-from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 
 if TYPE_CHECKING:
     from helm_ext.evalset import Decoding, Source
@@ -36,10 +34,6 @@ _DECODING = {
     "presence_penalty": "presence_penalty",
 }
 """Keys of `decoding_parameters`, and HELM's."""
-
-PATTERNS = ("extract", "extract_all")
-"""Keys of `scoring` that hold a regular expression."""
-LIKELIHOOD_NAMES = tuple(score.name for score in LIKELIHOOD_SCORES)
 
 
 @dataclass(frozen=True)
@@ -255,35 +249,6 @@ def _check_method(method: str | None, path: Path, problems: Problems) -> str | N
     hint = did_you_mean(method, METHODS) or f"supported: {', '.join(METHODS)}"
     problems.add(path, f"unknown method {show(method)}", hint, code="method")
     return None
-
-
-# What can be said of `scoring` before any row was seen
-
-
-def check_metrics(
-    metrics: Sequence[str],
-    output_format: str,
-    path: tuple[str, ...],
-    report: Problems,
-    likelihoods: Sequence[str],
-    has_tokenizer: bool,
-) -> None:
-    """Report what cannot be measured. `likelihoods`: the scores of log-probabilities that are defined for all rows."""
-    if not metrics:
-        report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
-    for name in metrics:
-        unnamable = find_unnamable(name, output_format, has_likelihoods=bool(likelihoods), has_tokenizer=has_tokenizer)
-        if unnamable:
-            report.add(path, *unnamable, code="metrics")
-        elif likelihoods and name in LIKELIHOOD_NAMES and name not in likelihoods:
-            hint = _UNDEFINED.get(name, "it compares the options of a row, and some rows have one alone")
-            report.add(path, f"{name} is not defined for all rows", hint, code="metrics")
-
-
-_UNDEFINED = {
-    "acc_mutual_info": "each likelihood needs `alone`, its log-probability without the question",
-    "brier_score": "it needs exactly one right option in each row",
-}
 
 
 def check_regex(pattern: str, path: Path, report: Problems) -> None:

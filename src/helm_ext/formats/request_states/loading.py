@@ -219,7 +219,8 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         store.finish()
     file = File(reader, header, options, profile, problems, store)
     if header.is_right and profile.rows:
-        _plan(file)
+        file.plan = make_plan(header, options, profile, problems, reader)
+        file.counts = _count(file.plan, profile)
         report(file)
     return file
 
@@ -259,14 +260,6 @@ def _read_in_parts(
     assert store is not None
     store.take(segments, folder)
     return True
-
-
-def _plan(file: File) -> None:
-    """Decide what the file as a whole says."""
-    settings, reader = file.header.settings, file.reader
-    source, is_measured = reader.source or settings.source, reader.is_measured and settings.is_measured
-    file.plan = make_plan(file.header, file.options, file.profile, file.problems, source, is_measured=is_measured)
-    file.counts = _count(file.plan, file.profile)
 
 
 def _count(plan: Plan, profile: Profile) -> dict[str, int]:

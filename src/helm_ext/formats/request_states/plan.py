@@ -16,7 +16,8 @@ from helm_ext.formats.request_states.shapes import JOINT, JOINT_COT, JOINT_METHO
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
-    from helm_ext.evalset import Decoding, Scoring, Source
+    from helm_ext.evalset import Decoding, Scoring
+    from helm_ext.formats.request_states.reading import Reader
 
 _FRAME = (
     "instructions",
@@ -100,19 +101,8 @@ def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
     return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
 
 
-def make_plan(
-    header: Header,
-    options: Options,
-    profile: Profile,
-    problems: Problems,
-    source: Source | None = None,
-    *,
-    is_measured: bool = True,
-) -> Plan:
-    """Decide what the file as a whole says. What contradicts it goes to the problems.
-
-    `source`, `is_measured`: of the file's `Reader`.
-    """
+def make_plan(header: Header, options: Options, profile: Profile, problems: Problems, reader: Reader) -> Plan:
+    """Decide what the file as a whole says. What contradicts it goes to the problems."""
     method, labels, reference_prefix = _choose_method(
         header.settings, profile, problems, is_argument=options.method is not None
     )
@@ -123,7 +113,7 @@ def make_plan(
     output_format = settings.output_format
     if earlier is not None and options.output_format is None:
         output_format = earlier.scoring.output_format
-    kind = FileKind(method, output_format, settings.num_outputs, profile, source, is_measured=is_measured)
+    kind = FileKind(method, output_format, settings, profile, reader)
     if earlier is None:
         scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
     elif _has_overrides(options):

@@ -23,13 +23,12 @@ import numpy as np
 import xxhash
 
 from helm_ext.errors import Path, count
-from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS
+from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS, Status
 from helm_ext.evalset.rows import STATUSES, find_unrecorded
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import shows_options
-from helm_ext.formats.request_states.recorded import Status
 from helm_ext.parsing import StopCensus
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class Profile:
 
     def find_statuses(self) -> NDArray[np.uint8]:
         """Return the codes of what is recorded for each row."""
-        return np.argmax([self.has(status) for status in STATUSES], axis=0).astype(np.uint8)  # type: ignore[arg-type]
+        return np.argmax([self.has(status) for status in STATUSES], axis=0).astype(np.uint8)
 
     def find_repeated(self) -> list[int]:
         """Return the ordinals of rows whose id is missing, or taken by an earlier row."""

@@ -6,19 +6,26 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from typing_extensions import Required, TypedDict
 
 from helm_ext.errors import show
-from helm_ext.evalset import EXTRA_KEY, KeptExtra, Likelihood, Recorded, RecordedState, RunScoring, Scoring
+from helm_ext.evalset import (
+    EXTRA_KEY,
+    KeptExtra,
+    Likelihood,
+    Recorded,
+    RecordedState,
+    RunScoring,
+    Scoring,
+    Status,
+)
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.parsing import compile_pattern
 from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.scores.likelihoods import count_reference_tokens
-
-Status = Literal["ok", "not_run", "failed", "unscored", "too_long"]
 
 _HELM_KEYS = ("train_trial_index", "reference_index")
 _STATE_FIELDS = (

@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
-from helm_ext.evalset import EXTRA_KEY, KeptExtra
+from helm_ext.evalset import EXTRA_KEY, KeptExtra, Status
 from helm_ext.formats.request_states.checking import read_state
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
-    Status,
     drop_nonfinite,
     find_result,
     is_helm_state,

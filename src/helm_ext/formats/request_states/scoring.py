@@ -8,16 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
-from helm_ext.evalset import Scoring, Source
-from helm_ext.formats.request_states.header import LIKELIHOOD_NAMES, PATTERNS, check_metrics, check_regex
+from helm_ext.evalset import Scoring
+from helm_ext.formats.request_states.header import check_regex
 from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
 from helm_ext.scoring.registry import find_unnamable, get_scores, load_tokenizer, main_stat
 from helm_ext.scoring.score import list_judge_stats
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 
 if TYPE_CHECKING:
+    from helm_ext.formats.request_states.header import Settings
     from helm_ext.formats.request_states.profile import Profile
+    from helm_ext.formats.request_states.reading import Reader
 
+_LIKELIHOOD_NAMES = tuple(score.name for score in LIKELIHOOD_SCORES)
 _SHORT_ANSWERS = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score")
 
 
@@ -28,15 +31,13 @@ class FileKind:
         self,
         method: str,
         output_format: Literal["string", "list"],
-        num_outputs: int,
+        settings: Settings,
         profile: Profile,
-        source: Source | None,
-        *,
-        is_measured: bool,
+        reader: Reader,
     ) -> None:
-        """`source`, `is_measured`: of the file's `Reader`."""
-        self.method, self.output_format, self.num_outputs = method, output_format, num_outputs
-        self.source, self.is_measured = source, is_measured
+        self.method, self.output_format, self.num_outputs = method, output_format, settings.num_outputs
+        self.source = reader.source or settings.source
+        self.is_measured = reader.is_measured and settings.is_measured
         choices = profile.find("choice").count
         # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
         self.all_choice = 0 < choices == profile.rows - profile.find_status("unscored").count
@@ -95,7 +96,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
     metrics, main = _default_metrics(kind)
     if "metrics" in chosen and (chosen["metrics"] or kind.is_measured):
         metrics = tuple(dict.fromkeys(chosen["metrics"]))
-        check_metrics(metrics, output_format, path("metrics"), report, kind.likelihoods, has_tokenizer)
+        _check_metrics(metrics, kind, path("metrics"), report, has_tokenizer=has_tokenizer)
         if main not in metrics and metrics:
             main = metrics[0]
     named = chosen.get("main_metric")
@@ -108,7 +109,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
         main = named
         if main not in metrics and "metrics" not in chosen and _is_namable(main, kind):
             metrics = (*metrics, main)
-            check_metrics([main], output_format, path("main_metric"), report, kind.likelihoods, has_tokenizer)
+            _check_metrics([main], kind, path("main_metric"), report, has_tokenizer=has_tokenizer)
         main = _find_main_stat(main, metrics, kind, path("main_metric"), report)
     else:
         main = main_stat(main, output_format)
@@ -118,7 +119,7 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
             _prepare(score.prepare, path("metrics"), report)
     if has_tokenizer:
         _prepare(partial(load_tokenizer, chosen["score_tokenizer"]), path("score_tokenizer"), report)
-    for key in PATTERNS:
+    for key in ("extract", "extract_all"):
         if key in chosen:
             check_regex(chosen[key], path(key), report)
     _check_completions(chosen, output_format, path, report)
@@ -135,6 +136,26 @@ def make_scoring(given: Mapping[str, Any], overrides: Mapping[str, Any], kind: F
             **({"thinking": "keep"} if kind.is_helm else {}),
         },
     )
+
+
+def _check_metrics(
+    metrics: Sequence[str], kind: FileKind, path: Path, report: Problems, *, has_tokenizer: bool
+) -> None:
+    """Report what cannot be measured."""
+    if not metrics:
+        report.add(path, "the list of metrics is empty", "leave the key out for the defaults", code="metrics")
+    for name in metrics:
+        if unnamable := _find_unnamable(name, kind, has_tokenizer=has_tokenizer):
+            report.add(path, *unnamable, code="metrics")
+        elif kind.likelihoods and name in _LIKELIHOOD_NAMES and name not in kind.likelihoods:
+            hint = _UNDEFINED.get(name, "it compares the options of a row, and some rows have one alone")
+            report.add(path, f"{name} is not defined for all rows", hint, code="metrics")
+
+
+_UNDEFINED = {
+    "acc_mutual_info": "each likelihood needs `alone`, its log-probability without the question",
+    "brier_score": "it needs exactly one right option in each row",
+}
 
 
 def _check_completions(
@@ -171,9 +192,13 @@ def _check_lists(chosen: Mapping[str, Any], output_format: str, path: Callable[[
 
 
 def _is_namable(name: str, kind: FileKind) -> bool:
-    if name in LIKELIHOOD_NAMES:
+    if name in _LIKELIHOOD_NAMES:
         return name in kind.likelihoods
-    return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods), has_tokenizer=True) is None
+    return _find_unnamable(name, kind, has_tokenizer=True) is None
+
+
+def _find_unnamable(name: str, kind: FileKind, *, has_tokenizer: bool) -> tuple[str, str] | None:
+    return find_unnamable(name, kind.output_format, has_likelihoods=bool(kind.likelihoods), has_tokenizer=has_tokenizer)
 
 
 def _find_named(name: str | None, metrics: Sequence[str], kind: FileKind) -> str | None:
