@@ -75,6 +75,11 @@ class Problem:
     number: int = 1
     """How many problems this one stands for: those of its code that are not listed, where it is not 1."""
 
+    @classmethod
+    def warning(cls, place: Location | PathLike[str] | str, message: str, hint: str = "", *, code: str) -> Problem:
+        """Return a warning: of a file, or at a Location."""
+        return cls(message, place if isinstance(place, Location) else Location(str(place)), hint, "warning", code)
+
     def __str__(self) -> str:
         text = f"{self.location}: {self.message}"
         return f"{text}\n  hint: {self.hint}" if self.hint else text

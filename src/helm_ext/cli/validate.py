@@ -149,7 +149,7 @@ def check_file(
     problems += [*_say_whose(of_tasks, str(file)), *late]
     if lint and not report["linted"] and _has_errors(problems):
         message = "not linted while there are errors"
-        problems.append(Problem(message, Location(str(file)), severity="warning", code="not-linted"))
+        problems.append(Problem.warning(file, message, code="not-linted"))
     if named.get("missing") == "skip":  # what these warnings propose
         problems[:] = [problem for problem in problems if problem.code not in ("not-run", "failed")]
     return report

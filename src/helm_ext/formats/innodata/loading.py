@@ -164,7 +164,7 @@ def load(**arguments: Any) -> EvalSet:
         version = resolved.version
         opened = open_version(resolved, options.hub)
         if resolved.notice:
-            warnings.append(_warning(f"{options.dataset}@{version}", resolved.notice, "newer-version"))
+            warnings.append(Problem.warning(f"{options.dataset}@{version}", resolved.notice, code="newer-version"))
     else:
         opened = open_bundle(place)
     with opened as bundle:
@@ -257,11 +257,13 @@ class _Profile:
         if self._unusable:
             of = f"{self._unusable} of {len(self.records)} records"
             message = f"{of} have a key 'refusal' that is neither true nor false"
-            found.append(_warning(place, message, "refusal-key", "it is not used; what `expected` says counts"))
+            found.append(
+                Problem.warning(place, message, "it is not used; what `expected` says counts", code="refusal-key")
+            )
         if self._is_about_refusals and not self._has_refusals:
             message = f"refusal_match: none of the {len(self.records)} expected texts is recognised as a refusal"
             hint = 'say it in the records: "refusal": true'
-            found.append(_warning(place, message, "no-refusals", hint))
+            found.append(Problem.warning(place, message, hint, code="no-refusals"))
         return found
 
 
@@ -271,10 +273,6 @@ def _pack(record: Record) -> tuple[Any, ...]:
 
 def _unpack(stored: Any) -> Record:
     return Record(*stored)
-
-
-def _warning(place: str, message: str, code: str, hint: str = "") -> Problem:
-    return Problem(message, Location(place), hint, "warning", code)
 
 
 def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
@@ -320,7 +318,7 @@ def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, 
             if 0 < recorded < count:
                 message = f"{count - recorded} of {count} records of {title} have no reply; a run refuses the file"
                 hint = "missing=skip scores the rest and reports how many were left out"
-                found.append(_warning(str(replies), message, "not-run", hint))
+                found.append(Problem.warning(replies, message, hint, code="not-run"))
     return found, counts
 
 

@@ -209,7 +209,7 @@ def read_config(path: Path) -> tuple[list[TaskConfig], list[Problem]]:
             for key in (key for key in item if key not in _KNOWN):
                 place = Location(str(path), field=f"{prefix}.{key}".removeprefix("."))
                 hint = did_you_mean(key, _KNOWN)
-                problems.append(Problem("unknown key, not used", place, hint, "warning", "unknown-key"))
+                problems.append(Problem.warning(place, "unknown key, not used", hint, code="unknown-key"))
     if content == []:
         problems.append(DatasetSchemaError.problem_at(path, "the config holds no tasks", code="no-tasks"))
     known = [(config.task_name, config.kind) for config in configs]  # a GEN and a PPL task may have one name
@@ -310,10 +310,9 @@ def _read(path: Path) -> tuple[_Parameters, list[Problem]]:
         message = f"expected an object of sampling parameters, got {show(content)}"
         raise DatasetSchemaError.at(path, message, code="sampling")
     warnings = [
-        Problem(
-            f"HELM's requests have no such parameter; {show(value)} is not sent",
+        Problem.warning(
             Location(str(path), field=key),
-            severity="warning",
+            f"HELM's requests have no such parameter; {show(value)} is not sent",
             code="sampling-ignored",
         )
         for key, value in content.items()

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from helm_ext.errors import (
     DatasetError,
     DatasetIntegrityError,
-    Location,
     Problem,
     RunEntryError,
     TransformError,
@@ -136,7 +135,7 @@ def check(*, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dic
     try:
         require_allowed(found.metrics, allow_code=options.allow_code)
     except RunEntryError as error:
-        problems.append(Problem(str(error), Location(str(found.data)), "", "warning", "code-execution"))
+        problems.append(Problem.warning(found.data, str(error), code="code-execution"))
     rows = attempt(lambda: read_rows(found.data))
     demos = None if found.demos is None else attempt(partial(read_rows, found.demos))
     checkout = open_checkout(found.root, found.script)
@@ -213,4 +212,4 @@ def _sampling_warnings(task: Task) -> list[Problem]:
     message = f"{task.sampling.num_outputs} answers are sampled for each row; scores are those of the first"
     if task.metrics.from_checkout or not EXECUTING.isdisjoint(task.metrics.names):
         message += ", but for metrics that look at all (function_execution, those of the checkout)"
-    return [Problem(message, Location(str(task.data)), "", "warning", "several-samples")]
+    return [Problem.warning(task.data, message, code="several-samples")]

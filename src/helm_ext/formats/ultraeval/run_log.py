@@ -287,7 +287,7 @@ def check_log(log: Log, options: Options, *, execute: bool) -> tuple[list[Proble
     if counts["not_run"]:
         message = f"{counts['not_run']} of {counts['eval']} rows were not run; a recorded run refuses the file"
         hint = "missing=skip scores the rest and reports how many were left out" if counts["recorded"] else ""
-        problems.append(Problem(message, Location(str(log.path)), hint, "warning", "not-run"))
+        problems.append(Problem.warning(log.path, message, hint, code="not-run"))
     return problems, counts
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helm_ext.errors import DatasetNotFoundError, Location, Problem, RunEntryError, did_you_mean
+from helm_ext.errors import DatasetNotFoundError, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
 from helm_ext.formats.ultraeval.config import Method, Options, Sampling, TaskConfig, read_config, read_sampling
 from helm_ext.formats.ultraeval.scoring import MetricChoice, choose_metrics, read_metrics
@@ -81,7 +81,7 @@ def resolve(options: Options) -> Task:
     chosen: Method = options.method or (config.kind if config else script_name(script)[0]) or "gen"
     if (named := script_name(script)[0]) not in (None, chosen):
         message = f"method={chosen}, and by its name the script is for {named}"
-        found.warnings.append(Problem(message, Location(str(script)), "", "warning", "other-method"))
+        found.warnings.append(Problem.warning(script, message, code="other-method"))
     root = found.root or find_checkout(script) or find_checkout(found.data)
     files = [found.config_path] if found.config_path else []
     sampling = Sampling()
@@ -314,7 +314,7 @@ def choose_script(
     if len(versions) > 1:
         message = f"{highest} of the scripts {', '.join(sorted(versions))} is used"
         hint = "version=N chooses another"
-        warnings.append(Problem(message, Location(str(folder)), hint, "warning", "version-chosen"))
+        warnings.append(Problem.warning(folder, message, hint, code="version-chosen"))
     return folder / f"transform_{method}_{highest}.py"
 
 

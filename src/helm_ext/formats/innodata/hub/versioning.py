@@ -258,7 +258,7 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
     for version in known:  # before anything is written; `claim` decides again
         if version.digest == digest and storage.put(blob_path(digest), path, digest):
             message = f"the stored ZIP of version {version.number} was damaged or missing; it was restored"
-            return Uploaded(version, (_warning(path, message, "restored"),))
+            return Uploaded(version, (Problem.warning(path, message, code="restored"),))
         require_other_digest(version, digest, known[-1].number)
     storage.put(blob_path(digest), path, digest)
     now = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
@@ -274,11 +274,7 @@ def upload(path: str | Path, hub: str | Path | None = None) -> Uploaded:
     if twin is None:
         return Uploaded(version)
     message = f"the records are those of version {twin.number}; only the ZIP or the attributes differ"
-    return Uploaded(version, (_warning(path, message, "same-content"),))
-
-
-def _warning(path: Path, message: str, code: str) -> Problem:
-    return Problem(message, Location(str(path)), "", "warning", code)
+    return Uploaded(version, (Problem.warning(path, message, code="same-content"),))
 
 
 def names(hub: str | Path | None = None) -> list[str]:
