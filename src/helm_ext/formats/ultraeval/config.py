@@ -121,46 +121,42 @@ OrNull = Annotated[str, BeforeValidator(lambda value: "" if value is None else v
 """A string; `null` is an empty one."""
 
 
-class Evaluation(BaseModel):
-    """What is computed for each answer; further keys are the metric's own arguments."""
-
+class _Checked(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Evaluation(_Checked):
+    """What is computed for each answer; further keys are the metric's own arguments."""
 
     type: str
     """Upstream's name of the metric: `exact_match`, `log_prob`, ..."""
 
 
-class Aggregation(BaseModel):
+class Aggregation(_Checked):
     """How the samples of one row become one number: `mean` or `pass_k`."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
 
     type: str
 
 
-class Metric(BaseModel):
+class Metric(_Checked):
     """One metric of a task."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
 
     evaluation: Evaluation
     aggregation: Aggregation | None = None
 
 
-class Generate(BaseModel):
+class Generate(_Checked):
     """How the model is asked."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
 
     method: Annotated[Literal["generate", "loglikelihood"], expecting('"generate" or "loglikelihood"')]
     params: OrNull = ""
     """A file of sampling parameters, relative to the checkout's root; "" for none."""
 
 
-class TaskConfig(BaseModel):
+class TaskConfig(_Checked):
     """One task of UltraEval. Paths are relative to the checkout's root, the parent of `datasets/`."""
 
-    model_config = ConfigDict(extra="allow", strict=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     task_name: str = Field(validation_alias=AliasChoices("task_name", "dataset_name"), min_length=1)
     path: str = Field(min_length=1)
@@ -252,10 +248,8 @@ class Sampling:
 _Number = Annotated[float | None, expecting("a number")]
 
 
-class _Parameters(BaseModel):
+class _Parameters(_Checked):
     """A parameter file. Any other key that is set is not sent, which is said."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
 
     temperature: _Number = None
     top_p: _Number = None
