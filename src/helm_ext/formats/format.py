@@ -9,7 +9,6 @@ The module of a format's object is imported by every `helm-run`, so it imports w
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import zipfile
@@ -264,18 +263,9 @@ TEXT = Kind("text", lambda _, value: str(value))
 AS_GIVEN = Kind("text or number", lambda _, value: value)
 """A name that HELM may have turned into a number: the format finds what it stands for."""
 WHOLE_NUMBER = of_values("whole number", lambda value: type(value) is int, "a whole number")
-NATURAL = of_values("whole number", lambda value: type(value) is int and value >= 0, "a whole number of at least 0")
-POSITIVE = of_values("whole number", lambda value: type(value) is int and value > 0, "a whole number of at least 1")
 NUMBER = of_values("number", lambda value: type(value) in (int, float), "a number")
-NOT_NEGATIVE = of_values(
-    "number", lambda value: type(value) in (int, float) and 0 <= value < math.inf, "a number that is not negative"
-)
 FLAG = Kind("`true` or `false`", _read_flag)
-SEVERAL = Kind(
-    "`a+b`",
-    lambda _, value: [*value] if isinstance(value, list | tuple)
-    else [part.replace("%2B", "+") for part in str(value).split("+")],
-)  # fmt: skip
+SEVERAL = Kind("`a+b`", lambda _, value: [part.replace("%2B", "+") for part in str(value).split("+")])
 """HELM splits run entries at commas, so lists are written with `+`, and a plus within a part with `%2B`."""
 PATH = Kind("path", read_path)
 

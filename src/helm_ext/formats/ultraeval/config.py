@@ -8,8 +8,9 @@ HELM's words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
+from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from helm_ext.errors import (
@@ -30,14 +32,13 @@ from helm_ext.errors import (
     DatasetSchemaError,
     Location,
     Problem,
+    RunEntryError,
     did_you_mean,
     raise_for,
     show,
 )
 from helm_ext.evalset import Decoding
 from helm_ext.files import read_json
-from helm_ext.formats.format import PATH
-from helm_ext.formats.ultraeval.format import FORMAT
 
 
 def expecting(what: str) -> WrapValidator:
@@ -54,6 +55,9 @@ def expecting(what: str) -> WrapValidator:
 
 Method = Literal["gen", "ppl"]
 
+# HELM makes numbers of values that look like some.
+_Text = Annotated[str | None, BeforeValidator(lambda value: None if value is None else str(value))]
+_File = Annotated[Path | None, BeforeValidator(lambda value: None if value is None else Path(str(value)))]
 Natural = Annotated[int, Field(strict=True, ge=0), expecting("a whole number of at least 0")]
 Positive = Annotated[int, Field(strict=True, ge=1), expecting("a whole number of at least 1")]
 
@@ -65,34 +69,44 @@ class Options:
     Exactly one of `config`, `dataset` and `data` is needed.
     """
 
-    config: Path | None = None
-    task: str | None = None
-    data: Path | None = None
-    transform: Path | None = None
-    dataset: str | None = None
-    method: Method | None = None
-    version: int | str | None = None
-    fewshot: int | None = None
-    seed: int | None = None
-    limit: int | None = None
-    demos: Path | None = None
-    postprocess: str | None = None
-    thinking: Literal["move", "keep"] | None = None
-    metric: Sequence[str] | None = None
-    root: Path | None = None
-    dataset_name: str | None = None
-    params: Path | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
+    config: _File = None
+    task: _Text = None
+    data: _File = None
+    transform: _File = None
+    dataset: _Text = None
+    method: Annotated[Literal["gen", "ppl"] | None, expecting("gen or ppl")] = None
+    version: _Text = None
+    fewshot: Natural | None = None
+    seed: Annotated[int | None, Field(strict=True), expecting("a whole number")] = None
+    limit: Positive | None = None
+    demos: _File = None
+    postprocess: _Text = None
+    thinking: Annotated[Literal["move", "keep"] | None, expecting("move or keep")] = None
+    metric: Any = None
+    """A name, several joined by `+`, or a list of them."""
+    root: _File = None
+    dataset_name: _Text = None
+    params: _File = None
+    max_tokens: Positive | None = None
+    temperature: Annotated[
+        float | None, Field(strict=True, ge=0, allow_inf_nan=False), expecting("a number that is not negative")
+    ] = None
     allow_code: bool = False
-    name: str | None = None
+    name: _Text = None
 
 
 def read_options(arguments: Mapping[str, Any]) -> Options:
     """Return the arguments of `load` and `check`. Raises RunEntryError for one that is unknown, or not of its type."""
-    given = FORMAT.parse_for_load({key: value for key, value in arguments.items() if value is not None})
-    given |= {one.name: Path(given[one.name]) for one in FORMAT.arguments if one.kind is PATH and one.name in given}
-    return Options(**given)
+    known = list(Options.__annotations__)
+    for key in arguments:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"known: {', '.join(known)}"
+            raise RunEntryError(f"ultraeval: unknown argument {key!r}\n  hint: {hint}")
+    try:
+        return Options(**arguments)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        raise RunEntryError(f"{wrong['loc'][0]}={wrong['input']}: {wrong['msg']}") from None
 
 
 _MESSAGES = {
@@ -234,7 +248,7 @@ DEFAULT_MAX_TOKENS = 100
 """Upstream's recommendation for tasks without parameters of their own; its temperature for those is 0.3, ours is 0."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Sampling:
     """How answers are generated."""
 

@@ -12,10 +12,8 @@ from helm_ext.formats.format import (
     AS_GIVEN,
     FLAG,
     MISSING,
-    NATURAL,
-    NOT_NEGATIVE,
+    NUMBER,
     PATH,
-    POSITIVE,
     SEVERAL,
     TEXT,
     THINKING,
@@ -71,9 +69,9 @@ class _UltraEval(Format):
                  "the config's, the script name's, else `gen`"),
         Argument("version", AS_GIVEN, "`0`, `v0`, `cot`: the script `transform_gen_v0.py`, ...",
                  "the config's, else the highest; the log says which", names_data=True),
-        Argument("fewshot", NATURAL, "demonstrations in each prompt", "the config's, else 0"),
+        Argument("fewshot", WHOLE_NUMBER, "demonstrations in each prompt", "the config's, else 0"),
         Argument("seed", WHOLE_NUMBER, "seed of the demonstrations", "0"),
-        Argument("limit", POSITIVE, "the first N rows (HELM's `-m` then takes a random part of them)", "all"),
+        Argument("limit", WHOLE_NUMBER, "the first N rows (HELM's `-m` then takes a random part of them)", "all"),
         Argument("demos", PATH, "draw demonstrations from this file instead", "the data itself", names_data=True),
         Argument("postprocess", TEXT, "from a completion to the answer: a name of the checkout's, or one of "
                  "[ours](#gen)", "the config's, else none"),
@@ -85,10 +83,10 @@ class _UltraEval(Format):
         Argument("dataset_name", TEXT, "what scripts are told as `dataset_name`", "`<dataset>_<task>_<gen|ppl>`"),
         Argument("params", PATH, "a parameter file for tasks whose config names none, as upstream's `--params`; "
                  "looked for from the working directory, then in the checkout", "none", names_data=True),
-        Argument("max_tokens", POSITIVE, "wins over the config's parameter file", "100"),
+        Argument("max_tokens", WHOLE_NUMBER, "wins over the config's parameter file", "100"),
         Argument("allow_code", FLAG, "permits metrics that run the model's code", "`false`"),
         MISSING,
-        Argument("temperature", NOT_NEGATIVE, "wins over the config's parameter file", "0", in_run_entry=False),
+        Argument("temperature", NUMBER, "wins over the config's parameter file", "0", in_run_entry=False),
         Argument("name", TEXT, "the task's name in reports", "the full name", names_data=True, in_run_entry=False),
     )  # fmt: skip
 

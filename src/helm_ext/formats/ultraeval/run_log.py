@@ -40,8 +40,8 @@ from helm_ext.formats.ultraeval.questions import (
 )
 from helm_ext.formats.ultraeval.scoring import (
     TaskFacts,
-    choose_metrics,
     make_digest,
+    parse_metric_argument,
     read_metrics,
     require_allowed,
     require_scores,
@@ -299,7 +299,7 @@ def load_log(log: Log, options: Options, *, execute: bool = True) -> EvalSet:
     said = read_run_log_config(path)
     post = options.postprocess if options.postprocess is not None else said.postprocess(kind)
     metrics = (
-        choose_metrics(options.metric, kind, post)
+        parse_metric_argument(options.metric, kind, post)
         if options.metric is not None
         else read_metrics(said.require_metrics(), kind, post, str(said.path))
     )

@@ -63,8 +63,13 @@ class MetricChoice:
         return bool(self.definitions) or any(name in scores and scores[name].kind == "row" for name in self.names)
 
 
-def choose_metrics(names: Sequence[str], method: Method, postprocess: str) -> MetricChoice:
-    """Return the metrics of these names; the first is the main one. Raises RunEntryError."""
+def parse_metric_argument(value: Any, method: Method, postprocess: str) -> MetricChoice:
+    """Return the metrics of `metric=a+b` (or a sequence of names); the first is the main one. Raises RunEntryError."""
+    names = (
+        [str(name) for name in value]
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else str(value).split("+")
+    )
     if method == "ppl":
         return MetricChoice((_ppl_rule(names, postprocess),))
     return _choose((name, {}) for name in names)

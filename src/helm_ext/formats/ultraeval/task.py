@@ -20,7 +20,7 @@ from pathlib import Path
 from helm_ext.errors import DatasetNotFoundError, Problem, RunEntryError, did_you_mean
 from helm_ext.formats.ultraeval.checkout import find_checkout
 from helm_ext.formats.ultraeval.config import Method, Options, Sampling, TaskConfig, read_config, read_sampling
-from helm_ext.formats.ultraeval.scoring import MetricChoice, choose_metrics, read_metrics
+from helm_ext.formats.ultraeval.scoring import MetricChoice, parse_metric_argument, read_metrics
 
 FULL_NAME = re.compile(r"[^_]+_.+_(gen|ppl)")
 
@@ -96,7 +96,7 @@ def resolve(options: Options) -> Task:
         found.warnings += warnings
     post = options.postprocess if options.postprocess is not None else (config.postprocess if config else "")
     metrics = (
-        choose_metrics(options.metric, chosen, post)
+        parse_metric_argument(options.metric, chosen, post)
         if options.metric is not None
         else read_metrics(config.metric if config else None, chosen, post, str(options.config or found.data))
     )
@@ -288,7 +288,7 @@ def find_data_file(folder: Path, task: str | None) -> Path:
 
 
 def choose_script(
-    folder: Path, method: str | None, version: int | str | None, config: TaskConfig | None, *, root: Path,
+    folder: Path, method: str | None, version: str | None, config: TaskConfig | None, *, root: Path,
     warnings: list[Problem],
 ) -> Path:  # fmt: skip
     """Return the script to use: the version that is asked for, the config's, or the highest."""
@@ -318,9 +318,9 @@ def choose_script(
     return folder / f"transform_{method}_{highest}.py"
 
 
-def script_of_version(folder: Path, method: str | None, version: int | str) -> Path:
+def script_of_version(folder: Path, method: str | None, version: str) -> Path:
     """Return the script of a version, `0`, `v0` or `cot`. Raises RunEntryError."""
-    name = f"v{int(version)}" if str(version).isdigit() else str(version)
+    name = f"v{int(version)}" if version.isdigit() else version
     for kind in [method] if method else ["gen", "ppl"]:
         path = folder / f"transform_{kind}_{name}.py"
         if path.is_file():

@@ -552,7 +552,8 @@ REFUSED = [
     ({}, {**GEN, "root": "nowhere"}, RunEntryError, "root=nowhere: no such folder"),
     ({}, {**GEN, "fewshots": 1}, RunEntryError, "unknown argument 'fewshots'\n  hint: did you mean 'fewshot'"),
     ({}, {**SUMS, "zzzz": 1}, RunEntryError, "hint: known: config, "),
-    ({}, {**SUMS, "method": "perplexity"}, RunEntryError, "method=perplexity: not a choice"),
+    ({}, {**SUMS, "method": "perplexity"}, RunEntryError, "method=perplexity: expected gen or ppl"),
+    ({}, {**SUMS, "method": 5}, RunEntryError, "method=5: expected gen or ppl"),
     *(({}, {**GEN, "dataset_name": name}, RunEntryError, f"dataset_name={name}: expected <dataset>_<task>_<gen|ppl>") for name in ("sums", 5)),
     *(({}, {**GEN, name: value}, RunEntryError, f"{name}={value}: expected {said}") for name, values, said in [
         ("seed", ["x"], "a whole number"),
