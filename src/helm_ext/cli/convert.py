@@ -9,7 +9,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
 from helm_ext.cli import options
@@ -90,7 +89,7 @@ SUITE_SCHEMA = "helm_ext_schema.json"
 
 def schema(
     kind: Annotated[
-        str, Argument(metavar="FORMAT", parser=options.one_of(*format_names()), help=f"{' or '.join(format_names())}.")
+        str, options.choice(*format_names(), about=f"{' or '.join(format_names())}.", kind=Argument, metavar="FORMAT")
     ] = "adapter_spec",
 ) -> None:
     """Print the JSON Schema of a format, for editors: "$schema": "adapter_spec.schema.json" in a file."""
@@ -151,7 +150,7 @@ _RECORDS = "every_eval_ever"
 _PREDICTIONS, _SCORES = "predictions", "scores"
 
 
-def _choice_of_record(path: str, about: str) -> typer.models.OptionInfo:
+def _choice_of_record(path: str, about: str) -> Any:
     return options.choice(*ENUMS[path], about=f"EEE: {about}")
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
-from typer.models import OptionInfo
 
 from helm_ext.formats import format_names
 
@@ -15,23 +14,17 @@ OUTPUT = Path("benchmark_output")
 PROD_ENV = Path("prod_env")
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    """Return a parser of an option that takes one of a few words. It raises BadParameter."""
+def choice(
+    *choices: str, name: str | None = None, about: str, kind: Callable[..., Any] = Option, metavar: str = ""
+) -> Any:
+    """Return the declaration of an option, or of an argument (`kind`), that takes one of a few words."""
 
     def parse(value: str) -> str:
         if value not in choices:
             raise BadParameter(f"{value!r} is not one of {', '.join(map(repr, choices))}.")
         return value
 
-    return parse
-
-
-def choice(*choices: str, name: str | None = None, about: str) -> OptionInfo:
-    """Return the declaration of such an option."""
-    option: OptionInfo = Option(
-        *filter(None, [name]), parser=one_of(*choices), metavar=f"[{'|'.join(choices)}]", help=about
-    )
-    return option
+    return kind(*filter(None, [name]), parser=parse, metavar=metavar or f"[{'|'.join(choices)}]", help=about)
 
 
 # A dataset

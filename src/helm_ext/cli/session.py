@@ -47,7 +47,7 @@ def start_helm(*, verbose: bool = False) -> None:
     """Do what `helm-run` does before it reads run entries, but for its models: our plugin, and the log."""
     from helm.common.hierarchical_logger import setup_default_logging
 
-    from helm_ext import plugin  # noqa: F401 - registers the run entries
+    import helm_ext.plugin  # noqa: F401 - registers the run entries
 
     if verbose:
         setup_default_logging()
@@ -116,7 +116,7 @@ def make_runner(settings: Settings) -> StreamingRunner:
     from helm.common.authentication import Authentication
     from helm.common.cache_backend_config import SqliteCacheBackendConfig
 
-    from helm_ext.running import StreamingRunner
+    from helm_ext.running.runner import StreamingRunner
 
     set_output_path(settings.output_path)
     cache = None

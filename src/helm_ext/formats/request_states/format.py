@@ -112,6 +112,7 @@ class _AdapterSpec(Format):
     dataset_title = "adapter_spec file"
     expects = 'a JSON object {"adapter_spec": ..., "request_states": [...]}, or JSON Lines, also in gzip or zstd'
     sources = ("dataset", "path")
+    kinds = frozenset({"json", ".json5", ".gz", ".zst"})
     usage = "adapter_spec:dataset=NAME,model=... or adapter_spec:path=FILE,model=..."
     scenario_class = "helm_ext.formats.request_states.scenario.AdapterSpecScenario"
     writes = (".jsonl", ".ndjson")
@@ -196,8 +197,6 @@ class _AdapterSpec(Format):
 
     def claims(self, seen: Seen) -> Claim:
         """Any JSON that no other format is sure of: what is wrong with it is best said here."""
-        if seen.is_folder:
-            return Claim.NO
         if "path" in seen.keys and "request_states" not in seen.keys:
             return Claim.NO  # a table's mapping file, which may have an adapter_spec
         if seen.keys & {"adapter_spec", "request_states"}:
