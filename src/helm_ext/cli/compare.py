@@ -32,12 +32,18 @@ def compare(
     cluster: options.Cluster = None,
     rows: Annotated[int, Option(min=0, help="How many flipped rows to show of each pair of models.")] = 5,
     allow_different: Annotated[bool, Option("--allow-different", help="Skip rows with different questions.")] = False,
-    by_suite: Annotated[bool, Option("--by-suite", help="A model in two suites is two: MODEL (SUITE).")] = False,
-    slices: Annotated[list[str] | None, Option(metavar="ATTRIBUTE", help="Slices by this alone; repeatable.")] = None,
-    no_slices: Annotated[bool, Option("--no-slices", help="Compare all rows alone.")] = False,
+    by_suite: Annotated[bool, Option("--by-suite", help="Take a model in two suites for two: MODEL (SUITE).")] = False,
+    slices: Annotated[
+        list[str] | None, Option(metavar="ATTRIBUTE", help="Show slices by this attribute alone; repeatable.")
+    ] = None,
+    no_slices: Annotated[bool, Option("--no-slices", help="Show no slices.")] = False,
     fail_if_worse: Annotated[
         float | None,
-        Option(metavar="MARGIN", min=0, help="Exit 1 if a model is worse than --baseline by more, for certain (95 %)."),
+        Option(
+            metavar="MARGIN",
+            min=0,
+            help="Exit 1 if a model is worse than --baseline by more than this, for certain (95 %).",
+        ),
     ] = None,
     fail_if_unsure: Annotated[
         bool, Option("--fail-if-unsure", help="With --fail-if-worse: exit 3 where rows do not tell.")
@@ -52,10 +58,10 @@ def compare(
 ) -> None:
     """Compare finished runs row by row, of any HELM scenario: differences, how sure they are, rows that flipped.
 
-    Differences are b - a, with 95 % intervals; p is McNemar's exact test where rows are right or wrong, else a test of
-    random signs; both respect --cluster. `p (Holm)` is corrected for the comparisons of all rows of a dataset, or for
-    those of its slices. Exit codes of --fail-if-worse: 0 no model is worse for certain, 1 one is, 3 the rows do not
-    tell (with --fail-if-unsure).
+    Differences are b - a, with 95 % intervals. p is that of McNemar's exact test where rows are right or wrong, else of
+    a sign-flip test; both know of clusters. `p (Holm)` is corrected for the number of comparisons: those of all rows of
+    a dataset, or those of its slices. Exit codes of --fail-if-worse: 0 no model is worse for certain, 1 one is, 3 the
+    rows do not tell (with --fail-if-unsure).
     """
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.gates import find_not_judged, judge
@@ -288,15 +294,18 @@ def _read_difference(given: str) -> float:
 
 def plan(
     difference: Annotated[
-        float, Argument(metavar="DIFFERENCE", parser=_read_difference, help="The difference of two shares to tell.")
+        float, Argument(metavar="DIFFERENCE", parser=_read_difference, help="The difference between two models.")
     ],
     more: Annotated[list[Path] | None, Argument(metavar="RUN", help="More runs of --from.")] = None,
     base_rate: Annotated[
-        float | None, Option(min=0, max=1, help="Share the first model gets right; errors are independent.")
+        float | None,
+        Option(min=0, max=1, help="Share of rows that the first model gets right; both err independently."),
     ] = None,
-    discordant: Annotated[float | None, Option(min=0, max=1, help="Share that exactly one model gets right.")] = None,
+    discordant: Annotated[
+        float | None, Option(min=0, max=1, help="Share of rows that exactly one model gets right.")
+    ] = None,
     runs: Annotated[list[Path] | None, Option("--from", help="Instead: runs of two models; repeatable.")] = None,
-    power: Annotated[float, Option(help="How often the difference shall be told.")] = 0.8,
+    power: Annotated[float, Option(help="In how many of all comparisons the difference is to be told.")] = 0.8,
 ) -> None:
     """Say how many rows it takes to tell a difference between two models that answer the same rows.
 

@@ -157,7 +157,7 @@ def _choice_of_record(path: str, about: str) -> Any:
 def export(
     runs: options.RunFolders,
     to: Annotated[str, options.choice(*_ENDINGS, about="What to write.")],
-    out: Annotated[Path | None, Option(help="The file, or for EEE the folder. Default: as the table.")] = None,
+    out: Annotated[Path | None, Option(help="The file, or for EEE the folder. Default: named after the table.")] = None,
     table: Annotated[
         str, options.choice(_PREDICTIONS, _SCORES, about="A row for each prediction, or run, score and slice.")
     ] = _PREDICTIONS,
@@ -166,13 +166,16 @@ def export(
     organization: Annotated[str, Option(help="EEE: who ran the evaluation.")] = "unknown",
     relationship: Annotated[
         str,
-        _choice_of_record("source_metadata.evaluator_relationship", "of the organization to the model's developer."),
+        _choice_of_record(
+            "source_metadata.evaluator_relationship", "how the organization is related to the model's developer."
+        ),
     ] = "other",
     deployment_type: Annotated[
         str, _choice_of_record("model_info.additional_details.deployment_type", "who ran the model.")
     ] = "unknown",
     model_availability: Annotated[
-        str, _choice_of_record("model_info.additional_details.model_availability", "of the model's weights.")
+        str,
+        _choice_of_record("model_info.additional_details.model_availability", "whether the model's weights are open."),
     ] = "unknown",
 ) -> None:
     """Write the predictions or the scores of finished runs, of any HELM scenario, as a table, or records of EEE.
@@ -229,7 +232,7 @@ def _write_records(
 def report(
     runs: options.RunFolders,
     out: Annotated[Path, Option("--out", "-o", help="The file to write.")] = Path("report.html"),
-    title: Annotated[str | None, Option(help="Default: the name of the suite.")] = None,
+    title: Annotated[str | None, Option(help="The page's title. Default: the name of the suite.")] = None,
     metric: options.Metric = None,
     cluster: options.Cluster = None,
     rows: Annotated[int, Option(min=0, help="How many rows of each dataset to show, drawn by their ids.")] = 500,

@@ -100,7 +100,9 @@ def in_(
     files: options.Results = None,
     run: Annotated[Path | None, Option("--run", help="The run to add to. Default: the one that was judged.")] = None,
     rubric: Annotated[str | None, Option(help="Read the replies by this one; only its [reading] may differ.")] = None,
-    missing: Annotated[str, options.choice("error", "skip", about="Without a reply: skip counts them.")] = "error",
+    missing: Annotated[
+        str, options.choice("error", "skip", about="Answers without a reply: skip counts them.")
+    ] = "error",
     prices: options.Prices = None,
     output_path: options.OutputPath = options.OUTPUT,
     suite: options.Suite = "judged",
@@ -243,14 +245,18 @@ def _join(found: Iterable[Judged]) -> dict[RowKey, list[Judgement]]:
 
 @judge_app.command()
 def sheet(
-    runs: Annotated[list[Path], Argument(metavar="RUN...", help="A finished run; for disagreements also two.")],
+    runs: Annotated[list[Path], Argument(metavar="RUN...", help="A finished run; two for the design disagreements.")],
     number: Annotated[int, Option("--number", "-n", min=1, help="How many answers people label.")] = 100,
     design: Annotated[str, options.choice(*DESIGNS, about="How they are drawn.")] = "by_verdict",
-    seed: Annotated[int, Option(help="Of the draw.")] = 1,
-    raters: Annotated[int, Option(min=1, max=10, help="One sheet each; one in five answers is on all.")] = 1,
-    criterion: Annotated[str | None, Option(help="What is judged, of several things.")] = None,
-    rubric: Annotated[str | None, Option(help="What people are asked, where no judge was: a rubric.")] = None,
-    target: Annotated[Path, Option("--out", "-o", help="NAME of NAME.csv, .html, .draw.json.")] = Path("sheet"),
+    seed: Annotated[int, Option(help="The seed of the draw.")] = 1,
+    raters: Annotated[
+        int, Option(min=1, max=10, help="How many people label, a sheet each; one in five answers is on all.")
+    ] = 1,
+    criterion: Annotated[str | None, Option(help="What is labelled, where several things were judged.")] = None,
+    rubric: Annotated[str | None, Option(help="The rubric that people go by, where no judge was asked.")] = None,
+    target: Annotated[Path, Option("--out", "-o", help="NAME, of NAME.csv, NAME.html and NAME.draw.json.")] = Path(
+        "sheet"
+    ),
 ) -> None:
     """Draw answers for people to label, with known chances: a CSV file, and a page that works offline.
 
@@ -280,17 +286,17 @@ def sheet(
 def labels(
     sheets: Annotated[list[Path], Argument(metavar="SHEET.csv... RUN...", help="Labelled sheets, and the runs.")],
     design: Annotated[
-        str | None, options.choice(*_DESIGNS_ELSEWHERE, about="Of labels made elsewhere: how their rows were chosen.")
+        str | None, options.choice(*_DESIGNS_ELSEWHERE, about="For labels made elsewhere: how their rows were chosen.")
     ] = None,
     by: Annotated[str | None, Option(help="Who labelled. Default: the letter of the sheet.")] = None,
-    criterion: Annotated[str | None, Option(help="Of labels made elsewhere: what they judge.")] = None,
-    rubric: Annotated[str | None, Option(help="Of labels made elsewhere: what people were asked.")] = None,
+    criterion: Annotated[str | None, Option(help="For labels made elsewhere: what they judge.")] = None,
+    rubric: Annotated[str | None, Option(help="For labels made elsewhere: what people were asked.")] = None,
     output_path: options.OutputPath = options.OUTPUT,
     suite: options.Suite = "judged",
     main_metric: MainMetric = None,
     local_path: options.LocalPath = options.PROD_ENV,
 ) -> None:
-    """Take labels back onto the rows that they are of, and score the run with them.
+    """Add people's labels to the answers that they are about, and score the run with them.
 
     Labels of another tool, in a CSV file with the columns id and label, correct a score only with --design: how the
     rows were chosen that people labelled.

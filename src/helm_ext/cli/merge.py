@@ -18,7 +18,10 @@ NOT_RUNS = ("eval_cache", "groups")
 
 def merge(
     runs: Annotated[
-        list[Path], Argument(metavar="RUN|FOLDER...", help="Finished runs of the shards, in order; a folder's by name.")
+        list[Path],
+        Argument(
+            metavar="RUN|FOLDER...", help="Finished runs of the shards, in the order of their rows; a folder's by name."
+        ),
     ],
     into: Annotated[str, Option(help="The suite that the merged run goes to.")],
     name: Annotated[str | None, Option(help="The run's name. Default: what the names of the runs share.")] = None,
@@ -27,8 +30,8 @@ def merge(
 ) -> None:
     """Join finished runs of shards of one dataset to one run, whose stats are those of one run of all rows.
 
-    Exactly: sums, calibration, intervals, attributes, what was left out. Runs that differ in more than their file, that
-    overlap, or that are not whole are refused.
+    Sums, calibration, intervals, attributes and what was left out are the same. Runs that differ in more than their
+    file, that overlap, or that are not whole are refused.
     """
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.runs import RUN_FILES

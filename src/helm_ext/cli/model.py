@@ -37,19 +37,25 @@ without --tokenizer, prompts are not fitted to the model's window (demonstration
 @model_app.command()
 def add(
     name: Name,
-    url: Annotated[str | None, Option(help="A server of OpenAI's protocol, up to and with /v1.")] = None,
+    url: Annotated[str | None, Option(help="The address of a server of OpenAI's protocol, with /v1.")] = None,
     path: Annotated[str | None, Option(help="Instead: a folder or hub name of a Hugging Face model.")] = None,
     is_chat: Annotated[bool, Option("--chat/--completions", help="Log-probabilities need completions.")] = True,
-    model_name: Annotated[str | None, Option(help="Its name for the server. Default: as listed, or of NAME.")] = None,
+    model_name: Annotated[
+        str | None, Option(help="Its name for the server. Default: the one listed, else from NAME.")
+    ] = None,
     model: Annotated[str | None, Option(help="HELM's name of the model in results. Default: NAME.")] = None,
     tokenizer: Annotated[str | None, Option(help="HELM's, or a folder or hub name. Default: --path.")] = None,
-    max_length: Annotated[int | None, Option(min=1, help="Its window. Default: as server or tokenizer say.")] = None,
+    max_length: Annotated[
+        int | None, Option(min=1, help="Its window in tokens. Default: as the server or tokenizer says.")
+    ] = None,
     api_key_env: Annotated[str | None, Option(metavar="VAR", help="The environment variable with the key.")] = None,
     omit: options.Omit = None,
     top_k: options.TopK = False,
     seed: options.Seed = None,
     extra_token: options.ExtraToken = False,
-    prompt_logprobs: Annotated[bool, Option("--prompt-logprobs", help="Score prompts by vLLM's way.")] = False,
+    prompt_logprobs: Annotated[
+        bool, Option("--prompt-logprobs", help="Score prompts as vLLM does, by prompt_logprobs.")
+    ] = False,
     timeout: Annotated[float | None, Option(min=1, help="Seconds before a request is given up.")] = None,
     device: Annotated[str | None, Option(help="For --path: cpu, cuda, mps. Default: what there is.")] = None,
     display_name: Annotated[str | None, Option(help="What reports call it.")] = None,
@@ -58,7 +64,7 @@ def add(
 ) -> None:
     """Write a model into HELM's files, so that helm-run, preview, requests and PPL know it by its name.
 
-    The server is asked for its models, and need not answer. The files are shown as they are written; keys never are.
+    The server is asked which models it has, and need not answer. What is written is shown, but for keys.
     """
     entries.require_name(name)
     if (url is None) == (path is None):
@@ -139,7 +145,7 @@ def list_(local_path: options.LocalPath = options.PROD_ENV) -> None:
 
 @model_app.command()
 def remove(name: Name, local_path: options.LocalPath = options.PROD_ENV) -> None:
-    """Take a model out of HELM's files again, with what no other one needs."""
+    """Take a model out of HELM's files again, with what no other model needs."""
     _show(LocalModels(local_path).remove(name), verb="removed from")
 
 

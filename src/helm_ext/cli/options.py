@@ -30,7 +30,7 @@ def choice(
 # A dataset
 
 AsFormat = Annotated[str | None, choice(*format_names(), name="--as", about="Read the file as this format.")]
-Arguments = Annotated[list[str] | None, Option("--arg", help="KEY=VALUE, as in the run entry; repeatable.")]
+Arguments = Annotated[list[str] | None, Option("--arg", help="KEY=VALUE, an argument of the run entry; repeatable.")]
 
 # HELM's folders
 
@@ -45,20 +45,27 @@ Verbose = Annotated[bool, Option("--verbose", "-v", help="Show HELM's own log.")
 RunFolders = Annotated[
     list[Path], Argument(metavar="RUN|FOLDER...", help="Folders of finished runs, or folders with runs below: a suite.")
 ]
-Metric = Annotated[str | None, Option(help="A stat of the rows. Default: each run's main metric.")]
-Cluster = Annotated[str | None, Option(help="Rows of one value depend on one another: passage. Default: as run.")]
+Metric = Annotated[str | None, Option(help="A metric that rows have. Default: each run's main metric.")]
+Cluster = Annotated[
+    str | None,
+    Option(help="Rows with one value of this depend on one another, as of passage. Default: as the run says."),
+]
 
 # Requests, and a server that speaks OpenAI's protocol
 
 Results = Annotated[list[Path] | None, Argument(metavar="FILE...", help="Results, in any order; also parts of them.")]
 SentAs = Annotated[str | None, Option(help="The model's name for the server. Default: as HELM would send it.")]
 MAX_PER_SHARD = 50_000
-PerShard = Annotated[int, Option(min=1, max=MAX_PER_SHARD, help="Requests in a file at most.")]
-Prices = Annotated[str | None, Option("--prices", metavar="IN,OUT", help="Cost of a million tokens.")]
-Omit = Annotated[list[str] | None, Option(help="A parameter that the server refuses, as temperature; repeatable.")]
+PerShard = Annotated[int, Option(min=1, max=MAX_PER_SHARD, help="The most requests in one file.")]
+Prices = Annotated[str | None, Option("--prices", metavar="IN,OUT", help="What a million tokens cost, in and out.")]
+Omit = Annotated[
+    list[str] | None, Option(help="Leave out a parameter that the server refuses, such as temperature; repeatable.")
+]
 TopK = Annotated[bool, Option("--top-k", help="Send top_k, which OpenAI's API does not know.")]
 Seed = Annotated[int | None, Option(help="Send a seed.")]
-ExtraToken = Annotated[bool, Option("--extra-token", help="Scored prompts: ask for one token; some servers refuse 0.")]
+ExtraToken = Annotated[
+    bool, Option("--extra-token", help="Ask for one token where prompts are scored: some servers refuse 0.")
+]
 
 # What is written
 

@@ -371,7 +371,9 @@ requests_app = typer.Typer(
 def out(
     entries: Annotated[list[str] | None, Argument(metavar="RUN_ENTRY...", help="As for helm-run.")] = None,
     model: Annotated[str | None, Option(help="ORGANIZATION/NAME: HELM's name of the model.")] = None,
-    endpoint: Annotated[Endpoint | None, options.choice(*ENDPOINTS, about="completions: for likelihoods.")] = None,
+    endpoint: Annotated[
+        Endpoint | None, options.choice(*ENDPOINTS, about="Where requests go; likelihoods need completions.")
+    ] = None,
     folder: Annotated[Path, Option("--out", help="The folder to write to.")] = Path("requests"),
     only_missing: Annotated[bool, Option("--only-missing", help="Write again what has no answer yet.")] = False,
     prices: options.Prices = None,
@@ -392,8 +394,8 @@ def out(
 ) -> None:
     """Plan runs as helm-run does, and write their requests instead of sending them.
 
-    OUT holds files of requests, which a provider's batch service, `vllm run-batch` or any other engine answers, and
-    manifest.json, with which `helm-ext requests in` makes the runs of the answers.
+    The folder holds files of requests, which a provider's batch service, `vllm run-batch` or any other engine answers,
+    and manifest.json, with which `helm-ext requests in` makes the runs of the answers.
     """
     from helm_ext.clients.request_files import Plan
 
@@ -443,7 +445,7 @@ def in_(
     plugins: options.Plugins = None,
     verbose: options.Verbose = False,
 ) -> None:
-    """Join results with their requests, and leave the same files behind as helm-run, times aside.
+    """Join results with their requests, and write the files that helm-run would have written, but for times.
 
     What was joined is kept beside the manifest, so that results may come in parts. A run is made when all its requests
     are answered, or with --missing skip; the exit code is 1 while some are not.

@@ -42,9 +42,14 @@ NOT_CHECKED = "not checked: whether prompts fit a model's context window, and wh
 
 
 def validate(
-    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of any format, folders of them, or names.")],
+    files: Annotated[
+        list[Path], Argument(metavar="FILE...", help="Files of any format, folders, or names of datasets.")
+    ],
     output: Annotated[
-        str, options.choice("text", "json", "github", name="--format", about="github: workflow annotations.")
+        str,
+        options.choice(
+            "text", "json", "github", name="--format", about="How problems are shown; github: as annotations."
+        ),
     ] = "text",
     kind: options.AsFormat = None,
     arg: options.Arguments = None,
@@ -322,7 +327,8 @@ def preview(
 ) -> None:
     """Show exactly what HELM will send for the first rows: prompt or messages, decoding parameters, expected answer.
 
-    First, what was inferred from the file, and why.
+    First, what was inferred from the file, and why. Of tables of answers and other tools' logs, where no --model is
+    named, question and answer are shown: nothing is sent.
     """
     with status("starting HELM"), helm_output_to_stderr():
         session.start_helm()
