@@ -87,6 +87,22 @@ def check_selection(adapter_spec: AdapterSpec, kind: str, *, rows: int, offered:
         )
 
 
+def _require_own_answers(rows: Sequence[Instance]) -> None:
+    """Refuse what `data_augmentation=` makes of recorded rows: a perturbed copy of a question that was asked.
+
+    Its answer would be the one to the original, and every model robust. Perturbed rows of a file have recordings of
+    their own.
+    """
+    perturbed = [row for row in rows if row.perturbation is not None]
+    if perturbed:
+        answered = {id(row_extra(row).get("recorded")) for row in rows if row.perturbation is None}
+        if any(id(row_extra(row).get("recorded")) in answered for row in perturbed):
+            raise RunEntryError(
+                "data_augmentation=: its perturbed questions were never asked, the recorded answers are to the others\n"
+                "  hint: leave it out, or ask a model: model=ORG/NAME"
+            )
+
+
 def leave_out(state: RequestState, reason: LeftOut) -> RequestState:
     """Send the request to no model and mark the row, so that metrics leave it out of the score and count it."""
     unsent = replace(state.request, model_deployment=recorded.LEFT_OUT_DEPLOYMENT)
@@ -185,6 +201,7 @@ def rebuild_recorded(instances: Sequence[Instance], adapter_spec: AdapterSpec) -
     if adapter_spec.method == ADAPT_LANGUAGE_MODELING:
         raise RecordedError("recorded completions of the method language_modeling cannot be re-scored")
     rows = [row for row in select(instances, adapter_spec, "recorded") if row.split != TRAIN_SPLIT]
+    _require_own_answers(rows)
     _require_recordings(rows, adapter_spec)
     scoring = row_extra(rows[0]).get("scoring")
     with garbage.paused():

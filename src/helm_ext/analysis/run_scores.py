@@ -253,7 +253,8 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
                 f"{run.folder}: {name} is a score of all rows together, no row has one\n"
                 f"  hint: --metric NAME; it has {', '.join(find_scores(run.row_stats.names))}"
             )
-        hint = did_you_mean(name, run.row_stats.names) or f"it has {', '.join(find_scores(run.row_stats.names))}"
+        known = ", ".join(find_scores(run.row_stats.names)) or "none that is a score"
+        hint = did_you_mean(name, run.row_stats.names) or f"it has {known}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
     reducer = str(run.metric_arguments.get("completions") or FIRST)
     return RunScores(

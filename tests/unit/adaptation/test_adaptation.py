@@ -165,6 +165,16 @@ class TestPromptOfOurOwn:
         assert [state.num_train_instances for state in states] == [1, 1]
         assert not any("left_out" in row_extra(state.instance) for state in states)
 
+    def test_an_answer_is_not_that_to_a_question_which_data_augmentation_makes(self):
+        """Perturbed rows of a file have answers of their own."""
+        asked = recorded_row(answered("yes"))
+        changed = {"input": Input("QUESTION"), "perturbation": PerturbationDescription("upper")}
+        with pytest.raises(RunEntryError, match=r"data_augmentation=.*never asked"):
+            adapt(spec("recorded/m"), asked, dataclasses.replace(asked, **changed))
+        of_file = dataclasses.replace(recorded_row(answered("YES")), **changed)
+        states = adapt(spec("recorded/m"), asked, of_file)
+        assert [state.request.result.completions[0].text for state in states] == ["yes", "YES"]
+
     def test_data_augmentation_changes_the_question_that_is_asked(self, live_deployment):
         perturbed = dataclasses.replace(
             row("QUESTION ", prompt=["HEAD\n", "demo\n", "question "]), perturbation=PerturbationDescription("upper")

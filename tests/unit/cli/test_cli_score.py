@@ -131,6 +131,14 @@ def test_counts_are_shown_with_all_their_digits(value, shown):
     assert show_value(value) == shown
 
 
+def test_an_expander_that_changes_a_scenario_of_helms_own_is_an_unknown_argument(tmp_path):
+    path = write(tmp_path / "f.json", [answered(state(), "mercury")])
+    assert (
+        "adapter_spec: unknown argument 'tokenizer'"
+        in run("score", path, "--model", "m", "-o", tmp_path, "--arg", "tokenizer=a/b", code=1).stderr
+    )
+
+
 def test_an_unknown_argument_is_told_of_before_the_file_is_read(tmp_path):
     """Else the table would be said to lack what the argument was meant to name."""
     with pytest.raises(RunEntryError, match=r"table: unknown argument 'outputs'\n  hint: did you mean 'output'"):

@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetError, Problem, Problems, raise_for, show
-from helm_ext.evalset import EvalSet, Places, ScoredRows, garbage
+from helm_ext.errors import DatasetError, Problem, Problems, RunEntryError, raise_for, show
+from helm_ext.evalset import EvalSet, Places, ScoredRows, Scoring, garbage
 from helm_ext.files import canonical_json, show_reading
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.instances import choose
@@ -175,10 +175,16 @@ def check_from(open_: Opener, path: str | Path, **arguments: Any) -> tuple[list[
     return file.finish(), file.counts or {"rows": file.profile.rows}
 
 
+_SCORING = {"cut_at_stop", *(field.name for field in fields(Scoring))}
+
+
 def _to_options(arguments: Mapping[str, Any]) -> Options:
-    """Return the options; all keys but those named here are keys of `scoring`."""
+    """Return the options; all keys but those named here are keys of `scoring`. Raises RunEntryError for others."""
     given = {key: value for key, value in arguments.items() if key != "missing"}  # which the run decides
     own = {field.name for field in fields(Options)} - {"scoring"}
+    if unknown := given.keys() - own - _SCORING:
+        hint = "HELM's run expander of that name is for scenarios of its own"
+        raise RunEntryError(f"adapter_spec: unknown argument {min(unknown)!r}\n  hint: {hint}")
     named = {key: value for key, value in given.items() if key in own and value is not None}
     return Options(**named, scoring={key: value for key, value in given.items() if key not in own})
 
