@@ -49,7 +49,8 @@ def test_numbers_are_those_of_the_runs(page):
     assert "0.598 to 0.858" in text  # Wilson's of 30 of 40
     assert "0.500" in text
     assert "+0.250" in text
-    assert "p 0.002, corrected 0.002; 10 rows differ" in text  # 2 of 2^10, and the only comparison of all rows
+    # 10 rows of 40 are right for one alone: Tango's limits; 2 of 2^10 signs, and the only comparison of all rows.
+    assert "+0.140 to +0.402; p 0.002, p (Holm) 0.002; 10 rows differ" in text
     # Each level: 5 rows of 20 flipped one way, none the other: p = 0.0625, and corrected for the other level more.
     assert "No slice tells two models apart at 5 %, corrected for the 2 comparisons of slices" in text
     assert re.search(r"Baseline: always the first option</th><td>1.000", text)

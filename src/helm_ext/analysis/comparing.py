@@ -94,9 +94,9 @@ class PairResult:
         return found
 
     @property
-    def gain(self) -> float:
+    def gain(self) -> Interval:
         """How much better b is than a: the difference, its sign turned where lower is better."""
-        return -self.difference.mean if self.a.lower_is_better else self.difference.mean
+        return -self.difference if self.a.lower_is_better else self.difference
 
     @property
     def refusal(self) -> str | None:
@@ -111,9 +111,9 @@ class PairResult:
     @property
     def verdict(self) -> str:
         """In one word which model is better at 95 %, corrected: `a`, `b` or `undecided`."""
-        if self.p_holm >= 0.05 or self.gain == 0:
+        if self.p_holm >= 0.05 or self.gain.mean == 0:
             return "undecided"
-        return "b" if self.gain > 0 else "a"
+        return "b" if self.gain.mean > 0 else "a"
 
     def describe_unpaired(self) -> str:
         """Return in words how many rows are no part of the comparison; "" where all are."""
@@ -211,8 +211,10 @@ class PairResult:
 
 
 def _show(interval: Interval) -> list[str]:
-    ends = f"{interval.low:+.3g} to {interval.high:+.3g}" if np.isfinite(interval.low) else "not known"
-    return [f"{round(interval.mean, 12) + 0.0:+.4g}", ends]  # what is left of rounding is no difference
+    return [
+        f"{round(interval.mean, 12) + 0.0:+.4g}",
+        interval.show_ends("+.3g"),
+    ]  # what is left of rounding is no difference
 
 
 def compare_runs(

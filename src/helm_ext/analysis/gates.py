@@ -138,12 +138,12 @@ def _test_corrected(one: PairResult, margin: float) -> MarginTest:
     """Return the test of a judge's verdicts as labels correct them. Uncorrected, they tell nothing."""
     from helm_ext.scoring.statistics.corrected import Corrected, find_p
 
-    found, sign = correct_pairs(one.pairs, 2 * _LEVEL - 1), -1 if one.a.lower_is_better else 1
+    found, gain = correct_pairs(one.pairs, 2 * _LEVEL - 1), one.gain.mean
     if not isinstance(found, Corrected):
-        return MarginTest(margin, one.gain, None, -math.inf, math.inf, None, 0.0)
-    low, high = sorted((sign * found.interval.low, sign * found.interval.high))
-    p = find_p(lambda level: cast("Corrected", correct_pairs(one.pairs, level)), -sign * margin)
-    return MarginTest(margin, one.gain, p / 2 if one.gain < -margin else 1 - p / 2, low, high, None, one.gain)
+        return MarginTest(margin, gain, None, -math.inf, math.inf, None, 0.0)
+    limits, bound = (-found.interval, margin) if one.a.lower_is_better else (found.interval, -margin)
+    p = find_p(lambda level: cast("Corrected", correct_pairs(one.pairs, level)), bound)
+    return MarginTest(margin, gain, p / 2 if gain < -margin else 1 - p / 2, limits.low, limits.high, None, gain)
 
 
 Over = Literal["time", "suite"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -112,11 +111,7 @@ def compare(
     else:
         _print(results, flips, is_gate=bool(gates) and not point_estimate)
     say(gate.describe() for gate in gates)
-    exact = [gate.result for gate in gates if not gate.by_mean and not gate.result.corrected]
-    if any(result.comparison.test == "mcnemar" for result in exact):
-        echo(
-            "note: one-sided p is that of Tango's score test; close to the limit McNemar's exact p may differ", err=True
-        )
+    _say_one_sided([gate.result for gate in gates if not gate.by_mean and gate.test.p_worse is not None])
     outcomes = {gate.outcome for gate in gates}
     for model, title in find_not_judged(scores, results, against) if gates and against is not None else ():
         echo(f"cannot tell whether {model} is worse than {against} on {title}: not compared", err=True)
@@ -125,6 +120,17 @@ def compare(
         raise Exit(1)
     if fail_if_unsure and "cannot tell" in outcomes:
         raise Exit(_CANNOT_TELL)
+
+
+def _say_one_sided(judged: Sequence[PairResult]) -> None:
+    """Say why a gate and the tables may seem to differ: they answer two questions."""
+    if judged:
+        is_exact = any(one.p_corrected is None and one.comparison.test == "mcnemar" for one in judged)
+        tests = ", by Tango's score test; close to the limit McNemar's exact p may differ" if is_exact else ""
+        question = (
+            "p and 95 % intervals of tables ask for a difference either way, a gate only whether a model is worse"
+        )
+        echo(f"note: {question}{tests}", err=True)
 
 
 def _read_all(
@@ -201,14 +207,15 @@ def _to_series_lines(series: Series) -> tuple[list[str], list[list[str]]]:
     lines = []
     for point in series.points:
         interval, gate = point.interval, point.gate
-        ends = f"{interval.low:.3g} to {interval.high:.3g}" if math.isfinite(interval.low) else "not known"
         compared = ["", "", "", ""]
         if gate is not None:
             known = [show_p(p) if p is not None else "not known" for p in (gate.test.p_worse, gate.p_holm)]
             said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
             own = "" if gate.result.metric == series.metric else " corrected"  # beside means that are not
             compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else own}", *known, said]
-        lines.append([point.run.run.suite, show_minute(point.time), f"{interval.mean:.4g}", ends, *compared])
+        lines.append(
+            [point.run.run.suite, show_minute(point.time), f"{interval.mean:.4g}", interval.show_ends(".3g"), *compared]
+        )
     return ["suite", "finished (UTC)", "mean", "95 % interval", "gain on the first", "p worse", "p (Holm)", ""], lines
 
 

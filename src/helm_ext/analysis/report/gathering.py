@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from helm_ext.analysis.runs import RunFiles
 
 _LEFT_OUT = ("not_run", "failed", "unscored", "too_long")
-_OTHER_COUNTS = ("unmapped", "cut", "prompt truncated")
+_OTHER_COUNTS = ("unmapped", "cut off", "prompt truncated")
 _BINS = 10
 _LONGEST = 2_000
 """Characters of a text in the sample."""
@@ -57,7 +57,7 @@ class RunFacts:
     slices: dict[str, dict[str, Interval]] = field(default_factory=dict)
     """Attribute to value to interval."""
     counts: Counter[str] = field(default_factory=Counter)
-    """`wrong`, and rows left out, by reason; `unmapped`, `cut`, `prompt truncated`, where a row says anything of it."""
+    """`wrong`, and rows left out, by reason; `unmapped`, `cut off`, `prompt truncated`, where a row says it."""
     bins: list[Bin] = field(default_factory=list)
     """Of rows whose completion has a probability; [] where none has."""
     these_rows: Interval | None = None
@@ -90,10 +90,6 @@ class RunFacts:
         """Return how many rows have no score, by why."""
         return {name: self.counts[name] for name in _LEFT_OUT if self.counts[name]}
 
-    def list_counts(self) -> dict[str, int | None]:
-        """Return how many rows are so, by what they are; None where no row says it."""
-        return {name: self.counts.get(name) for name in _OTHER_COUNTS}
-
 
 @dataclass(slots=True)
 class DatasetFacts:
@@ -110,16 +106,20 @@ class DatasetFacts:
     series: list[Series] = field(default_factory=list)
     """Of models that have several runs."""
 
+    def list_counts(self) -> list[str]:
+        """Return what rows are counted by: whether answers name no option only where any row has options."""
+        return [name for name in _OTHER_COUNTS if name != "unmapped" or any(name in run.counts for run in self.runs)]
+
     def list_slices(self) -> list[tuple[str, list[str]]]:
         """Return the attributes of the rows, and the values of each."""
         names = sorted({name for run in self.runs for name in run.slices})
         return [(name, sorted({value for run in self.runs for value in run.slices.get(name, ())})) for name in names]
 
-    def find_pair(self, model: RunFacts, other: RunFacts) -> tuple[PairResult, int] | None:
-        """Return the comparison of two models on all rows, and 1 or -1: whether its gain is that of `model`."""
+    def find_gain(self, model: RunFacts, other: RunFacts) -> tuple[PairResult, Interval] | None:
+        """Return the comparison of two models on all rows, and by how much `model` is better than the other."""
         for pair in self.pairs:
             if not pair.slice and {id(pair.a), id(pair.b)} == {id(model.scores), id(other.scores)}:
-                return pair, 1 if pair.b is model.scores else -1
+                return pair, pair.gain if pair.b is model.scores else -pair.gain
         return None
 
 
@@ -273,7 +273,7 @@ def _count(row: Prediction, score: float | None, facts: RunFacts) -> list[str]:
     reasons = {completion["finish_reason"] for completion in row.completions}
     said: dict[str, Any] = {
         "unmapped": row.score("unmapped") if "unmapped" in row.stats else None,
-        "cut": bool(reasons & _CUT) if reasons - {None, "", "unknown"} else None,
+        "cut off": bool(reasons & _CUT) if reasons - {None, "", "unknown"} else None,
         "prompt truncated": row.prompt_truncated,
     }
     if row.left_out or score is None:

@@ -77,7 +77,15 @@ class Interval:
 
     def show(self, spec: str) -> str:
         """Return mean and ends for people: `0.50 (0.40 to 0.60)`; the mean alone where the ends are not known."""
-        return f"{self.mean:{spec}}" + ("" if None in self.ends else f" ({self.low:{spec}} to {self.high:{spec}})")
+        return f"{self.mean:{spec}}" + ("" if None in self.ends else f" ({self.show_ends(spec)})")
+
+    def show_ends(self, spec: str) -> str:
+        """Return both ends for people, `0.40 to 0.60`; `not known` where they are not."""
+        return "not known" if None in self.ends else f"{self.low:{spec}} to {self.high:{spec}}"
+
+    def __neg__(self) -> Interval:
+        """Return the same of what is as far on the other side of 0."""
+        return replace(self, mean=-self.mean, low=-self.high, high=-self.low)
 
     def within(self, bounds: tuple[float, float]) -> Interval:
         """Return the interval with its ends, where they are known, at most at these."""
