@@ -202,9 +202,8 @@ def test_compare_and_report_show_the_same_p(tmp_path):
     assert [line["family"] for line in whole] == [3, 3, 3]
     assert min(line["p_holm"] for line in whole) == pytest.approx(3 * min(line["p"] for line in whole))
     for line in whole:
-        shown = (
-            f"p {show_p(line['p'])}, corrected {show_p(line['p_holm'])}; {line['greater'] + line['less']} rows differ"
-        )
+        p = f"p {show_p(line['p'])}, p (Holm) {show_p(line['p_holm'])}"
+        shown = f"{p}; {line['greater'] + line['less']} rows differ"
         assert page.count(shown) >= 2  # a line and a column each
 
 
