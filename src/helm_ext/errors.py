@@ -51,6 +51,10 @@ class Location:
     line: int | None = None
     field: str = ""
 
+    def at(self, name: str) -> Location:
+        """Return the place of a field in the same line."""
+        return Location(self.path, self.line, name)
+
     def __str__(self) -> str:
         parts = [self.path if self.line is None else f"{self.path}:{self.line}"]
         if self.field:

@@ -8,7 +8,6 @@ Their attributes are what reports of a bundle can be grouped by (docs/innodata.m
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.evalset import EXTRA_KEY, Recorded, RowExtra
+from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats.innodata.hub.records import Message, Record, parse_object, read_rows
 
@@ -177,7 +177,7 @@ def read_replies(
         record_id, number = _check_reply(value, location, problems), location.line or 0
         if record_id is None:
             continue
-        at = Location(location.path, number, "id")
+        at = location.at("id")
         if record_id in lines:
             message = f"{show(record_id)} occurs already in line {lines[record_id]}"
             problems.add(at, message, code="duplicate-id", kind=DatasetIntegrityError)
@@ -207,8 +207,8 @@ def read_replies(
 def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
         with path.open("rb") as file:
-            hashes = hashlib.sha256()
-            for number, line in read_rows(file, str(path), problems, hashes):
+            read = Hashing(file)
+            for number, line in read_rows(read, str(path), problems):
                 location = Location(str(path), number)
                 if line is None:
                     continue
@@ -219,7 +219,7 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
                 value = parse_object(line, location, problems)
                 if value is not None:
                     yield location, value
-            replies.digest = hashes.hexdigest()
+            replies.digest = read.hash.hexdigest()
     except OSError as error:
         message = f"replies cannot be read: {error.strerror}"
         problems.add(Location(str(path)), message, code="unreadable", kind=DatasetNotFoundError)
@@ -229,27 +229,24 @@ _REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")
 
 
 def _check_reply(value: Mapping[str, Any], location: Location, problems: Problems) -> str | None:
-    before = problems.errors
-
-    def add(field: str, message: str, code: str, hint: str = "") -> None:
-        problems.add(Location(location.path, location.line, field), message, hint, code=code)
-
+    before, at = problems.errors, location.at
     unknown, record_id = [key for key in value if key not in _REPLY_KEYS], value.get("id")
     for key in unknown:
-        add(key, "unknown key", "unknown-key", f"known: {', '.join(_REPLY_KEYS)}")
+        problems.add(at(key), "unknown key", f"known: {', '.join(_REPLY_KEYS)}", code="unknown-key")
     if not isinstance(record_id, str):
         hint = f'write "{record_id}" in quotes' if type(record_id) is int else ""
-        add("id", f"expected a string, got {show(record_id)}" if "id" in value else "missing", "id-type", hint)
+        said = f"expected a string, got {show(record_id)}" if "id" in value else "missing"
+        problems.add(at("id"), said, hint, code="id-type")
     if "reply" not in value:
         texts = [key for key in unknown if isinstance(value[key], str)]
         hint = f'rename {show(texts[0])} to "reply"' if len(texts) == 1 else "write null for a record that was not run"
-        add("reply", "missing", "missing-key", hint)
+        problems.add(at("reply"), "missing", hint, code="missing-key")
     elif not isinstance(value["reply"], str) and value["reply"] is not None:
-        add("reply", f"expected a string or null, got {show(value['reply'])}", "reply-type")
+        problems.add(at("reply"), f"expected a string or null, got {show(value['reply'])}", code="reply-type")
     for key in ("request_time", "request_datetime"):
         number = value.get(key)
         if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0):
-            add(key, f"expected a number that is not negative, got {show(number)}", "time")
+            problems.add(at(key), f"expected a number that is not negative, got {show(number)}", code="time")
     return value["id"] if problems.errors == before else None
 
 

@@ -99,6 +99,9 @@ def read_run_log_config(path: Path) -> RunLog:
     return RunLog(beside, metrics, str(name), **posts)
 
 
+_OTHER_LINE = "not a line of instance.jsonl"
+
+
 def _check_row(row: Mapping[str, Any], place: Location) -> None:
     prompts, outputs = row.get("prompt_inputs"), row.get("raw_outputs")
     checks = {
@@ -108,9 +111,9 @@ def _check_row(row: Mapping[str, Any], place: Location) -> None:
     }
     if checks["data"] and not is_finite(row["data"]):  # HELM's page, which is shown the row, reads strict JSON
         message, hint = "NaN or Infinity, which are not JSON", "write a number or null; `raw_outputs` may hold them"
-        raise DatasetSchemaError.at(Location(place.path, place.line, "data"), message, hint, code="not-json")
+        raise DatasetSchemaError.at(place.at("data"), message, hint, code="not-json")
     raise_for([
-        _wrong(place, key, f"not a line of instance.jsonl: {show(row.get(key))}")
+        DatasetSchemaError.problem_at(place.at(key), f"{_OTHER_LINE}: {show(row.get(key))}", code="run-log")
         for key, good in checks.items() if not good
     ])  # fmt: skip
 
@@ -120,11 +123,10 @@ def _gen(index: int, row: Mapping[str, Any], place: Location, *, needs_row: bool
     texts, prompts = row["raw_outputs"], row["prompt_inputs"]
     golds = [truth] if isinstance(truth, str) else truth
     if not isinstance(golds, list) or not golds or not all(isinstance(text, str) for text in golds):
-        raise DatasetSchemaError(
-            [_wrong(place, "ground_truth", f"expected a string or a list of strings, got {show(truth)}")]
-        )
+        message = f"expected a string or a list of strings, got {show(truth)}"
+        raise DatasetSchemaError.at(place.at("ground_truth"), message, code="run-log")
     if not all(isinstance(text, str) for text in texts):
-        raise DatasetSchemaError([_wrong(place, "raw_outputs", f"expected texts, got {show(texts)}")])
+        raise DatasetSchemaError.at(place.at("raw_outputs"), f"expected texts, got {show(texts)}", code="run-log")
     prompt = prompts[0] if prompts else ""
     instance = to_gen_instance(index, ("", prompt), truth, sampling=Sampling(), row=row["data"] if needs_row else None)
     completions = [{"text": text} for text in texts]
@@ -142,7 +144,7 @@ def _ppl(index: int, row: Mapping[str, Any], place: Location) -> Instance:
         lists = lists[0]
     if not isinstance(lists, list) or len(lists) != len(options) or not all(_is_numbers(values) for values in lists):
         message = f"expected the log-probabilities of {len(options)} options, got {show(lists)}"
-        raise DatasetSchemaError([_wrong(place, "raw_outputs", message)])
+        raise DatasetSchemaError.at(place.at("raw_outputs"), message, code="run-log")
     states = []
     for position, (option, values) in enumerate(zip(options, lists, strict=True)):
         # Upstream records nothing for the first token, and no token's text.
@@ -166,10 +168,6 @@ def _state(request: dict[str, Any], completions: list[dict[str, Any]]) -> Record
 def _with_recording(instance: Instance, states: list[RecordedState]) -> Instance:
     row_extra(instance)["recorded"] = Recorded(status="ok" if states else "not_run", states=states)
     return instance
-
-
-def _wrong(place: Location, key: str, message: str) -> Problem:
-    return DatasetSchemaError.problem_at(Location(place.path, place.line, key), message, code="run-log")
 
 
 KEPT_ROWS = 1_000

@@ -6,7 +6,6 @@ is what is read. Records are streamed: memory does not grow with the bundle but 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 import zlib
@@ -30,7 +29,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files.archive import Limits, open_archive
-from helm_ext.files.content import COPY_BYTES, near_files
+from helm_ext.files.content import COPY_BYTES, Hashing, near_files
 from helm_ext.files.writing import replace_file
 from helm_ext.formats.innodata.hub.records import (
     META_NAME,
@@ -56,10 +55,10 @@ _MAX_META_BYTES = 1 << 20
 def sha256_of(file: BinaryIO) -> str:
     """Return the SHA-256 of a file from its beginning, 64 lower-case hex digits."""
     file.seek(0)
-    hashes = hashlib.sha256()
-    while chunk := file.read(COPY_BYTES):
-        hashes.update(chunk)
-    return hashes.hexdigest()
+    read = Hashing(file)
+    while read.read_chunk(COPY_BYTES):
+        pass
+    return read.hash.hexdigest()
 
 
 def save(file: BinaryIO, digest: str, path: Path, refusal: type[HelmExtError], *, replace: bool) -> None:
@@ -131,15 +130,15 @@ def check_split(
 
     Lines beyond the first `limit` are counted and hashed; that they are records is not checked.
     """
-    hashes = hashlib.sha256()
-    for number, line in read_rows(file, path, problems, hashes):
+    read = Hashing(file)
+    for number, line in read_rows(read, path, problems):
         counted.lines += 1
         if line is None or (limit is not None and counted.lines > limit):
             continue
         record = parse_record(line, Location(path, number), problems)
         if record is not None:
             yield record
-    counted.digest = hashes.hexdigest()
+    counted.digest = read.hash.hexdigest()
 
 
 def compare_with_meta(bundle: Bundle, split: Split, counted: SplitCheck, problems: Problems) -> None:

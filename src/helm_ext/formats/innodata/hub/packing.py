@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -26,7 +27,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.files.archive import Limits
-from helm_ext.files.content import COPY_BYTES
+from helm_ext.files.content import COPY_BYTES, Hashing
 from helm_ext.formats.innodata.hub.bundle import (
     MEMBERS,
     SplitCheck,
@@ -167,14 +168,14 @@ def _info(name: str, size: int) -> zipfile.ZipInfo:
 
 def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, digest: str) -> None:
     """Write a source. Raises DatasetIntegrityError if it was written to since it was checked."""
-    hashes = hashlib.sha256()
-    with archive.open(_info(name, source.stat().st_size if source else 0), "w") as out:
-        if source is not None:
-            with source.open("rb") as file:
-                while chunk := file.read(COPY_BYTES):
-                    hashes.update(chunk)
-                    out.write(chunk)
-    if hashes.hexdigest() != digest:
+    with (
+        archive.open(_info(name, source.stat().st_size if source else 0), "w") as out,
+        source.open("rb") if source else BytesIO() as file,
+    ):
+        read = Hashing(file)
+        while chunk := read.read_chunk(COPY_BYTES):
+            out.write(chunk)
+    if read.hash.hexdigest() != digest:
         raise DatasetIntegrityError(f"{source}: changed while it was packed\n  hint: pack it again")
 
 

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from helm_ext.errors import DatasetError, Location, Problems, did_you_mean, near_words, show
 from helm_ext.files import iter_rows, parse_json, split_lines
-from helm_ext.files.content import READ_BYTES, Line
+from helm_ext.files.content import Hashing, Line
 
 RECORD_KEYS = ("id", "expected", "messages")
 ROLES = ("system", "user", "assistant")
@@ -38,18 +38,12 @@ class Record:
     line: int
 
 
-def read_rows(file: BinaryIO, path: str, problems: Problems, hashes: Any) -> Iterator[Line]:
+def read_rows(file: Hashing, path: str, problems: Problems) -> Iterator[Line]:
     """Return the lines but for the blank ones at the end of the file; a blank one before is a problem.
 
-    A line that is too long is a problem too, and yielded as None. `hashes` (of hashlib) is fed the bytes of the file.
+    A line that is too long is a problem too, and yielded as None.
     """
-
-    def read_chunk() -> bytes:
-        chunk = file.read(READ_BYTES)
-        hashes.update(chunk)
-        return chunk
-
-    return iter_rows(split_lines(read_chunk), path, problems, blank="error")
+    return iter_rows(split_lines(file.read_chunk), path, problems, blank="error")
 
 
 def parse_object(data: bytes, location: Location, problems: Problems) -> dict[str, Any] | None:
@@ -70,26 +64,23 @@ def parse_record(data: bytes, location: Location, problems: Problems) -> Record 
     value = parse_object(data, location, problems)
     if value is None:
         return None
-    before = problems.errors
-
-    def add(field: str, message: str, code: str, hint: str = "") -> None:
-        problems.add(Location(location.path, location.line, field), message, hint, code=code)
-
+    before, at = problems.errors, location.at
     record_id, expected = value.get("id"), value.get("expected")
     no_reply = 'write "" if no reply is expected'
     for key in RECORD_KEYS:
         if key not in value:
-            add(key, "missing", "missing-key", suggest_rename(key, value) or (no_reply if key == "expected" else ""))
+            hint = suggest_rename(key, value) or (no_reply if key == "expected" else "")
+            problems.add(at(key), "missing", hint, code="missing-key")
     if "id" in value and not isinstance(record_id, str):
         hint = f'write "{record_id}" in quotes' if type(record_id) in {int, float} else ""
-        add("id", f"expected a string, got {show(record_id)}", "id-type", hint)
+        problems.add(at("id"), f"expected a string, got {show(record_id)}", hint, code="id-type")
     elif record_id == "":
-        add("id", "must not be empty", "id-empty")
+        problems.add(at("id"), "must not be empty", code="id-empty")
     if "expected" in value and not isinstance(expected, str):
         hint = no_reply if expected is None else ""
-        add("expected", f"expected a string, got {show(expected)}", "expected-type", hint)
+        problems.add(at("expected"), f"expected a string, got {show(expected)}", hint, code="expected-type")
     if "messages" in value:
-        _check_conversation(value["messages"], add)
+        _check_conversation(value["messages"], location, problems)
     if problems.errors > before:
         return None
     extra = {key: item for key, item in value.items() if key not in RECORD_KEYS}
@@ -102,55 +93,55 @@ def suggest_rename(wanted: str, value: Mapping[str, Any], known: Collection[str]
     return f"rename {show(near[0])} to {show(wanted)}" if near else ""
 
 
-def _check_conversation(messages: Any, add: Callable[..., None]) -> None:
-    """Check the seed's rules: system first only, user and assistant alternate, user first and last.
-
-    `add` takes field, message, code and hint.
-    """
+def _check_conversation(messages: Any, location: Location, problems: Problems) -> None:
+    """Check the seed's rules: system first only, user and assistant alternate, user first and last."""
     if not isinstance(messages, list) or not messages:
-        add("messages", f"expected a list of messages, got {show(messages)}", "messages-type")
+        message = f"expected a list of messages, got {show(messages)}"
+        problems.add(location.at("messages"), message, code="messages-type")
         return
     wanted, are_known = "user", True
     for index, message in enumerate(messages):
         if type(message) is not dict or message.keys() != _MESSAGE_KEYS or type(message["content"]) is not str:
             are_known = False  # the order of roles means nothing then
-            _note_message(message, f"messages[{index}]", add)
+            _note_message(message, location.at(f"messages[{index}]"), problems)
             continue
         role = message["role"]
         if role not in ROLES:
             are_known = False
-            _note_message(message, f"messages[{index}]", add)
+            _note_message(message, location.at(f"messages[{index}]"), problems)
         elif role == "system":
             if index:
-                add(f"messages[{index}].role", "system can only be the first message", "system-not-first")
+                place, said = location.at(f"messages[{index}].role"), "system can only be the first message"
+                problems.add(place, said, code="system-not-first")
         else:
             if role != wanted and are_known:
                 said = f"user and assistant must alternate, from user on: expected {wanted}, got {role}"
-                add(f"messages[{index}].role", said, "role-order")
+                problems.add(location.at(f"messages[{index}].role"), said, code="role-order")
             wanted = "user" if role == "assistant" else "assistant"
     if are_known and (last := messages[-1]["role"]) != "user":
         said, hint = f"the conversation must end with user, got {last}", "the reply belongs in `expected`"
-        add(f"messages[{len(messages) - 1}].role", said, "role-order", hint)
+        problems.add(location.at(f"messages[{len(messages) - 1}].role"), said, hint, code="role-order")
 
 
-def _note_message(message: Any, field: str, add: Callable[..., None]) -> None:
+def _note_message(message: Any, location: Location, problems: Problems) -> None:
     """Say what is wrong with a message that is malformed."""
     if not isinstance(message, dict):
-        add(field, f"expected an object with role and content, got {show(message)}", "message-type")
+        said = f"expected an object with role and content, got {show(message)}"
+        problems.add(location, said, code="message-type")
         return
     for key in message:
         if key not in _MESSAGE_KEYS:
             hint = did_you_mean(key, ("role", "content")) or "a message has exactly role and content"
-            add(f"{field}.{key}", "unknown key", "message-key", hint)
+            problems.add(location.at(f"{location.field}.{key}"), "unknown key", hint, code="message-key")
     for key in ("role", "content"):
-        value, place = message.get(key), f"{field}.{key}"
+        value, place = message.get(key), location.at(f"{location.field}.{key}")
         if key not in message:
-            add(place, "missing", "missing-key")
+            problems.add(place, "missing", code="missing-key")
         elif key == "role" and value not in ROLES:
             hint = did_you_mean(value, ROLES) if isinstance(value, str) else ""
-            add(place, f"expected system, user or assistant, got {show(value)}", "role", hint)
+            problems.add(place, f"expected system, user or assistant, got {show(value)}", hint, code="role")
         elif not isinstance(value, str):
-            add(place, f"expected a string, got {show(value)}", "content-type")
+            problems.add(place, f"expected a string, got {show(value)}", code="content-type")
 
 
 Split = Literal["test", "train"]
@@ -189,25 +180,21 @@ def parse_meta(data: bytes, path: str, problems: Problems) -> Meta | None:
     value = parse_object(data, Location(path), problems)
     if value is None:
         return None
-    errors = problems.errors
-
-    def add(field: str, message: str, code: str, hint: str = "") -> None:
-        problems.add(Location(path, None, field), message, code=code, hint=hint)
-
+    errors, at = problems.errors, Location(path).at
     for key in META_KEYS:
         if key not in value:
-            add(key, "missing", "missing-key", suggest_rename(key, value, META_KEYS))
+            problems.add(at(key), "missing", suggest_rename(key, value, META_KEYS), code="missing-key")
     name = value.get("name")
     if "name" in value and not (isinstance(name, str) and is_valid_name(name)):
-        add("name", f"not a dataset name: {show(name)}", "name", NAME_RULE)
+        problems.add(at("name"), f"not a dataset name: {show(name)}", NAME_RULE, code="name")
     for key in ("test_size", "train_size"):
         size = value.get(key)
         if key in value and (type(size) is not int or size < 0):
-            add(key, f"expected a number of records, got {show(size)}", "size-type")
+            problems.add(at(key), f"expected a number of records, got {show(size)}", code="size-type")
     for key in ("test_digest", "train_digest"):
         digest = value.get(key)
         if key in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            add(key, f"expected a SHA-256 of 64 hex digits, got {show(digest)}", "digest-type")
+            problems.add(at(key), f"expected a SHA-256 of 64 hex digits, got {show(digest)}", code="digest-type")
     if problems.errors > errors:
         return None
     return Meta(
