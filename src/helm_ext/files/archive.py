@@ -12,6 +12,7 @@ import struct
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
@@ -158,15 +159,15 @@ def _directory_size_64(file: BinaryIO, end: int) -> int:
     return record[8] if record[0] == b"PK\x06\x06" else 0
 
 
+def _refuse(path: str, problems: Problems, name: str, message: str, code: str, hint: str = "") -> None:
+    problems.add(Location(path), f"member {show(name)}: {message}", hint, code=code, kind=DatasetIntegrityError)
+
+
 def _check_member(
     member: zipfile.ZipInfo, path: str, limits: Limits, problems: Problems, methods: tuple[int, ...]
 ) -> None:
     name = member.orig_filename
-
-    def refuse(message: str, code: str, hint: str = "") -> None:
-        message = f"member {show(name)}: {message}"
-        problems.add(Location(path), message, hint, code=code, kind=DatasetIntegrityError)
-
+    refuse = partial(_refuse, path, problems, name)
     if name.startswith(("/", "\\")) or name[1:2] == ":":
         refuse("absolute name", "absolute-name")
     elif ".." in name.replace("\\", "/").split("/"):
@@ -190,10 +191,7 @@ def _check_member(
 def _check_names(members: list[zipfile.ZipInfo], path: str, names: tuple[str, ...], problems: Problems) -> None:
     counts = Counter(member.filename for member in members if not _is_ignored(member.filename))
     exactly = f"a bundle has exactly {', '.join(names)}"
-
-    def refuse(name: str, message: str, code: str, hint: str = "") -> None:
-        problems.add(Location(path), f"member {show(name)}: {message}", hint, code=code, kind=DatasetIntegrityError)
-
+    refuse = partial(_refuse, path, problems)
     for name, times in counts.items():
         if times > 1:
             refuse(name, f"occurs {times} times", "duplicate-member")

@@ -22,8 +22,7 @@ from helm_ext.evalset.rows import LIVE, RECORDED, StoredRows
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.profile import SPLITS, TEST, TRAIN, Group, Profile, hash_content
-from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import CORRECT, Row, read_perturbation
+from helm_ext.formats.request_states.rows import CORRECT, Row, combine, read_perturbation
 from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.judging.judgement import bind, question_text
 
@@ -311,8 +310,7 @@ class Maker:
         """Return what is recorded for a row."""
         if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
             return {"status": "ok", "states": [state]}
-        trials = self.spec.num_train_trials if row.is_helm else 1
-        found = combine(row.found, self.spec.method, row.options, trials, of_whole=row.compares_wholes)
+        found = combine(row, self.spec.method, self.spec.num_train_trials)
         if row.earlier is not None and "left_out" in row.earlier:
             found["skip"] = True  # as in the run that wrote the file
         for state in found["states"]:

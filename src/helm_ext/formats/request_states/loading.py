@@ -26,8 +26,7 @@ from helm_ext.formats.request_states.instances import choose
 from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, open_file
-from helm_ext.formats.request_states.recorded import combine
-from helm_ext.formats.request_states.rows import Row, RowReader, unpack
+from helm_ext.formats.request_states.rows import Row, RowReader, combine, unpack
 from helm_ext.formats.request_states.rules import File, report
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ def read_rows(
         if asks_once and not row.is_helm:
             profile.see(row, row.found[0][0])
             return
-        trials = settings.num_train_trials if row.is_helm else 1
-        found = combine(row.found, method, row.options, trials, of_whole=row.compares_wholes)
+        found = combine(row, method, settings.num_train_trials)
         profile.see(row, found["status"], found.get("requests"))
 
     try:

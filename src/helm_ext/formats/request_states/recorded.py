@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -16,7 +15,6 @@ from helm_ext.evalset import (
     EXTRA_KEY,
     KeptExtra,
     Likelihood,
-    Recorded,
     RecordedState,
     RunScoring,
     Scoring,
@@ -25,7 +23,6 @@ from helm_ext.evalset import (
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.parsing import compile_pattern
 from helm_ext.scoring.registry import find_unnamable
-from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 _HELM_KEYS = ("train_trial_index", "reference_index")
 _STATE_FIELDS = (
@@ -36,11 +33,6 @@ _STATE_FIELDS = (
     "num_train_instances",
     "prompt_truncated",
 )
-_MODES = {
-    "multiple_choice_separate_original": ("original",),
-    "multiple_choice_separate_calibrated": ("original", "calibration"),
-}
-"""The modes of requests of methods that ask about each option."""
 
 
 def is_helm_state(state: Mapping[str, Any]) -> bool:
@@ -115,72 +107,6 @@ def read_recorded(state: Mapping[str, Any], place: Place, *, is_helm: bool) -> t
             if state.get(name) is not None:
                 recorded[name] = state[name]  # type: ignore[literal-required]
     return "ok", recorded
-
-
-def combine(
-    found: Sequence[tuple[Status, RecordedState | None]],
-    method: str,
-    options: Sequence[str],
-    num_train_trials: int,
-    *,
-    of_whole: bool = False,
-) -> Recorded:
-    """Return what is recorded for one instance. It is `ok` only when every request that its method makes is there.
-
-    `options` are the texts of its references. `of_whole`: whether the log-probability of prompt and option together is
-    compared, so that nothing must tell where the option begins.
-    """
-    statuses = {status for status, _ in found}
-    if "unscored" in statuses:
-        return {"status": "unscored", "states": [], "skip": True}
-    if "too_long" in statuses:
-        return {"status": "too_long", "states": [], "skip": True}
-    if "failed" in statuses:
-        return {"status": "failed", "states": []}
-    states = [state for _, state in found if state is not None]
-    if not states:
-        return {"status": "not_run", "states": []}
-    asks_options = method in _MODES
-    needed: set[tuple[int, int | None, str]] = {
-        (trial, index, mode)
-        for trial in range(num_train_trials)
-        for index in (range(len(options)) if asks_options else (None,))
-        for mode in _MODES.get(method, ("original",))
-    }
-    present = Counter(_asked(state) for state in states)
-    is_complete = (
-        "not_run" not in statuses
-        and set(present) >= needed
-        # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
-        and len(set(present.values())) == 1
-        and (asks_options or {index for _, index, _ in present} == {None})
-        and (not asks_options or of_whole or all(tells_option(state, options) for state in states))
-    )
-    if is_complete:
-        return {"status": "ok", "states": states}
-    there = {_asked(state) for state in states if not asks_options or tells_option(state, options)} & needed
-    if asks_options or 0 < len(there) < len(needed):
-        return {"status": "not_run", "states": [], "requests": (len(there), len(needed))}
-    return {"status": "not_run", "states": []}
-
-
-def tells_option(state: RecordedState, options: Sequence[str]) -> bool:
-    """Whether the log-probability of the option that the state is about can be told.
-
-    The first completion's tokens end with the option, and each of these has a log-probability. So have the others, but
-    for the first token of a text, which never has one.
-    """
-    index = state.get("reference_index")
-    tokens = state["result"]["completions"][0].get("tokens") or []
-    if index is None or not 0 <= index < len(options) or any(token.get("logprob") is None for token in tokens[1:]):
-        return False
-    count = count_reference_tokens([token["text"] for token in tokens], options[index])
-    return count is not None and (count < len(tokens) or tokens[0].get("logprob") is not None)
-
-
-def _asked(state: RecordedState) -> tuple[int, int | None, str]:
-    """Return what a request was about: trial, reference, mode."""
-    return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"
 
 
 # Log-probabilities: one sum for each option. The option that wins is the completion: its label.

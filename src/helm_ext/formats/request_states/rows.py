@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
-from helm_ext.evalset import EXTRA_KEY, KeptExtra, Status
+from helm_ext.evalset import EXTRA_KEY, KeptExtra, Recorded, RecordedState, Status
 from helm_ext.formats.request_states.checking import read_state
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
@@ -25,6 +26,7 @@ from helm_ext.formats.request_states.recorded import (
 )
 from helm_ext.judging.judgement import Judgement, read_judgements
 from helm_ext.scoring.score import ANSWERS, NOISE
+from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 CORRECT = "correct"
 
@@ -360,6 +362,70 @@ def read_perturbation(given: bytes) -> Any:
         raise
     except Exception as error:  # whatever the codec raises, the file is what is wrong
         raise ValueError(f"HELM knows no such perturbation: {show(value)}") from error
+
+
+# What is recorded for a row: for all its states together
+
+_MODES = {
+    "multiple_choice_separate_original": ("original",),
+    "multiple_choice_separate_calibrated": ("original", "calibration"),
+}
+"""The modes of requests of methods that ask about each option."""
+
+
+def combine(row: Row, method: str, num_train_trials: int) -> Recorded:
+    """Return what is recorded for a row. It is `ok` only when every request that its method makes is there."""
+    statuses = {status for status, _ in row.found}
+    if "unscored" in statuses:
+        return {"status": "unscored", "states": [], "skip": True}
+    if "too_long" in statuses:
+        return {"status": "too_long", "states": [], "skip": True}
+    if "failed" in statuses:
+        return {"status": "failed", "states": []}
+    states = [state for _, state in row.found if state is not None]
+    if not states:
+        return {"status": "not_run", "states": []}
+    asks_options, options = method in _MODES, row.options
+    needed: set[tuple[int, int | None, str]] = {
+        (trial, index, mode)
+        for trial in range(num_train_trials if row.is_helm else 1)
+        for index in (range(len(options)) if asks_options else (None,))
+        for mode in _MODES.get(method, ("original",))
+    }
+    present = Counter(_asked(state) for state in states)
+    is_complete = (
+        "not_run" not in statuses
+        and set(present) >= needed
+        # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
+        and len(set(present.values())) == 1
+        and (asks_options or {index for _, index, _ in present} == {None})
+        and (not asks_options or row.compares_wholes or all(tells_option(state, options) for state in states))
+    )
+    if is_complete:
+        return {"status": "ok", "states": states}
+    there = {_asked(state) for state in states if not asks_options or tells_option(state, options)} & needed
+    if asks_options or 0 < len(there) < len(needed):
+        return {"status": "not_run", "states": [], "requests": (len(there), len(needed))}
+    return {"status": "not_run", "states": []}
+
+
+def tells_option(state: RecordedState, options: Sequence[str]) -> bool:
+    """Whether the log-probability of the option that the state is about can be told.
+
+    The first completion's tokens end with the option, and each of these has a log-probability. So have the others, but
+    for the first token of a text, which never has one.
+    """
+    index = state.get("reference_index")
+    tokens = state["result"]["completions"][0].get("tokens") or []
+    if index is None or not 0 <= index < len(options) or any(token.get("logprob") is None for token in tokens[1:]):
+        return False
+    count = count_reference_tokens([token["text"] for token in tokens], options[index])
+    return count is not None and (count < len(tokens) or tokens[0].get("logprob") is not None)
+
+
+def _asked(state: RecordedState) -> tuple[int, int | None, str]:
+    """Return what a request was about: trial, reference, mode."""
+    return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"
 
 
 # What reports group a row by: `by=subject+level`
