@@ -126,14 +126,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def append_file(source: IO[bytes], target: IO[bytes]) -> None:
-    """Write all of an open file, from its beginning, where another one stands; in the kernel where that is possible.
+def append_file(source: IO[bytes], target: IO[bytes], size: int) -> None:
+    """Write the first `size` bytes of an open file where another one stands; in the kernel where that is possible.
 
     Raises OSError.
     """
     target.flush()
     source.seek(0)
-    left = os.fstat(source.fileno()).st_size
+    left = size
     try:
         while left and hasattr(os, "copy_file_range"):
             copied = os.copy_file_range(source.fileno(), target.fileno(), left)
@@ -143,9 +143,10 @@ def append_file(source: IO[bytes], target: IO[bytes]) -> None:
     except OSError as error:
         if error.errno not in _NOT_HERE:
             raise
-    if left:
-        source.seek(-left, os.SEEK_END)
-        shutil.copyfileobj(source, target, COPY_BYTES)
+    source.seek(size - left)
+    while left and (data := source.read(min(left, COPY_BYTES))):
+        target.write(data)
+        left -= len(data)
 
 
 def no_formula(value: Any) -> Any:

@@ -66,11 +66,9 @@ Task = TypeVar("Task")
 BATCH_ROWS = 200
 """Rows of a batch: what is made of them stays in the processor's cache. 100 to 250 cost the same, 2,000 a quarter more
 (docs/speed.md)."""
-TASK_ROWS = 2_000
-"""Rows of a task of another process: enough for what comes back to be little, few enough to be done again. With 10,000,
-the parts that are written and copied are memory that the kernel has to find first: a tenth of the CPU of all."""
-SENT_ROWS = 1_000
-"""Rows of a task that are sent with it: this process holds some tasks for each worker."""
+TASK_ROWS = 1_000
+"""Rows of a task of another process: enough for what comes back to be little, few enough to be done again, to be sent
+along where no disk is shared, and for no process to wait long for the last one."""
 
 
 class WholeMetric(FoldingMetric):
@@ -205,15 +203,16 @@ class RowParts(RowWriters):
         file: IO[bytes] = io.BytesIO()
         if self._folder is not None:
             path = self._folder / f"{self._name}.{number}{PART}"
-            file = self.stack.enter_context(path.open("wb", buffering=COPY_BYTES))
+            # Not truncated: what an earlier task left is memory that the kernel need not find again.
+            file = self.stack.enter_context(open(os.open(path, os.O_WRONLY | os.O_CREAT), "wb", COPY_BYTES))
         return ArrayWriter(file, depth=0 if number else 1, is_part=True)
 
-    def finish(self) -> list[Path | bytes]:
+    def finish(self) -> list[int | bytes]:
         """Write what is left; return the parts, for `RunFiles.join`."""
         for writer in self.writers:
             writer.close()
         files = [writer.file for writer in self.writers]
-        return [file.getvalue() if isinstance(file, io.BytesIO) else Path(file.name) for file in files]
+        return [file.getvalue() if isinstance(file, io.BytesIO) else file.tell() for file in files]
 
 
 class PartResult(NamedTuple):
@@ -222,9 +221,11 @@ class PartResult(NamedTuple):
     rows: int
     summaries: list[list[Any]]
     """Of each batch of them, one a metric."""
-    parts: Sequence[Path | bytes] = ()
-    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: files, or their content.
-    None where the run's files have them already."""
+    parts: Sequence[int | bytes] = ()
+    """Elements of `scenario_state.json`, and of each segment of `per_instance_stats.json`: themselves, or the size of
+    the file that has them. None where the run's files have them already."""
+    name: str = ""
+    """With which the names of those files begin."""
 
 
 class RunFiles(RowWriters):
@@ -238,6 +239,9 @@ class RunFiles(RowWriters):
         self._files = files
         self._run_spec = run_spec
         self._scenario = scenario
+        self._names: list[str] = []
+        """Of files for parts that were joined."""
+        self._named = 0
 
     def __enter__(self) -> Self:
         for name, value in (("run_spec.json", self._run_spec), ("scenario.json", self._scenario)):
@@ -267,18 +271,27 @@ class RunFiles(RowWriters):
         path = self._files.part(f"per_instance_stats.{number}")
         return ArrayWriter(self.stack.enter_context(path.open("w+b", buffering=COPY_BYTES)), is_part=True)
 
-    def join(self, parts: Sequence[Path | bytes]) -> None:
-        """Add what was made of the next rows: request states, then Stats by segment."""
+    def name_parts(self) -> str:
+        """Return how the names of the files begin that the parts of a task are written to: those of a joined one."""
+        if not self._names:
+            self._names.append(str(self._named))
+            self._named += 1
+        return self._names.pop()
+
+    def join(self, parts: Sequence[int | bytes], name: str) -> None:
+        """Add what was made of the next rows: request states, then Stats by segment. Takes the fields of PartResult."""
         self.require(len(parts))
-        for writer, part in zip(self.writers, parts, strict=False):
-            if isinstance(part, Path):
-                with part.open("rb") as file:
-                    if os.fstat(file.fileno()).st_size:
-                        writer.begin_element()
-                        append_file(file, writer.file)
-                part.unlink()
-            elif part:
+        for number, (writer, part) in enumerate(zip(self.writers, parts, strict=False)):
+            if not part:
+                continue
+            if isinstance(part, bytes):
                 writer.add_encoded(part)
+                continue
+            writer.begin_element()
+            with self._files.part(f"{name}.{number}").open("rb") as file:
+                append_file(file, writer.file, part)
+        if name:
+            self._names.append(name)
 
     def finish(self, stats: Sequence[Stat]) -> None:
         """Write the stats and the ends of the files."""
@@ -290,7 +303,7 @@ class RunFiles(RowWriters):
             if not writer.is_empty:
                 first.begin_element()
                 writer.file.flush()
-                append_file(writer.file, first.file)
+                append_file(writer.file, first.file, os.fstat(writer.file.fileno()).st_size)
         first.close()
         write_array(self._stats, remove_stats_nans(list(stats)))
         if self._times is not None:
@@ -317,7 +330,7 @@ def fold(
             for summaries in done.summaries:
                 totals.add(summaries)
             if files is not None:
-                files.join(done.parts)
+                files.join(done.parts, done.name)
             if progress is not None:
                 progress.done(done.rows)
 
@@ -418,6 +431,8 @@ class RowsTask(NamedTuple):
     rows: RowKeys | list[Instance]
     first: int
     """The first one's place among the rows of the run."""
+    name: str = ""
+    """With which the names of the files for its parts begin."""
 
     def __str__(self) -> str:
         return f"rows {self.first + 1:,} to {self.first + self.number:,}"
@@ -430,7 +445,9 @@ class RowsTask(NamedTuple):
     def split(self) -> Sequence[RowsTask]:
         """Return the task as several, down to a row each, so that one that ends its worker can be named."""
         size = max(1, self.number // 10)
-        return [RowsTask(self.rows[i : i + size], self.first + i) for i in range(0, self.number, size)]
+        return [
+            RowsTask(self.rows[i : i + size], self.first + i, f"{self.name}-{i}") for i in range(0, self.number, size)
+        ]
 
 
 class RecordedWorker:
@@ -460,8 +477,8 @@ class RecordedWorker:
         number = task.number
         if isinstance(self._target, RunFiles):
             return PartResult(number, self._score(task, self._target))
-        with RowParts(self._target, f"{task.first}-{number}") as parts:
-            return PartResult(number, self._score(task, parts), parts.finish())
+        with RowParts(self._target, task.name) as parts:
+            return PartResult(number, self._score(task, parts), parts.finish(), task.name)
 
     def _score(self, task: RowsTask, written: RowWriters) -> list[list[Any]]:
         """Score and write the rows of a task; return the summaries of its batches."""
@@ -484,8 +501,13 @@ class RecordedWorker:
         return summaries
 
 
-def iter_tasks(rows: StoredRows, places: NDArray[np.intp], size: int, *, sends: bool) -> Iterator[RowsTask]:
-    """Yield tasks of `size` rows each. `sends`: whether the rows go along, to workers that cannot read the store."""
+def iter_tasks(
+    rows: StoredRows, places: NDArray[np.intp], size: int, name_parts: Callable[[], str] | None
+) -> Iterator[RowsTask]:
+    """Yield tasks of `size` rows each.
+
+    `name_parts`: names files for what is made of them; None: the rows go along, to workers that cannot read the store.
+    """
     for first in range(0, len(places), size):
         some = places[first : first + size]
-        yield RowsTask(list(rows.read(some)) if sends else rows.keys[some], first)
+        yield RowsTask(rows.keys[some], first, name_parts()) if name_parts else RowsTask([*rows.read(some)], first)

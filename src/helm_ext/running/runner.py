@@ -64,7 +64,6 @@ from helm_ext.running.asking import skips_failed
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.fold import (
     BATCH_ROWS,
-    SENT_ROWS,
     TASK_ROWS,
     BatchWork,
     PartResult,
@@ -301,7 +300,7 @@ class StreamingRunner(Runner):
         totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
         engine = ThisProcess() if rows.is_kept else self.make_engine()
         here = isinstance(engine, ThisProcess)
-        size = BATCH_ROWS if here else TASK_ROWS if self.shares_disk else SENT_ROWS
+        size = BATCH_ROWS if here else TASK_ROWS
         with (
             garbage.paused(),
             self._open_files(run_spec, scenario) as files,
@@ -311,7 +310,7 @@ class StreamingRunner(Runner):
             target = files if here else files.folder if self.shares_disk else None
             stored = rows.without_columns() if self.shares_disk else None
             make_worker = partial(RecordedWorker, run_spec, facts, stored, target)
-            tasks = iter_tasks(rows, places, size, sends=not self.shares_disk)
+            tasks = iter_tasks(rows, places, size, files.name_parts if self.shares_disk else None)
             fold(engine, make_worker, tasks, totals, files, split=RowsTask.split, progress=progress)
             progress.step = "adding up"
             files.finish(totals.to_stats())
