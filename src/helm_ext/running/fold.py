@@ -186,8 +186,8 @@ class RowWriters(ABC):
         for state in consume(states):
             first.add(state)
         for writer, rows in zip(others, segments, strict=False):  # a run has a file of stats also without any
-            for row in rows:
-                writer.add_encoded(self._renderer.render(row))
+            for data in self._renderer.render(rows):
+                writer.add_encoded(data)
 
 
 class RowParts(RowWriters):
