@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +15,11 @@ from helm_ext.cli.common import echo, make_console, print_table, read_folders, s
 from helm_ext.errors import RunEntryError, count
 
 if TYPE_CHECKING:
+    from helm_ext.analysis import FinishedRun
     from helm_ext.analysis.comparing import Flip, PairResult
     from helm_ext.analysis.gates import Series
     from helm_ext.analysis.run_scores import RunScores
     from helm_ext.analysis.runs import RunFiles
-    from helm_ext.analysis.siblings import Sibling
 
 _CANNOT_TELL = 3
 """Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""
@@ -65,7 +66,6 @@ def compare(
     from helm_ext.analysis.comparing import compare_runs, read_flips
     from helm_ext.analysis.gates import find_not_judged, judge
     from helm_ext.analysis.run_scores import name_by_suite
-    from helm_ext.analysis.siblings import find_siblings, read_sibling
 
     how = {"--fail-if-unsure": fail_if_unsure, "--point-estimate": point_estimate}
     if fail_if_worse is None and any(how.values()):
@@ -80,17 +80,13 @@ def compare(
     if over is not None and (too := [option for option, value in others.items() if value]):
         raise RunEntryError(f"--over and {too[0]}: each run is compared with the first one{one}")
     found = read_folders(runs)
-    siblings = find_siblings(read_sibling(run.folder) for run in found)
-    stale = siblings.find_stale()
-    say(siblings.describe_versions(), "note: ")  # which runs HELM's tables average is no matter here
+    stale = _find_stale(found)
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
     with status("comparing"), without_output():
         is_asked = metric is not None or cluster is not None or fail_if_worse is not None
-        scores, without = _read_all(found, metric, cluster, must=is_asked)
-        scores, replaced = _leave_out_replaced(scores, stale)
-        without += replaced
+        scores, without = _read_all(found, stale, metric, cluster, must=is_asked)
         if by_suite:
             name_by_suite(scores)
         against = _find_baseline(scores, baseline, fail_if_worse)
@@ -105,7 +101,7 @@ def compare(
     if as_json:
         for index, result in enumerate(results):
             judged = next(({"gate": gate.to_json()} for gate in gates if gate.result is result), {})
-            flipped = [{name: getattr(flip, name) for name in flip.__slots__} for flip in flips.get(index, [])]
+            flipped = [asdict(flip) for flip in flips.get(index, [])]
             # ASCII: no character in it ends a line
             echo(json.dumps({**result.to_json(), **judged, "flipped": flipped}))
     else:
@@ -133,12 +129,22 @@ def _say_one_sided(judged: Sequence[PairResult]) -> None:
         echo(f"note: {question}{tests}", err=True)
 
 
-def _read_all(
-    found: Sequence[RunFiles], metric: str | None, cluster: str | None, *, must: bool
-) -> tuple[list[RunScores], list[str]]:
-    """Return the scores of runs, and why others have none: perplexities.
+def _find_stale(found: Iterable[FinishedRun]) -> dict[Path, Path]:
+    """Return the newer run by the folder of each that it has replaced, and say which these are."""
+    from helm_ext.analysis.siblings import find_siblings, read_sibling
 
-    Raises RunEntryError for these where all `must` have scores, and where fewer than two have.
+    siblings = find_siblings(read_sibling(run.folder) for run in found)
+    say(siblings.describe_versions(), "note: ")  # which runs HELM's tables average is no matter here
+    return {folder: newer.folder for folder, newer in siblings.find_stale().items()}
+
+
+def _read_all(
+    found: Sequence[RunFiles], stale: Mapping[Path, Path], metric: str | None, cluster: str | None, *, must: bool
+) -> tuple[list[RunScores], list[str]]:
+    """Return the scores of runs, and why others are left out: perplexities, and runs that a newer one replaces.
+
+    What is stale and stays asks something else than the newer one. Raises RunEntryError for runs without scores where
+    all `must` have them, and where fewer than two have.
     """
     from helm_ext.analysis.run_scores import read_scores
 
@@ -151,26 +157,15 @@ def _read_all(
             without.append(f"not compared: {str(error).splitlines()[0]}")
     if first is not None and (must or len(scores) < 2):
         raise first
-    return scores, without
-
-
-def _leave_out_replaced(
-    scores: Sequence[RunScores], stale: Mapping[Path, Sibling]
-) -> tuple[list[RunScores], list[str]]:
-    """Return the runs without those that a newer one of the same model and questions replaces, and what is said of it.
-
-    What is stale and stays asks something else than the newer one.
-    """
-    datasets = {run.run.folder: run.dataset for run in scores}
-    left, said = [], []
-    for run in scores:
-        newer = stale.get(run.run.folder)
-        run.is_stale = newer is not None
-        if newer is not None and datasets.get(newer.folder) == run.dataset:
-            said.append(f"{run.run.name}: not compared, the newer run is")
+    datasets = {one.run.folder: one.dataset for one in scores}
+    left = []
+    for one in scores:
+        one.is_stale = one.run.folder in stale
+        if one.is_stale and datasets.get(stale[one.run.folder]) == one.dataset:
+            without.append(f"{one.run.name}: not compared, the newer run is")
         else:
-            left.append(run)
-    return left, said
+            left.append(one)
+    return left, without
 
 
 def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: str | None, margin: float | None,
@@ -344,13 +339,15 @@ _DISCORDANT = "rows that exactly one model gets right"
 
 def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[int, str]:
     """Return how many rows it takes, and what was measured. Raises RunEntryError; ValueError for impossible shares."""
-    from helm_ext.analysis import find_runs
     from helm_ext.analysis.comparing import compare_runs
-    from helm_ext.analysis.run_scores import read_scores
     from helm_ext.scoring.statistics import rows_needed, rows_to_narrow
 
+    found = read_folders(paths)
+    stale = _find_stale(found)
     with without_output():
-        results, _ = compare_runs([read_scores(run) for run in find_runs(paths)[0]])
+        scores, without = _read_all(found, stale, None, None, must=True)
+        results, _ = compare_runs(scores)
+    say(without, "note: ")
     whole = [one for one in results if not one.slice]
     if len(whole) != 1:
         raise RunEntryError(f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs")

@@ -23,7 +23,7 @@ from helm_ext.cli.common import (
     writing,
 )
 from helm_ext.cli.session import choose_format, find_file, require_unnamed
-from helm_ext.errors import DatasetIntegrityError, HelmExtError, RunEntryError, count
+from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats, format_names, get_format
 from helm_ext.formats.conversion import Converted, WriteOptions
 from helm_ext.formats.every_eval_ever.record import ENUMS
@@ -108,14 +108,9 @@ def schema_path(
         echo(str(resources.files("helm_ext") / "schema_helm_ext.yaml"))
         return
     folder = output_path / "runs" / suite
-    run_specs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/run_spec.json"))]
-    if not run_specs:
-        from helm_ext.analysis.suite import near_folders
-
-        hint = "--output-path and --suite as for helm-run" if folder.is_dir() else near_folders(folder)
-        raise HelmExtError(f"{folder}: no finished runs\n  hint: {hint}")
+    found = read_folders([folder])
     path = folder / SUITE_SCHEMA
-    path.write_text(json.dumps(make_suite_schema(run_specs), indent=2), encoding="utf-8")
+    path.write_text(json.dumps(make_suite_schema([run.run_spec for run in found]), indent=2), encoding="utf-8")
     echo(str(path))
 
 

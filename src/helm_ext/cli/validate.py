@@ -204,16 +204,13 @@ def find_wrapped(
 
     from helm_ext.adaptation.recorded import hand_back
     from helm_ext.adaptation.rows import rebuild_recorded
-    from helm_ext.formats.scenario import skip_missing
     from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
 
     spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
     metric = make_metric()
     metric = replace(metric, args={**metric.args, "metrics": [main]})  # of others, some run what models wrote
-    rows = [
-        skip_missing(replace(row, extra_data={**(row.extra_data or {}), EXTRA_KEY: {**row_extra(row)}}))
-        for row in answered
-    ]
+    # Recordings are taken off these copies.
+    rows = [replace(row, extra_data={**(row.extra_data or {}), EXTRA_KEY: {**row_extra(row)}}) for row in answered]
     service = cast("MetricService", None)  # of what asks models; ours ask none
     try:
         states = rebuild_recorded(rows, spec)
