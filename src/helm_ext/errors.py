@@ -89,6 +89,15 @@ class Problem:
         return f"{text}\n  hint: {self.hint}" if self.hint else text
 
 
+def say_hints_once(problems: Sequence[Problem]) -> list[Problem]:
+    """Return problems of which those that follow one another with one hint have it once, at the last."""
+    following = [*(problem.hint for problem in problems[1:]), ""]
+    return [
+        replace(problem, hint="") if problem.hint == hint else problem
+        for problem, hint in zip(problems, following, strict=False)
+    ]
+
+
 def to_problem(error: Exception, path: str, code: str = "") -> Problem:
     """Return the problem of a file that an exception's text describes, its hint apart."""
     message, _, hint = str(error).removeprefix(f"{path}: ").partition("\n  hint: ")
@@ -129,12 +138,7 @@ class DatasetError(HelmExtError, ValueError):
         if self.message:
             return printable(self.message)
         errors = [problem for problem in self.problems if problem.severity == "error"]
-        shown = errors[:SHOWN_PROBLEMS]
-        following = [*(problem.hint for problem in shown[1:]), ""]  # problems that share a hint have it once, below
-        lines = [
-            str(replace(problem, hint="") if problem.hint == hint else problem)
-            for problem, hint in zip(shown, following, strict=True)
-        ]
+        lines = [str(problem) for problem in say_hints_once(errors[:SHOWN_PROBLEMS])]
         if len(errors) > SHOWN_PROBLEMS:
             more = sum(problem.number for problem in errors[SHOWN_PROBLEMS:])
             lines.append(f"... and {more} more; `helm-ext validate FILE --format json` lists them")

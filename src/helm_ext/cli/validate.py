@@ -25,7 +25,16 @@ from helm_ext.cli.common import (
     without_output,
 )
 from helm_ext.engines.progress import read_mode
-from helm_ext.errors import DatasetError, HelmExtError, Location, Problem, RunEntryError, count, to_problem
+from helm_ext.errors import (
+    DatasetError,
+    HelmExtError,
+    Location,
+    Problem,
+    RunEntryError,
+    count,
+    say_hints_once,
+    to_problem,
+)
 from helm_ext.formats import Format, detect, files_in, get_format
 
 if TYPE_CHECKING:
@@ -202,10 +211,12 @@ def find_wrapped(
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric import create_metric
 
+    from helm_ext import adaptation
     from helm_ext.adaptation.recorded import hand_back
     from helm_ext.adaptation.rows import rebuild_recorded
     from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
 
+    adaptation.install()  # `validate` starts no HELM
     spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
     metric = make_metric()
     metric = replace(metric, args={**metric.args, "metrics": [main]})  # of others, some run what models wrote
@@ -247,7 +258,7 @@ SHOWN_PROBLEMS = 20
 
 
 def _print_text(report: Mapping[str, Any]) -> None:
-    lines = list(report.get("inferred", ()))
+    shown: list[Problem] = []
     # What equal mistakes share: one code at one field, in whatever row
     alike: dict[tuple[str, ...], list[Problem]] = {}
     found, last = Counter[str](), []
@@ -260,7 +271,8 @@ def _print_text(report: Mapping[str, Any]) -> None:
         if problem.number > 1:
             last.append(problem)
         elif len(same) <= SHOWN_PROBLEMS:
-            lines.append(f"{problem.severity}: {problem}")
+            shown.append(problem)
+    lines = [*report.get("inferred", ()), *(f"{problem.severity}: {problem}" for problem in say_hints_once(shown))]
     for (severity, path, field, _), same in alike.items():
         if (more := len(same) - SHOWN_PROBLEMS) > 0:
             lines.append(f"{severity}: {Location(path, None, field)}: {more} more like these; --format json lists them")
