@@ -20,10 +20,12 @@ MARKER = "\ue000"
 NOTHING = "\ue001"
 """Stands for what is no option (a private-use character): no label, no text, no phrase."""
 
-# Soft hyphen, tatweel, zero-width space, direction marks, word joiner, emoji variation and keycap, byte order mark go.
-_SAME = dict.fromkeys((0x00AD, 0x0640, 0x200B, 0x200E, 0x200F, 0x2060, 0xFE0F, 0x20E3, 0xFEFF)) | dict.fromkeys(
-    map(ord, "‘’"), "'"
+INVISIBLE = (
+    "\u00ad\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
 )
+"""Soft hyphen, zero-width space, marks and isolates of direction, word joiner, variation of emoji, byte order mark."""
+# Tatweel and the keycap of emoji go too.
+_SAME = str.maketrans("‘’", "''", f"{INVISIBLE}\u0640\u20e3")
 
 _TICKS = "✅✔✓☑👉➡▶🔹"
 OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + _TICKS

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 
-from helm_ext.parsing.options import OTHER_NAMES, PREFIXES, UNIT_NAMES
+from helm_ext.parsing.options import INVISIBLE, OTHER_NAMES, PREFIXES, UNIT_NAMES
 from helm_ext.scoring.bounded import remember_short
 
 UNSPACED = (
@@ -132,7 +132,7 @@ def separate_characters(text: str) -> str:
 
 # ---- Characters that are the same when they are read
 
-_INVISIBLE = "\u00ad\u200b\u200e\u200f\u061c\u202a-\u202e\u2060\u2066-\u2069\ufe0e\ufe0f\ufeff\x01\x02"
+_INVISIBLE = f"{INVISIBLE}\x01\x02"
 _DASHES = "\u2010-\u2013\u2212"
 _BACKTICKS = "`\uff40\u1fef"
 _FENCE = re.compile(f"(?:[{_BACKTICKS}][\\\\{_INVISIBLE}]*){{3}}")

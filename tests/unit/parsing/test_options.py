@@ -7,7 +7,7 @@ from helm_ext.parsing.options import MARKER, peelings, simplify, spell_as_option
 
 
 @pytest.mark.parametrize(("text", "simple"), [
-    ("（Ｂ）", "(B)"), ("B\u200b\u00ad", "B"), ("−5", "-5"), ("–5", "-5"),
+    ("（Ｂ）", "(B)"), ("B\u200b\u00ad", "B"), ("\u2068B\u2069", "B"), ("\u202bB\u202c", "B"), ("−5", "-5"), ("–5", "-5"),
     ("3–5", "3–5"),  # a range
     ("a\t  b\nc", "a b\nc"), ("```json\nB\n```", "```\nB\n```"), ("x\n```python\n1\n```", "x\n```\n1\n```"),
     ("```\nB```", "```\nB```"), ("\\boxed{B}", MARKER + "{B}"), ("\\fbox {B}", MARKER + "{B}"),

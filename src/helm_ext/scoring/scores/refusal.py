@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from helm_ext.parsing import split_thinking
+from helm_ext.parsing.options import INVISIBLE
 from helm_ext.scoring.score import Score, StatInfo
 
 _DECIDING = ("cannot", "refuse", "doubt", "answer")
@@ -36,7 +37,7 @@ LISTED = 3
 
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|\"[^\"\n]*\"|(?<!\w)'[^'\n]*(?:\w'\w[^'\n]*)*[.,!?]?'(?!\w)", re.DOTALL)
 _QUOTES = str.maketrans(
-    dict.fromkeys("“”„«»「」『』＂", '"') | dict.fromkeys("’‘ʼ", "'") | dict.fromkeys("*_\u200b\u00ad")
+    dict.fromkeys("“”„«»「」『』＂", '"') | dict.fromkeys("’‘ʼ", "'") | dict.fromkeys(f"*_{INVISIBLE}")
 )
 _LIST_LINE = re.compile(r"^\s*(?:[-•·]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _SPEAKER = re.compile(r"^\s*(\w[\w .]{0,20}):\s", re.MULTILINE)
