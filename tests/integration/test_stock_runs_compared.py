@@ -95,7 +95,7 @@ def test_a_report_has_the_same_numbers(suite):
     assert "0.494" in text  # 39 of 79
     assert "0.747" in text  # 59 of 79
     assert "0.641 to 0.830" in text  # Wilson's of 59 of 79
-    assert "p 0.0022, corrected 0.0022; 40 rows differ" in text
+    assert "p 0.0022, p (Holm) 0.0022; 40 rows differ" in text
 
 
 def test_its_outputs_are_scored_again(suite):

@@ -441,9 +441,8 @@ def correct_pairs(pairs: Sequence[RowPair], level: float = 0.95) -> Corrected | 
     return compare_judged(a, b, to_scores(pairs)[2], level=level)
 
 
-def to_scores(pairs: Sequence[RowPair]) -> tuple[list[float], list[float], list[str] | None]:
-    belongs = [one.cluster or other.cluster for _, one, other in pairs]
-    clusters = [name or f"\0{key}" for name, (key, _, _) in zip(belongs, pairs, strict=True)] if any(belongs) else None
+def to_scores(pairs: Sequence[RowPair]) -> tuple[list[float], list[float], list[str | None]]:
+    clusters = [one.cluster or other.cluster for _, one, other in pairs]
     return [one.score for _, one, _ in pairs], [other.score for _, _, other in pairs], clusters
 
 

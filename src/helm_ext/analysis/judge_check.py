@@ -51,6 +51,7 @@ class _Row(NamedTuple):
     seen: Seen
     length: int
     cluster: str
+    """Answers to one question, of several models, are one too."""
     orders: tuple[float | None, float | None]
     """The verdict where the row's own answer was shown first, and where second."""
 
@@ -185,20 +186,14 @@ def _name_model(seen: Seen, model: str) -> Seen:
     return seen._replace(cell=f"{seen.cell} ({model})", side=seen.side and f"{seen.side} ({model})")
 
 
-def _clusters(rows: Sequence[_Row]) -> list[str] | None:
-    """Return what each row belongs to: answers to one question, too; None where each row is alone."""
-    found = [row.cluster for row in rows]
-    return found if len(set(found)) < len(found) else None
-
-
 def _check_model(model: str, rows: Sequence[_Row]) -> ModelCheck:
-    seen, clusters = [row.seen for row in rows], _clusters(rows)
+    seen, clusters = [row.seen for row in rows], [row.cluster for row in rows]
     score = measure_judged(seen, clusters)
     assert score is not None  # each row has a verdict
     return ModelCheck(model=model, score=score, bias=measure_bias(seen, clusters), **_check_sides(seen, clusters))
 
 
-def _check_sides(seen: Sequence[Seen], clusters: Sequence[str] | None) -> dict[str, Interval | None]:
+def _check_sides(seen: Sequence[Seen], clusters: Sequence[str]) -> dict[str, Interval | None]:
     """Return sensitivity and specificity, as far as labels tell them."""
     chosen = choose_labels(seen, [row.cell for row in seen])
     found: dict[str, Interval | None] = {"sensitivity": None, "specificity": None}
@@ -207,17 +202,17 @@ def _check_sides(seen: Sequence[Seen], clusters: Sequence[str] | None) -> dict[s
     gold, verdicts = (to_right(one, is_binary=True) for one in (chosen.gold, np.array([row.verdict for row in seen])))
     drawn = (~np.isnan(chosen.gold)).nonzero()[0]
     gold, verdicts, all_verdicts = gold[drawn], verdicts[drawn], {*verdicts.tolist()}
-    belongs = None if clusters is None else np.array(clusters, dtype=object)[drawn]
+    belongs = np.array(clusters, dtype=object)[drawn]
     if chosen.chances is not None and len(all_verdicts) > 1:
         if len({*verdicts.tolist()}) < len(all_verdicts):  # of one of them nothing is known
             return found
-        of = Verdicts(verdicts, gold, 1 / chosen.chances[drawn], None if belongs is None else belongs.tolist())
+        of = Verdicts(verdicts, gold, 1 / chosen.chances[drawn], belongs.tolist())
         return {"sensitivity": of.measure(sensitivity), "specificity": of.measure(specificity)}
     for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
         called = gold == value
         if called.any():
-            groups = None if belongs is None else belongs[called].tolist()
-            found[name] = share_of((verdicts[called] == value).astype(float), np.ones(int(called.sum())), groups)
+            says = (verdicts[called] == value).astype(float)
+            found[name] = share_of(says, np.ones(len(says)), belongs[called].tolist())
     return found
 
 
@@ -229,10 +224,9 @@ def _check_length(rows: Sequence[_Row]) -> Interval | None:
     drawn = (~np.isnan(chosen.gold)).nonzero()[0].tolist()
     errors = [(seen[place].verdict or 0.0) - chosen.gold[place] for place in drawn]
     weights = None if chosen.chances is None else 1 / chosen.chances[drawn]
-    clusters = _clusters(rows)
     found = compare_halves(
         errors, [rows[place].length for place in drawn], weights=weights,
-        clusters=None if clusters is None else [clusters[place] for place in drawn],
+        clusters=[rows[place].cluster for place in drawn],
         are_grades=not all(row.is_binary for row in seen),
     )  # fmt: skip
     return found if found is not None and math.isfinite(found.low) else None

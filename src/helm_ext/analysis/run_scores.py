@@ -56,8 +56,8 @@ class ScoredRow:
     """Digest of what was asked and what is right."""
     groups: Mapping[str, str]
     """Attribute to value."""
-    cluster: str = ""
-    """What it belongs to, where that was asked for or the run says it; "" otherwise."""
+    cluster: str | None = None
+    """What it belongs to, where that was asked for or the run says it."""
     answers: float = 1
     """Of how many completions the score of the first trial is made."""
     noise: float = math.nan
@@ -123,7 +123,8 @@ class RunScores:
     def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95) -> Interval:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
         given = list(self.rows.items() if rows is None else rows)
-        return mean_interval([row.score for _, row in given], _list_clusters(given), level=level).within(self.bounds)
+        scores, clusters = [row.score for _, row in given], [row.cluster for _, row in given]
+        return mean_interval(scores, clusters, level=level).within(self.bounds)
 
     def measure_corrected(self, *, level: float = 0.95) -> Interval | None:
         """Return the interval of a judge's score as people's labels correct it; None where they do not."""
@@ -132,7 +133,7 @@ class RunScores:
             return None
         from helm_ext.scoring.corrected_scores import measure_judged
 
-        found = measure_judged(seen, _list_clusters(list(self.rows.items())), level=level)
+        found = measure_judged(seen, [row.cluster for row in self.rows.values()], level=level)
         return found and getattr(found.corrected, "interval", None)
 
     def measure_these(self) -> Interval | None:
@@ -179,7 +180,7 @@ class RunScores:
             known.score += (score - known.score) / len(known.by_trial)
             known.seen = None
             return True
-        belongs = row.cluster or "" if self.key is None else _find_cluster(row, self.key)
+        belongs = row.cluster if self.key is None else _find_cluster(row, self.key)
         made = self.rows[row.instance_id] = ScoredRow(score, _digest(row), row.groups, belongs)
         answers, noise = row.score(f"{self.metric}{ANSWERS}"), row.score(f"{self.metric}{NOISE}")
         if answers is not None:
@@ -198,11 +199,6 @@ class RunScores:
             raise DatasetIntegrityError(f"{self.run.folder}: no row has a score by {self.metric}")
         if self.key is not None and all(row.cluster == name for name, row in self.rows.items()):
             raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
-
-
-def _list_clusters(rows: Sequence[tuple[str, ScoredRow]]) -> list[str] | None:
-    """Return what each row belongs to; None where none says it."""
-    return [row.cluster or f"\0{key}" for key, row in rows] if any(row.cluster for _, row in rows) else None
 
 
 def list_of_several_suites(scores: Sequence[RunScores]) -> list[RunScores]:

@@ -116,12 +116,6 @@ class GroupRows:
         for trial, values in rows.trials.items():
             self.trials.setdefault(trial, _floats()).extend(values)
 
-    def find_clusters(self) -> list[Hashable] | None:
-        """Return of each row its cluster, or a number of its own; None where no row has one."""
-        if self.clusters.count(None) == len(self.clusters):
-            return None
-        return [place if cluster is None else cluster for place, cluster in enumerate(self.clusters)]
-
     def measure_these(self) -> Interval | None:
         """Return the interval of exactly these rows; None where each was answered once."""
         rows, is_repeated = len(self.values), max(self.answers, default=1) > 1
@@ -216,7 +210,7 @@ class IntervalTotal:
         for group in sorted(self._groups, key=lambda group: self._metrics.index(group[0])):
             name, rows = MetricName(f"{group[0]}{group[1]}", split=group[2]), self._groups[group]
             bounds = find_bounds(name.name, arguments)
-            made += to_interval_stats(name, rows.values, rows.find_clusters(), bounds)
+            made += to_interval_stats(name, rows.values, rows.clusters, bounds)
             these = rows.measure_these()
             if these is not None:
                 made += _to_stats(name, these, THESE_ROWS, bounds)

@@ -23,7 +23,7 @@ from helm_ext.scoring.statistics.corrected import (
     correct_by_verdict,
     correct_graded,
 )
-from helm_ext.scoring.statistics.intervals import Interval, mean_interval
+from helm_ext.scoring.statistics.intervals import Interval, find_groups, mean_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,7 +194,7 @@ def measure_judged(
 ) -> JudgedScore | None:
     """Return the score of rows that judges and people saw; None where no row has a verdict.
 
-    Rows without a verdict are no part of either number. `clusters`: what each row belongs to.
+    Rows without a verdict are no part of either number. `clusters` as in `intervals.find_groups`.
     """
     places = [place for place, row in enumerate(rows) if row.verdict is not None]
     if not places:
@@ -241,7 +241,7 @@ def _correct(
     if scale is None:
         return Refused("labels and verdicts are not all on one scale")
     if chosen.is_balanced:
-        if clusters is not None or not is_binary or _are_juries(rows):
+        if find_groups(clusters, len(rows)) is not None or not is_binary or _are_juries(rows):
             return Refused("labels balanced on the human verdict correct one judge's right and wrong alone")
         return correct_balanced(verdicts, chosen.gold, level=level)
     if is_binary:

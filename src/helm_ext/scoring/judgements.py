@@ -68,8 +68,7 @@ class _Labelled(NamedTuple):
     split: str | None
     seen: Seen
     cluster: str
-    is_alone: bool
-    """Whether nothing but the row's own answers is in its cluster."""
+    """What the row belongs to, be it to itself alone: its trials do."""
     groups: tuple[str, ...]
     """"" for all rows, and each attribute with its value."""
 
@@ -181,7 +180,7 @@ class Judges:
             if seen is not None:
                 name = str(instance.id) if cluster is None else f"\0{cluster}"
                 groups = "", *(f"@{key}={value}" for key, value in attributes_of(instance).items())
-                yield _Labelled(criterion, instance.split, seen, name, cluster is None, groups)
+                yield _Labelled(criterion, instance.split, seen, name, groups)
 
     def score_left_out(self, states: Iterable[RequestState]) -> Iterator[PerInstanceStats]:
         """Yield what was said of answers that cannot be scored here: rows without a gold, say."""
@@ -297,9 +296,7 @@ class JudgesTotal:
 
 def _correct(name: str, group: str, rows: Sequence[_Labelled]) -> dict[str, float]:
     """Return the corrected score of the rows of a group with the ends of its interval, and of all rows the labels."""
-    clusters = [row.cluster for row in rows]
-    are_alone = all(row.is_alone for row in rows) and len(set(clusters)) == len(rows)  # else trials
-    score = measure_judged([row.seen for row in rows], None if are_alone else clusters)
+    score = measure_judged([row.seen for row in rows], [row.cluster for row in rows])
     if score is None:
         return {}
     counted = {f"{name}{LABELS}": score.labels, f"{name}{UNDESIGNED}": score.undesigned}

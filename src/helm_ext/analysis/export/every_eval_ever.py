@@ -131,8 +131,7 @@ class _Result:
     def measure(self) -> Interval:
         """Return the interval of the mean over rows."""
         means = [sum(values) / len(values) for values in self.values.values()]
-        clusters = [self.clusters.get(key, f"\0{place}") for place, key in enumerate(self.values)]
-        return mean_interval(means, clusters if self.clusters else None)
+        return mean_interval(means, [*map(self.clusters.get, self.values)])
 
 
 class _Record:

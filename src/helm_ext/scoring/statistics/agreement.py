@@ -28,6 +28,7 @@ import numpy as np
 from helm_ext.scoring.statistics.corrected import mean_error, share_of
 from helm_ext.scoring.statistics.intervals import (
     Interval,
+    find_groups,
     is_binary,
     normal_quantile,
     number_clusters,
@@ -81,13 +82,13 @@ class Verdicts:
     ) -> None:
         """Both are 1 or 0. `weights`: 1 / the chance of a label. Raises ValueError for no rows."""
         self.count = len(judge)
-        own, groups = _prepare(judge[:, None], weights, clusters)
-        self._clusters = None if clusters is None else int(groups.max()) + 1
+        own, groups, is_clustered = _prepare(judge[:, None], weights, clusters)
+        self._clusters = int(groups.max()) + 1 if is_clustered else None
         self._passed = float(own @ judge) / self.count
         rows = self.count if weights is None else float(np.sum(weights))
         self._rows = rows * (self._clusters or self.count) / self.count
         self._shares = [
-            share_of(people[has], own[has], None if clusters is None else groups[has].tolist()) if has.any() else None
+            share_of(people[has], own[has], groups[has].tolist()) if has.any() else None
             for has in (judge == 0, judge == 1)
         ]
 
@@ -141,7 +142,7 @@ def agree(
     Of right and wrong, `first` is the judge, whose verdicts the rows may be drawn by (`weights`: 1 / chance).
     """
     pair = np.array([first, second], dtype=np.float64).T
-    own, groups = _prepare(pair, weights, clusters)
+    own, groups, is_clustered = _prepare(pair, weights, clusters)
     apart = (pair[:, 0] != pair[:, 1]).astype(float)
     share = 1 - float(own @ apart / own.sum())
     if is_binary(pair):
@@ -170,7 +171,7 @@ def agree(
         mean = (totals[..., 2 : 2 + k] + totals[..., 2 + k :]) / (2 * totals[..., :1])
         return totals[..., 1] / totals[..., 0], 1 - (mean * (1 - mean)).sum(axis=-1) / max(1, k - 1)
 
-    kappas, ac1s = (_measure_beyond_chance(parts, one, len(pair), clusters is not None) for one in (kappa, ac1))
+    kappas, ac1s = (_measure_beyond_chance(parts, one, len(pair), is_clustered) for one in (kappa, ac1))
     return Agreement(share, kappas, ac1s, alpha(pair, weights=weights, clusters=clusters, scale=scale))
 
 
@@ -186,7 +187,7 @@ def alpha(
     Rows of fewer than two values tell nothing and are left out. None where no row has two, or all values are equal.
     """
     given = np.asarray(ratings, dtype=np.float64)
-    own, groups = _prepare(given, weights, clusters)
+    own, groups, is_clustered = _prepare(given, weights, clusters)
     known = ~np.isnan(given)
     kept = known.sum(axis=1) >= 2
     if not kept.any():
@@ -213,7 +214,7 @@ def alpha(
         return apart / values, expected
 
     farthest = 2.0 if scale == "nominal" else float(np.ptp(places)) ** 2
-    return _measure_beyond_chance(parts, distances, int(kept.sum()), clusters is not None, farthest)
+    return _measure_beyond_chance(parts, distances, int(kept.sum()), is_clustered, farthest)
 
 
 def rater_variance(ratings: ArrayLike) -> float:
@@ -249,15 +250,12 @@ def compare_halves(
     nothing is known where no row has an error.
     """
     given, long = np.asarray(values, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
-    own, groups = _prepare(given[:, None], weights, clusters)
+    own, groups, is_clustered = _prepare(given[:, None], weights, clusters)
     is_long = long > np.median(long)
     if not is_long.any():
         return None
     if not are_grades:
-        longer, rest = (
-            mean_error(given[half], own[half], None if clusters is None else groups[half].tolist())
-            for half in (is_long, ~is_long)
-        )
+        longer, rest = (mean_error(given[half], own[half], groups[half].tolist()) for half in (is_long, ~is_long))
         return longer.minus(rest)
     columns = [own * is_long, own * is_long * given, own * ~is_long, own * ~is_long * given]
     parts = _sum_groups(np.column_stack(columns), groups)
@@ -266,7 +264,7 @@ def compare_halves(
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(totals[..., 1] / totals[..., 0] - totals[..., 3] / totals[..., 2])
 
-    return _jackknife(parts, measure, len(given), clusters is not None)
+    return _jackknife(parts, measure, len(given), is_clustered)
 
 
 def compare_orders(first: ArrayLike, second: ArrayLike) -> Swapped:
@@ -283,13 +281,14 @@ def compare_orders(first: ArrayLike, second: ArrayLike) -> Swapped:
 
 def _prepare(
     values: Floats, weights: ArrayLike | None, clusters: Sequence[Hashable] | None
-) -> tuple[Floats, NDArray[np.intp]]:
-    """Return weights of a mean of 1, and the number of each row's cluster. Raises ValueError."""
+) -> tuple[Floats, NDArray[np.intp], bool]:
+    """Return weights of a mean of 1, the number of each row's cluster, and if there are any. Raises ValueError."""
     rows = len(values)
     own = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not rows or len(own) != rows or len(clusters or own) != rows:
+    if not rows or len(own) != rows:
         raise ValueError(f"{rows} rows, {len(own)} weights: expected at least one row, and one of each for a row")
-    return own / own.mean(), np.arange(rows) if clusters is None else number_clusters(clusters)
+    groups = find_groups(clusters, rows)
+    return own / own.mean(), np.arange(rows) if groups is None else groups, groups is not None
 
 
 def _sum_groups(columns: Floats, groups: NDArray[np.intp]) -> Floats:

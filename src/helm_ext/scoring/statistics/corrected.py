@@ -42,6 +42,7 @@ import numpy as np
 
 from helm_ext.scoring.statistics.intervals import (
     Interval,
+    find_groups,
     normal_quantile,
     number_clusters,
     t_quantile,
@@ -108,15 +109,15 @@ def correct_by_verdict(
     labels of 0 to 1, of -1 to 1 for a difference of two models (`is_difference`), NaN where a row has none. `sides`:
     the binary verdict of each row, within which verdicts of too few labels are pooled; without it none are.
     `chances`: with which a row was drawn for a label, read where it has one; without it, all rows of one verdict had
-    one chance. `clusters` as in `intervals.mean_interval`. `rater_variance`: `agreement.rater_variance`. Raises
+    one chance. `clusters` as in `intervals.find_groups`. `rater_variance`: `agreement.rater_variance`. Raises
     ValueError for sequences of unequal length and for chances that are none.
     """
     labels = np.asarray(gold, dtype=np.float64)
-    if not len(verdicts) == len(labels) == len(sides or verdicts) == len(clusters or verdicts):
+    if not len(verdicts) == len(labels) == len(sides or verdicts):
         raise ValueError(f"{len(verdicts)} verdicts, labels of {len(labels)} rows: expected one of each for a row")
-    drawn, weights, groups, units = _prepare(labels, chances, clusters)
+    drawn, weights, groups, units, is_clustered = _prepare(labels, chances, clusters)
     if units < FEWEST_LABELS:
-        return _too_few(units, clusters)
+        return _too_few(units, is_clustered=is_clustered)
     pooled = _pool(verdicts, sides, groups, drawn, is_one_rate=chances is None)
     if isinstance(pooled, Refused):
         return pooled
@@ -132,7 +133,7 @@ def correct_by_verdict(
         counts[number] = _effective_labels(values, own, mean)
         signs[number] = own @ np.maximum(values, 0), own @ np.maximum(-values, 0)
     quantile, effect = normal_quantile(level), 1.0
-    if clusters is not None:
+    if is_clustered:
         error, freedom = _influence_error(influence, groups, drawn)
         alone = float(influence.std()) / math.sqrt(len(influence))
         quantile, effect = t_quantile(level, freedom), _design_effect(error, alone, drawn.sum() / units)
@@ -145,8 +146,7 @@ def correct_by_verdict(
     mean, low, high = map(
         float, combine_cells(sizes, means, lows, highs, quantile, effect=effect, variance=rater_variance)
     )
-    number_of_clusters = None if clusters is None else units
-    interval = Interval(mean, low, high, len(labels), "post-stratified", number_of_clusters, level)
+    interval = Interval(mean, low, high, len(labels), "post-stratified", units if is_clustered else None, level)
     return Corrected(interval, int(drawn.sum()), tuple(cells), effect)
 
 
@@ -260,9 +260,9 @@ class _Weighed(NamedTuple):
 def _weigh(values: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None) -> _Weighed:
     mean, own = float(weights @ values) / float(weights @ np.ones(len(weights))), weights / weights.sum()
     count = _effective_labels(values, own, mean)
-    if clusters is None:
+    groups, parts = find_groups(clusters, len(values)), len(values) * own * (values - mean)
+    if groups is None:
         return _Weighed(own, mean, count, normal_quantile(0.95), None)
-    groups, parts = number_clusters(clusters), len(values) * own * (values - mean)
     error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
     alone, number = float(np.hypot.reduce(parts)) / len(values), int(groups.max()) + 1
     count /= _design_effect(error, alone, len(values) / number)
@@ -383,8 +383,8 @@ def labels_needed(corrected: Corrected) -> dict[Hashable, int] | None:
 
 def _prepare(
     labels: NDArray[np.float64], chances: ArrayLike | None, clusters: Sequence[Hashable] | None
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp], int]:
-    """Return which rows are labelled, 1 / chance of each, the rows' clusters, and how many of these have labels.
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp], int, bool]:
+    """Return which rows are labelled, 1 / chance of each, the rows' clusters, how many have labels, if there are any.
 
     Without chances the weights are 1, without clusters each row is one. Raises ValueError for what is no chance.
     """
@@ -396,12 +396,13 @@ def _prepare(
         if not ((given[drawn] > 0) & (given[drawn] <= 1)).all():
             raise ValueError("the chance of a labelled row must be above 0 and at most 1")
         weights = 1 / np.where(drawn, given, 1.0)
-    groups = np.arange(len(labels)) if clusters is None else number_clusters(clusters)
-    return drawn, weights, groups, len(np.unique(groups[drawn]))
+    found = find_groups(clusters, len(labels))
+    groups = np.arange(len(labels)) if found is None else found
+    return drawn, weights, groups, len(np.unique(groups[drawn])), found is not None
 
 
-def _too_few(units: int, clusters: Sequence[Hashable] | None) -> Refused:
-    unit = "label" if clusters is None else "labelled cluster"
+def _too_few(units: int, *, is_clustered: bool) -> Refused:
+    unit = "labelled cluster" if is_clustered else "label"
     return Refused(f"{units} {unit}{'' if units == 1 else 's'}; at least {FEWEST_LABELS} are needed")
 
 
@@ -450,11 +451,11 @@ def correct_graded(
     Raises ValueError for sequences of unequal length, and for chances that are none.
     """
     judged, labels = np.asarray(grades, dtype=np.float64), np.asarray(gold, dtype=np.float64)
-    if not len(judged) == len(labels) == len(clusters or labels):
+    if len(judged) != len(labels):
         raise ValueError(f"{len(judged)} grades, labels of {len(labels)} rows: expected one of each for a row")
-    drawn, weights, groups, units = _prepare(labels, chances, clusters)
+    drawn, weights, groups, units, is_clustered = _prepare(labels, chances, clusters)
     if units < FEWEST_LABELS:
-        return _too_few(units, clusters)
+        return _too_few(units, is_clustered=is_clustered)
     _, place = np.unique(groups[drawn], return_inverse=True)
     x, y, own = judged[drawn], labels[drawn], weights[drawn] / weights[drawn].sum()
     fold = np.random.default_rng(0).permutation(units)[place] % _FOLDS
@@ -468,7 +469,7 @@ def correct_graded(
     if not error:
         return Refused("all labels and all grades agree with one line, which tells nothing of an error")
     half = t_quantile(level, freedom) * float(np.hypot(error, np.sqrt(rater_variance)))
-    number = None if clusters is None else units
+    number = units if is_clustered else None
     return Corrected(Interval(mean, mean - half, mean + half, len(labels), "PPI++", number, level), int(drawn.sum()))
 
 

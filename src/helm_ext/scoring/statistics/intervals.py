@@ -104,16 +104,13 @@ class Interval:
 def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
     """Return the interval of the mean of `values` (one number a row), by the rule of this module's table.
 
-    `clusters`: of each row, what it belongs to; rows of one cluster are not independent. Clusters of one row each are
-    none. Raises ValueError for no rows, for numbers that are not finite, and for clusters of another length.
+    `clusters` as in `find_groups`. Raises ValueError for no rows, for numbers that are not finite, and for clusters of
+    another length.
     """
     array = _to_array(values)
-    if clusters is not None:
-        groups = number_clusters(clusters)
-        if len(groups) != len(array):
-            raise ValueError(f"{len(array)} values, and clusters of {len(groups)}")
-        if groups.max() + 1 < len(array):
-            return clustered_interval(array, groups, level=level)
+    groups = find_groups(clusters, len(array))
+    if groups is not None:
+        return clustered_interval(array, groups, level=level)
     if is_binary(array):
         return wilson_interval(int(array.sum()), len(array), level=level)
     return t_interval(array, level=level)
@@ -241,10 +238,24 @@ def _to_array(values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
+def find_groups(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.intp] | None:
+    """Return the clusters of rows that are not independent, as numbers; None where each row is alone.
+
+    `clusters`: of each row what it belongs to, None where that is nothing. Raises ValueError for another length.
+    """
+    if clusters is None or (len(clusters) == rows and list(clusters).count(None) == rows):
+        return None
+    if len(clusters) != rows:
+        raise ValueError(f"{rows} rows, and clusters of {len(clusters)}: expected one for each")
+    groups = number_clusters(clusters)
+    return groups if groups.max() + 1 < rows else None
+
+
 def number_clusters(clusters: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.intp]:
-    """Return the clusters as numbers from 0, in the order in which they first occur."""
+    """Return the clusters as numbers from 0, in the order in which they first occur; None is one of its own."""
     numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
+    named = (object() if cluster is None else cluster for cluster in clusters)
+    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in named], dtype=np.intp)
 
 
 def is_binary(array: NDArray[np.float64]) -> bool:

@@ -40,10 +40,10 @@ import numpy as np
 from helm_ext.scoring.statistics.intervals import (
     Interval,
     clustered_error,
+    find_groups,
     is_binary,
     name_method,
     normal_quantile,
-    number_clusters,
     t_quantile,
 )
 
@@ -87,7 +87,7 @@ def compare_rows(
 ) -> Comparison:
     """Compare two models' scores of the same rows, in the same order: one number a row each.
 
-    `clusters` as in `intervals.mean_interval`. Raises ValueError for sequences of unequal length, no rows, and numbers
+    `clusters` as in `intervals.find_groups`. Raises ValueError for sequences of unequal length, no rows, and numbers
     that are not finite.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
@@ -203,12 +203,10 @@ def _estimate(
     differences = second - first
     if not len(differences) or not np.isfinite(differences).all():
         raise ValueError("at least one row, and finite numbers, are needed")
-    groups = None if clusters is None else number_clusters(clusters)
-    if groups is not None and len(groups) != len(differences):
-        raise ValueError(f"{len(differences)} rows, and clusters of {len(groups)}")
+    groups = find_groups(clusters, len(differences))
     count, mean = len(differences), float(differences.mean())
     binary = is_binary(first) and is_binary(second)
-    if groups is not None and groups.max() + 1 < count:
+    if groups is not None:
         number = int(groups.max()) + 1
         error, freedom = clustered_error(differences, groups) if number > 1 else (math.inf, 0.0)
         alike = binary and error == 0
