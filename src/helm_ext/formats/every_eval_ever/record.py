@@ -7,7 +7,6 @@ rows, repeats and scores apart, and what it says.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
@@ -28,7 +27,7 @@ from helm_ext.formats.format import look
 from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.imported.json_log import StructLines, to_struct
-from helm_ext.formats.imported.row import Message, is_finite_number
+from helm_ext.formats.imported.row import Message, RowError, is_finite_number, parse_list, spells_list
 
 VERSION = "0.3.0"
 """Of what we export."""
@@ -464,11 +463,9 @@ def read_gold(sample: Sample, options: Mapping[str, str], aggregate: Aggregate |
 
 def read_list(text: str) -> list[str] | None:
     """Return the texts of a Python list of texts, None for any other text. No code is run."""
-    if not text.startswith("["):
-        return None
     try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = parse_list(text) if spells_list(text) else None
+    except RowError:
         return None
     return value if isinstance(value, list) and value and all(isinstance(one, str) for one in value) else None
 

@@ -58,7 +58,7 @@ _OF_THE_PIPELINE = frozenset({*_SCORING, "seed", "max_train_instances"})
 class ImportedFormat(Format):
     """A format of files that another tool wrote. A subclass defines `open`, `claims` and what `Format` declares.
 
-    `open`, `read_model` and `explain` get the format's own arguments alone: those that say where its rows are.
+    `open` and `read_model` get the format's own arguments alone: those that say where its rows are.
 
     Rows that were not run, or failed, are excluded from the score and counted, unless `missing=error`.
     """
@@ -108,10 +108,6 @@ class ImportedFormat(Format):
         """Return the model that the source names."""
         return self.read_model(**own_arguments(arguments))
 
-    def describe(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return what was inferred from a file, and why."""
-        return self.explain(**own_arguments(arguments))
-
     def json_schema(self) -> dict[str, Any]:
         """Raise RunEntryError: what a file must hold is for the tool to say that writes it."""
         said = f"{self.name}: there is no JSON Schema: another tool writes these files"
@@ -120,10 +116,6 @@ class ImportedFormat(Format):
     def read_model(self, **arguments: Any) -> str:
         """Return the model that a file names, "" where it names none. Raises DatasetError."""
         return self.open(**arguments).source.model
-
-    def explain(self, **arguments: Any) -> list[str]:  # noqa: ARG002 - most say what they are
-        """Return in lines for people what was inferred from a file, and why. Raises DatasetError."""
-        return []
 
     def _open(self, arguments: Mapping[str, Any]) -> tuple[Opened, dict[str, Any]]:
         """Return what is opened, and the arguments of the pipeline."""
@@ -190,7 +182,5 @@ def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:
         return
     left_out = {what: counts.get(what, 0) for what in ("not_run", "failed", "unscored")}
     said = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in left_out.items() if number)
-    problems = Problems(opened.path)
     message = f"no row has an answer that can be scored{f': {said}' if said else ''}"
-    problems.add((), message, code="nothing-to-score", kind=DatasetIntegrityError)
-    raise DatasetIntegrityError(problems.finish())
+    raise DatasetIntegrityError.at(opened.path, message, code="nothing-to-score")

@@ -48,25 +48,7 @@ class JsonPieces:
 
     def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
         self._expect("{", "a log is a JSON object")
-        if self._peek() == "}":
-            self._at += 1
-        else:
-            yield from self._members()
-        self._end()
-
-    def items(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the elements of a document that is a list: line, bytes."""
-        self._expect("[", "a list is expected here")
-        for _, data, line in self._elements(""):
-            yield line, data
-        self._end()
-
-    def _end(self) -> None:
-        if self._peek():
-            raise self._error("there is more after the end of the JSON value")
-
-    def _members(self) -> Iterator[tuple[str, bytes, int]]:
-        while True:
+        for _ in self._until("}"):
             if self._peek() != '"':
                 raise self._error("a key in double quotes is expected here")
             data, line = self._cut()
@@ -74,19 +56,32 @@ class JsonPieces:
             self._expect(":", "a colon is expected here")
             if key == self._listed and self._peek() == "[":
                 self._at += 1
-                yield from self._elements(key)
+                for _ in self._until("]"):
+                    yield key, *self._cut()
             else:
                 yield key, *self._cut()
-            if self._expect(",}", "a comma is expected here") == "}":
-                return
+        self._end()
 
-    def _elements(self, key: str) -> Iterator[tuple[str, bytes, int]]:
-        if self._peek() == "]":
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the elements of a document that is a list: line, bytes."""
+        self._expect("[", "a list is expected here")
+        for _ in self._until("]"):
+            data, line = self._cut()
+            yield line, data
+        self._end()
+
+    def _end(self) -> None:
+        if self._peek():
+            raise self._error("there is more after the end of the JSON value")
+
+    def _until(self, bracket: str) -> Iterator[None]:
+        """Stop before each value up to the closing bracket: who iterates takes it."""
+        if self._peek() == bracket:
             self._at += 1
             return
         while True:
-            yield key, *self._cut()
-            if self._expect(",]", "a comma is expected here") == "]":
+            yield
+            if self._expect(f",{bracket}", "a comma is expected here") == bracket:
                 return
 
     def _cut(self) -> tuple[bytes, int]:
@@ -165,16 +160,6 @@ class JsonPieces:
 
 
 T = TypeVar("T", bound=msgspec.Struct)
-
-
-class RowError(Exception):
-    """A row cannot be read: what is wrong, where, and what to do. Who knows the file makes a DatasetError of it."""
-
-    def __init__(
-        self, message: str, hint: str = "", *, place: str = "", line: int | None = None, code: str = ""
-    ) -> None:
-        super().__init__(message)
-        self.hint, self.place, self.line, self.code = hint, place, line, code
 
 
 class StructLines(Generic[T]):

@@ -308,16 +308,21 @@ _DELIMITER = "\n\n"
 """What `react` puts between what the model said and its answer."""
 
 
-class CellError(ValueError):
-    """A cell that does not hold what it should. `hint` says what to do; `column`: where the message does not name it.
+class RowError(ValueError):
+    """A row, or a cell of it, cannot be read: what is wrong, and what to do. Who knows the file adds its name.
 
-    `is_of_numpy`: it is a list as numpy prints it.
+    `place`: the field or column, where the message does not name it.
     """
 
-    def __init__(self, message: str, hint: str = "", *, column: str = "", is_of_numpy: bool = False) -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, place: str = "", line: int | None = None, code: str = ""
+    ) -> None:
         super().__init__(message)
-        self.hint, self.column = hint, column
-        self.is_of_numpy = is_of_numpy
+        self.hint, self.place, self.line, self.code = hint, place, line, code
+
+
+NUMPY = "numpy"
+"""The code of a RowError about a list as numpy prints it."""
 
 
 def spells_list(cell: Any) -> bool:
@@ -326,21 +331,21 @@ def spells_list(cell: Any) -> bool:
 
 
 def parse_list(text: str) -> Any:
-    """Return the list or object that a text spells, as JSON or else as a Python literal. Raises CellError."""
+    """Return the list or object that a text spells, as JSON or else as a Python literal. Raises RowError."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
     hint = 'write it as JSON: ["a", "b"]'
     if len(text) > _LONGEST_LITERAL:
-        raise CellError("this is no JSON, and too long to be read as Python", hint)
+        raise RowError("this is no JSON, and too long to be read as Python", hint)
     try:
         value = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise CellError(f"expected a list, got {show(text)}", hint) from None
+        raise RowError(f"expected a list, got {show(text)}", hint) from None
     if _SIDE_BY_SIDE.search(_LITERAL.sub("s", text)):
         message = f"{show(text)} is a list as numpy prints it: without commas its parts cannot be told apart"
-        raise CellError(message, hint, is_of_numpy=True)
+        raise RowError(message, hint, code=NUMPY)
     return value
 
 

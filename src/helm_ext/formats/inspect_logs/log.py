@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
@@ -257,8 +257,8 @@ def open_log(path: str | Path) -> EvalLog | JsonLog:
     return EvalLog(path) if is_zip else JsonLog(path)
 
 
-class Archive:
-    """A ZIP that inspect_ai adds to while a run goes on. A context manager.
+class EvalLog:
+    """A `.eval` log: a ZIP that inspect_ai adds to while a run goes on. A context manager.
 
     Raises DatasetError for what is no ZIP, or one that must not be opened: the rules are those of bundles
     (docs/innodata.md), but that there may be any members, and names may stand twice.
@@ -325,19 +325,9 @@ class Archive:
         hint = "copy or download the file again"
         return DatasetSyntaxError.at(self.path, f"member {name}: {message}", hint, code="damaged-member")
 
-
-class EvalLog(Archive):
-    """A `.eval` log."""
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        try:
-            self.header = self._read_header()
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def _read_header(self) -> Header:
+    @cached_property
+    def header(self) -> Header:
+        """What stands before the samples. Raises DatasetError."""
         name = next((one for one in (_HEADER, _START) if one in self.members), None)
         if name is None:
             message, hint = f"a ZIP without {_HEADER} and {_START}", "a log of inspect_ai has one of them"

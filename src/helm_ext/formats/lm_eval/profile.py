@@ -17,8 +17,8 @@ from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, s
 from helm_ext.evalset import Likelihood
 from helm_ext.files.store import RowStore
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
-from helm_ext.formats.imported.json_log import RowError, without_nan
-from helm_ext.formats.imported.row import Answer, Row
+from helm_ext.formats.imported.json_log import without_nan
+from helm_ext.formats.imported.row import Answer, Row, RowError
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.samples import (
     READINGS,

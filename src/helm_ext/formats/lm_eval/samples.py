@@ -36,8 +36,8 @@ import msgspec
 
 from helm_ext import files
 from helm_ext.errors import DatasetError, Problems, show
-from helm_ext.formats.imported.json_log import RowError, StructLines
-from helm_ext.formats.imported.row import Message
+from helm_ext.formats.imported.json_log import StructLines
+from helm_ext.formats.imported.row import Message, RowError
 
 Kind = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling"]
 

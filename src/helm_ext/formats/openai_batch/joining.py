@@ -19,7 +19,7 @@ from helm_ext.clients.openai_replies import ReplyError
 from helm_ext.errors import DatasetError, DatasetIntegrityError, count, did_you_mean, show
 from helm_ext.evalset import Source
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind
-from helm_ext.formats.imported.row import CellError, Opened, Row, parse_list, spells_list
+from helm_ext.formats.imported.row import NUMPY, Opened, Row, RowError, parse_list, spells_list
 from helm_ext.formats.openai_batch.requests import (
     Question,
     Request,
@@ -173,8 +173,8 @@ class Golds:
         """Return the list that a cell spells; None for a text that only stands in brackets."""
         try:
             value = parse_list(self.values[custom_id])
-        except CellError as error:
-            if error.is_of_numpy:
+        except RowError as error:
+            if error.code == NUMPY:
                 raise DatasetIntegrityError.at(
                     self.path, str(error), error.hint, self.lines[custom_id], code="gold"
                 ) from None

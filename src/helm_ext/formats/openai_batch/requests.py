@@ -26,8 +26,8 @@ from helm_ext.evalset import Likelihood
 from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.imported.json_log import RowError, StructLines
-from helm_ext.formats.imported.row import Message
+from helm_ext.formats.imported.json_log import StructLines
+from helm_ext.formats.imported.row import Message, RowError
 
 REQUEST_KEYS = frozenset({"custom_id", "method", "url", "body"})
 RESULT_KEYS = frozenset({"custom_id", "response", "error"})

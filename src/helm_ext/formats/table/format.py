@@ -188,12 +188,12 @@ class _Table(ImportedFormat):
             arguments["output"] = SEVERAL.parse("output", output)
         return Loaded(arguments).open()
 
-    def explain(self, **arguments: Any) -> list[str]:
+    def describe(self, arguments: Mapping[str, Any]) -> list[str]:
         """Return which column was taken for what, and why."""
         from helm_ext.formats.table.loading import Loaded, list_outputs
 
         outputs = list_outputs(arguments)
-        return Loaded({**arguments, "output": outputs[:1] or None}).describe(outputs)
+        return Loaded({**own_arguments(arguments), "output": outputs[:1] or None}).describe(outputs)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a mapping file."""

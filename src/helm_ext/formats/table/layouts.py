@@ -19,7 +19,7 @@ from typing import Any
 
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import Kind
-from helm_ext.formats.imported.row import CellError, parse_list
+from helm_ext.formats.imported.row import RowError, parse_list
 from helm_ext.formats.table.tables import Cells, read_options, to_text
 
 
@@ -41,7 +41,7 @@ class Layout:
     made: Mapping[str, str] = field(default_factory=dict)
     """Role that is no column to what of the cells it is, in words, as `why`."""
     adapt: Callable[[Cells], Mapping[str, Any]] | None = None
-    """From the cells of a row to the values of these. Raises CellError."""
+    """From the cells of a row to the values of these. Raises RowError."""
     gold_kind: Kind | None = None
     index_base: int | None = None
     notes: Sequence[str] = ()
@@ -112,7 +112,7 @@ def _adapt_gsm8k(cells: Cells) -> dict[str, Any]:
     text = cells.get("answer")
     match = _AFTER_HASHES.search(text) if isinstance(text, str) else None
     if match is None or not isinstance(text, str):
-        raise CellError(f'expected an answer that ends in "#### RESULT", got {show(text)}')
+        raise RowError(f'expected an answer that ends in "#### RESULT", got {show(text)}')
     thought = re.sub(r"<<[^<>]*>>", "", text[: text.rindex("####")]).strip()
     return {"gold": match[1].replace(",", ""), "thought": thought}
 
@@ -134,7 +134,7 @@ def _truthfulqa_choice(column: str) -> Layout:
         targets = parse_list(targets) if isinstance(targets, str) else targets
         labels = targets.get("labels") if isinstance(targets, Mapping) else None
         if not isinstance(labels, list):
-            raise CellError(f"expected choices and labels, got {show(targets)}")
+            raise RowError(f"expected choices and labels, got {show(targets)}")
         return {"gold": labels, "options": read_options(targets)}
 
     return Layout(
@@ -151,7 +151,7 @@ def _adapt_truthfulqa_text(cells: Cells) -> dict[str, Any]:
     if isinstance(accepted, str):
         accepted = parse_list(accepted) if accepted.lstrip().startswith("[") else accepted.split(";")
     if not isinstance(accepted, list):
-        raise CellError(f"expected a list of answers, got {show(accepted)}")
+        raise RowError(f"expected a list of answers, got {show(accepted)}")
     texts = [to_text(text).strip() for text in [cells.get("best_answer") or "", *accepted]]
     return {"gold": list(dict.fromkeys(filter(None, texts)))}
 
@@ -181,7 +181,7 @@ def _read_spans(value: Any) -> list[str]:
     answers = parse_list(value) if isinstance(value, str) else value
     texts = answers.get("text") if isinstance(answers, Mapping) and "answer_start" in answers else None
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise CellError(f"expected answers with text and answer_start, got {show(value)}")
+        raise RowError(f"expected answers with text and answer_start, got {show(value)}")
     return list(dict.fromkeys(texts)) or [""]
 
 
@@ -191,12 +191,12 @@ _TRUTHS: Mapping[Any, bool] = {
 
 
 def _read_truth(value: Any) -> bool | None:
-    """Return the gold of a row of BoolQ; None where it is hidden. Raises CellError."""
+    """Return the gold of a row of BoolQ; None where it is hidden. Raises RowError."""
     if value is None or value in (-1, "-1", ""):
         return None
     key = value.strip().casefold() if isinstance(value, str) else value
     if not isinstance(key, str | int) or key not in _TRUTHS:
-        raise CellError(f"expected true or false, got {show(value)}")
+        raise RowError(f"expected true or false, got {show(value)}")
     return _TRUTHS[key]
 
 
@@ -204,7 +204,7 @@ def _boolq(column: str, other: str) -> Layout:
     """`other`: where both are there, neither is taken for it."""
 
     def fits(row: Cells) -> bool:
-        with suppress(CellError):
+        with suppress(RowError):
             _read_truth(row[column])
             return other not in row
         return False
@@ -224,9 +224,9 @@ def _adapt_lighteval(cells: Cells) -> dict[str, Any]:
     choices, index = doc.get("choices"), doc.get("gold_index")
     right = index if isinstance(index, list) else [index]
     if not isinstance(choices, list) or not choices:
-        raise CellError(f"expected doc.choices, got {show(choices)}")
+        raise RowError(f"expected doc.choices, got {show(choices)}")
     if not all(isinstance(at, int) and 0 <= at < len(choices) for at in right):
-        raise CellError(f"doc.gold_index is {show(index)}, and there are {len(choices)} choices")
+        raise RowError(f"doc.gold_index is {show(index)}, and there are {len(choices)} choices")
     logprobs = response.get("logprobs") or []
     if response.get("text"):
         logprobs = []
@@ -235,7 +235,7 @@ def _adapt_lighteval(cells: Cells) -> dict[str, Any]:
     found: dict[str, Any] = {"options": read_options(choices), "gold": sorted({*right}), "likelihoods": None}
     if logprobs:
         if len(logprobs) != len(choices):
-            raise CellError(f"{len(logprobs)} log-probabilities for {len(choices)} choices")
+            raise RowError(f"{len(logprobs)} log-probabilities for {len(choices)} choices")
         greedy = response.get("argmax_logits_eq_gold") or []
         alone = response.get("unconditioned_logprobs") or []
         found["likelihoods"] = [
@@ -355,7 +355,7 @@ def _read_review(cells: Cells) -> Mapping[str, Any]:
 def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
     score = _read_review(cells)
     if not score:
-        raise CellError(f"expected sample_score.score, got {show(cells.get('sample_score'))}")
+        raise RowError(f"expected sample_score.score, got {show(cells.get('sample_score'))}")
     extracted, whole = score.get("extracted_prediction"), score.get("prediction")
     asked = [turn for turn in cells.get("messages") or () if isinstance(turn, Mapping)]
     while asked and asked[-1].get("role") != "user":
@@ -375,7 +375,7 @@ def _join_parts(content: Any) -> Any:
         return content
     parts = [part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
     if len(parts) != len(content):
-        raise CellError("the question holds pictures, or other parts that are no text, which tables do not have")
+        raise RowError("the question holds pictures, or other parts that are no text, which tables do not have")
     return "\n".join(parts)
 
 
@@ -406,13 +406,13 @@ _RAGAS = Layout(
 def _adapt_export(run: Any, cells: Cells) -> dict[str, Any]:
     if cells.get("run") != run:
         hint = "export each run to a file of its own: helm-ext export FOLDER"
-        raise CellError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+        raise RowError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
     for column in ("trial", "perturbation"):
         if str(cells.get(column) or 0) not in ("0", "0.0"):
             hint = (
                 "helm-ext score RUN/scenario_state.json scores the run again, with all of its trials and perturbations"
             )
-            raise CellError(f"a question of {column} {show(cells[column])}: it would count as one of its own", hint)
+            raise RowError(f"a question of {column} {show(cells[column])}: it would count as one of its own", hint)
     options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
     answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
     return {

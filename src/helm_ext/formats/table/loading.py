@@ -24,7 +24,7 @@ from helm_ext.files.content import open_raw
 from helm_ext.files.store import RowStore
 from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import LINES, look
-from helm_ext.formats.imported.row import CellError, Opened
+from helm_ext.formats.imported.row import Opened, RowError
 from helm_ext.formats.registry import find_way_out
 from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
 from helm_ext.formats.table.profile import Profile
@@ -97,8 +97,8 @@ class Loaded:
                 record, whole = reader.begin(line, cells, name)
                 profile.see(record)
                 reader.complete(record, whole)
-            except CellError as error:
-                where = (error.column,) if error.column else ()
+            except RowError as error:
+                where = (error.place,) if error.place else ()
                 problems.add(where, str(error), error.hint, code="cell", line=line, kind=DatasetIntegrityError)
                 continue
             profile.see_answer(record)

@@ -14,7 +14,7 @@ from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
 from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, read_labels, to_options
-from helm_ext.formats.imported.row import Answer, CellError, Row, parse_list, spells_list
+from helm_ext.formats.imported.row import Answer, Row, RowError, parse_list, spells_list
 from helm_ext.formats.table.records import OBJECT, SPLITS, Record, RecordReader
 
 _NO_ANSWER = re.compile(
@@ -98,7 +98,7 @@ class Profile:
         )
 
     def see(self, record: Record) -> None:
-        """Take what is decided over whole columns. Raises CellError."""
+        """Take what is decided over whole columns. Raises RowError."""
         self.rows += 1
         if record.split or self._roles.split:
             self._splits.setdefault(record.split, [record.line, 0])[1] += 1
@@ -110,9 +110,9 @@ class Profile:
         if self._may_be_lists:
             try:
                 items = parse_list(gold)
-            except CellError as error:
+            except RowError as error:
                 hint = error.hint if options is None else f"several right options are written {_LIST_IN_CSV}"
-                raise CellError(str(error), hint, column=self._roles.name("gold")) from error
+                raise RowError(str(error), hint, place=self._roles.name("gold")) from error
             self._lists.see(items, options, line)
             self._number_lists += options is None and not any(isinstance(item, str) for item in items)
         truth = _read_truth(gold) if isinstance(gold, str) else None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.imported.row import CellError, Message, is_grade, to_number
+from helm_ext.formats.imported.row import Message, RowError, is_grade, to_number
 from helm_ext.formats.table.roles import Options, Roles, option_labels
 from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.judging.judgement import read_judgements
@@ -114,7 +114,7 @@ class RecordReader:
         return name.strip().casefold() if wanted is None or name in wanted else None
 
     def begin(self, line: int, cells: Cells, split: str) -> tuple[Record, Cells]:
-        """Return what is decided over whole columns, the model, options and gold, and all cells. Raises CellError.
+        """Return what is decided over whole columns, the model, options and gold, and all cells. Raises RowError.
 
         A row with a mistake elsewhere has its part in what is decided. `complete` reads the rest.
         """
@@ -122,8 +122,8 @@ class RecordReader:
         if self._adapt is not None and layout is not None:
             try:
                 cells = {**cells, **{_made(role): value for role, value in self._adapt(cells).items()}}
-            except CellError as error:
-                raise CellError(str(error), error.hint or f"the table looks like {layout.name}") from error
+            except RowError as error:
+                raise RowError(str(error), error.hint or f"the table looks like {layout.name}") from error
         record = Record(line, split)
         if layout is not None and layout.model is not None:
             record.model = layout.model(cells)
@@ -135,7 +135,7 @@ class RecordReader:
         return record, cells
 
     def complete(self, record: Record, cells: Cells) -> None:
-        """Read the rest of the row. Raises CellError."""
+        """Read the rest of the row. Raises RowError."""
         roles = self.roles
         record.question = self._read_question(cells)
         record.likelihoods = self._part(cells, "likelihoods") or () if roles.likelihoods else ()
@@ -167,7 +167,7 @@ class RecordReader:
         if isinstance(value, list):
             return [_to_message(turn) for turn in value]
         if _is_empty(value):
-            raise CellError(f"the row has no question: {roles.name('question')} is {show(value)}")
+            raise RowError(f"the row has no question: {roles.name('question')} is {show(value)}")
         text = to_text(value, self._name_parts("question", roles.question, value))
         before = look_up(cells, roles.context) if roles.context else None
         return text if before in (None, "") else f"{to_text(before)}\n{text}"
@@ -177,9 +177,9 @@ class RecordReader:
         if isinstance(gold, str):
             if self.table.is_text and self.options.gold_kind != "text" and OBJECT.match(gold):
                 hint = "gold=COLUMN.KEY names what is in it; gold_kind=text where the text itself is right"
-                raise CellError(f"expected a text as gold, got the object {show(gold)}", hint)
+                raise RowError(f"expected a text as gold, got the object {show(gold)}", hint)
         elif isinstance(gold, Mapping):
-            raise CellError(f"expected a text, got {show(gold)}", self._name_parts("gold", self.roles.gold, gold))
+            raise RowError(f"expected a text, got {show(gold)}", self._name_parts("gold", self.roles.gold, gold))
         return gold
 
     def _read_options(self, cells: Cells) -> dict[str, str] | None:
@@ -192,8 +192,8 @@ class RecordReader:
         if len(columns) == 1:
             try:
                 return read_options(look_up(cells, columns[0]))
-            except CellError as error:
-                error.column = columns[0]
+            except RowError as error:
+                error.place = columns[0]
                 raise
         texts = [look_up(cells, column) for column in columns]
         if self.roles.gold_is_option and not self.is_live:
@@ -205,7 +205,7 @@ class RecordReader:
         for column, text in zip(columns, texts, strict=False):
             if _is_empty(text):
                 hint = "write its text; options that a row has not are its last ones, and empty"
-                raise CellError(f"the option {column} is empty, and a later one is not", hint)
+                raise RowError(f"the option {column} is empty, and a later one is not", hint)
         return label_options(texts, self._labels[: len(texts)])
 
     def _read_outputs(self, cells: Cells) -> list[str] | None:
@@ -217,7 +217,7 @@ class RecordReader:
         if self.table.is_text and _is_empty(value):
             if self.options.empty is None:
                 hint = "empty=answer where it said nothing, empty=not_run where it was not asked"
-                raise CellError(f"the cell {column} is empty: did the model say nothing, or was it not asked?", hint)
+                raise RowError(f"the cell {column} is empty: did the model say nothing, or was it not asked?", hint)
             if self.options.empty == "not_run":
                 return None
         names = self.table.class_labels.get(column)
@@ -225,7 +225,7 @@ class RecordReader:
             return [names[value]] if 0 <= value < len(names) else None
         if isinstance(value, list):
             if not all(isinstance(text, str) for text in value):
-                raise CellError(f"expected texts as outputs, got {show(value)}")
+                raise RowError(f"expected texts as outputs, got {show(value)}")
             return value or None
         return [to_text(value, self._name_parts("output", column, value))]
 
@@ -244,7 +244,7 @@ class RecordReader:
                 hint = "scores are numbers, true/false, yes/no, or C, P, I, N; leave the cell empty where there is none"
                 if isinstance(score, str) and _LOCAL_NUMBER.fullmatch(score):
                     hint = "a number has a decimal point, and no sign of percent or group of digits behind it: 4.5, 80"
-                raise CellError(
+                raise RowError(
                     f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
                 )
             found[name] = None if math.isnan(number) else number
@@ -322,18 +322,18 @@ def _to_message(turn: Any) -> Message:
     role = turn.get("role") if isinstance(turn, Mapping) else None
     content = turn.get("content", turn.get("prompt")) if isinstance(turn, Mapping) else None
     if not isinstance(role, str) or role.upper() not in _ROLES or not isinstance(content, str):
-        raise CellError(f"expected a turn of a conversation with role and content, got {show(turn)}")
+        raise RowError(f"expected a turn of a conversation with role and content, got {show(turn)}")
     return {"role": _ROLES[role.upper()], "content": content}
 
 
 def _read_judgements(column: str, value: Any) -> list[dict[str, Any]]:
-    """Return what was judged of the row in one column: a verdict, or a list of judgements. Raises CellError."""
+    """Return what was judged of the row in one column: a verdict, or a list of judgements. Raises RowError."""
     value = value.strip() if isinstance(value, str) else value
     if isinstance(value, str) and value.startswith("["):
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise CellError(f"the judgements of {column} are no JSON: {error}", "") from error
+            raise RowError(f"the judgements of {column} are no JSON: {error}", "") from error
     if isinstance(value, list):
         flaws: list[str] = []
         right = read_judgements(
@@ -343,7 +343,7 @@ def _read_judgements(column: str, value: Any) -> list[dict[str, Any]]:
             ),
         )
         if flaws:
-            raise CellError(f"a judgement is wrong: {flaws[0]}", "docs/adapter_spec.md, Judgements")
+            raise RowError(f"a judgement is wrong: {flaws[0]}", "docs/adapter_spec.md, Judgements")
         return [one.to_json() for one in right]
     verdict = {"by": column, "kind": "model", "criterion": _CRITERION}
     if value is None or value == "":
@@ -352,5 +352,5 @@ def _read_judgements(column: str, value: Any) -> list[dict[str, Any]]:
         hint = "a verdict is 1 or 0, true/false, yes/no, C or I; else a list of judgements as in format 1"
         if number is not None:
             hint = f"a verdict is 1 or 0; what was judged on another scale is a score: scores={column}"
-        raise CellError(f"the judgement {column} is {show(value)}", hint)
+        raise RowError(f"the judgement {column} is {show(value)}", hint)
     return [{**verdict, "value": number}]

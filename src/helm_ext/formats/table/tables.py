@@ -24,7 +24,7 @@ from helm_ext.files import BOM, MAX_LINE_BYTES, LineSource, decode, iter_json_li
 from helm_ext.files.store import RowStore
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import to_options
-from helm_ext.formats.imported.row import CellError, parse_list
+from helm_ext.formats.imported.row import RowError, parse_list
 
 Cells = Mapping[str, Any]
 """Column to value. A column that a row lacks is absent."""
@@ -324,7 +324,7 @@ def look_up(cells: Cells, path: str) -> Any:
         if isinstance(value, str):
             try:
                 value = parse_list(value)
-            except CellError:
+            except RowError:
                 return None
         if isinstance(value, Mapping):
             value = value.get(key)
@@ -336,7 +336,7 @@ def look_up(cells: Cells, path: str) -> Any:
 
 
 def to_text(value: Any, hint: str = "") -> str:
-    """Return a single value as text: 72 and 72.0 are "72". Raises CellError, with the hint, for what has parts."""
+    """Return a single value as text: 72 and 72.0 are "72". Raises RowError, with the hint, for what has parts."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -345,7 +345,7 @@ def to_text(value: Any, hint: str = "") -> str:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, int):
         return str(value)
-    raise CellError(f"expected a text, got {show(value)}", hint)
+    raise RowError(f"expected a text, got {show(value)}", hint)
 
 
 def to_json_value(value: Any) -> Any:
@@ -366,16 +366,16 @@ def read_options(value: Any) -> dict[str, str]:
 
     Known shapes: a list of texts; `{"text": [...], "label": [...]}` (ARC) and `{"choices": [...], "labels": [...]}`
     (TruthfulQA, whose labels are flags); a list of `{"label": ..., "text": ...}`; an object of label to text. A cell of
-    text is read as the list it spells. Labels are A, B, ... where there are none. Raises CellError.
+    text is read as the list it spells. Labels are A, B, ... where there are none. Raises RowError.
     """
     if isinstance(value, str):
         try:
             value = parse_list(value)
-        except CellError as error:
+        except RowError as error:
             hint = (
                 'give each option a column (options=A+B+C), or write them as JSON: ["a", "b"], in CSV "[""a"", ""b""]"'
             )
-            raise CellError(str(error), hint, is_of_numpy=error.is_of_numpy) from None
+            raise RowError(str(error), hint, code=error.code) from None
     texts, labels = value, None
     if isinstance(value, Mapping):
         if isinstance(value.get("text"), list | tuple):
@@ -388,27 +388,27 @@ def read_options(value: Any) -> dict[str, str]:
         texts, labels = [item.get("text") for item in value], [item.get("label") for item in value]
         labels = None if None in labels else labels
     if not isinstance(texts, list | tuple):
-        raise CellError(f"expected a list of options, got {show(value)}")
+        raise RowError(f"expected a list of options, got {show(value)}")
     return label_options(texts, labels)
 
 
 def label_options(texts: Sequence[Any], labels: Sequence[Any] | None) -> dict[str, str]:
     """Return options under their labels, or A, B, ...; then those that a row lacks at the end are left out.
 
-    Raises CellError for fewer than two, and for labels that are missing or doubled.
+    Raises RowError for fewer than two, and for labels that are missing or doubled.
     """
     texts = list(texts)
     while labels is None and texts and texts[-1] is None:
         texts.pop()
     if len(texts) < 2:
-        raise CellError(f"expected two or more options, got {len(texts)}")
+        raise RowError(f"expected two or more options, got {len(texts)}")
     written = [to_text(text) for text in texts]
     if labels is None:
         try:
             return to_options(written)
         except ValueError as error:
-            raise CellError(str(error)) from None
+            raise RowError(str(error)) from None
     named = [to_text(label).strip() for label in labels]
     if len(named) != len(written) or len(set(named)) != len(named) or "" in named:
-        raise CellError(f"{len(written)} options and the labels {show(list(labels))}: each needs one of its own")
+        raise RowError(f"{len(written)} options and the labels {show(list(labels))}: each needs one of its own")
     return dict(zip(named, written, strict=True))

@@ -9,13 +9,13 @@ import pytest
 from tests.inspect_files import write_zstandard
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.inspect_logs.log import Archive
+from helm_ext.formats.inspect_logs.log import EvalLog
 
 TEXT = b'{"a": "river"}' * 5_000
 
 
 def read_all(path: Path) -> dict[str, bytes]:
-    with Archive(path) as archive:
+    with EvalLog(path) as archive:
         return {name: archive.read(name) for name in archive.members}
 
 
@@ -26,7 +26,7 @@ def test_members_are_read_as_zipfile_reads_them(tmp_path: Path, method: int) -> 
         archive.writestr("header.json", TEXT)
         archive.writestr("samples/a/b_epoch_1.json", b"")
     assert read_all(path) == {"header.json": TEXT, "samples/a/b_epoch_1.json": b""}
-    with Archive(path) as archive:
+    with EvalLog(path) as archive:
         assert archive.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -45,7 +45,7 @@ def test_of_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
         ):
             archive.writestr("samples/1_epoch_1.json", text)
     assert read_all(path) == {"samples/1_epoch_1.json": b"second"}
-    with Archive(path) as archive:
+    with EvalLog(path) as archive:
         assert archive.repeated == 1
 
 
