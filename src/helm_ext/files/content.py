@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 import stat
@@ -314,6 +315,25 @@ def iter_json_lines(
             problems.extend(error.problems)
             continue
         yield number, value
+
+
+def iter_csv(lines: Iterable[str], path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line at which it begins, cells) of every record that is not a blank line. Raises DatasetSyntaxError."""
+    # Python's limit of 131,072 characters a cell is one for the whole process: it is raised, and put back.
+    before = csv.field_size_limit(MAX_LINE_BYTES)
+    line = 1
+    try:
+        parser = csv.reader(lines, delimiter=delimiter, strict=True)
+        for cells in parser:
+            if cells:
+                yield line, cells
+            line = parser.line_num + 1
+    except csv.Error as error:
+        hint = r"each double quote that opens is closed, and written twice inside; lines end with \n"
+        message = f"the row that begins here cannot be read: {str(error).partition(' - ')[0]}"
+        raise DatasetSyntaxError.at(path, message, hint, line, code="csv") from None
+    finally:
+        csv.field_size_limit(before)
 
 
 class LineSource(Reader):

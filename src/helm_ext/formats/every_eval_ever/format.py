@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.format import PATH, TEXT, WHOLE_NUMBER, Argument, Claim, Seen, one_of
-from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.format import PATH, TEXT, Argument, Claim, Seen, one_of
+from helm_ext.formats.imported.format import INDEX_BASE, SHARED_ARGUMENTS, ImportedFormat
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
@@ -28,7 +28,7 @@ class _EveryEvalEver(ImportedFormat):
                  names_data=True),
         Argument("gold_kind", one_of("label", "index", "text", "list"), "what references are; `list`: several, or "
                  "Python lists of texts", "decided over all rows"),
-        Argument("index_base", WHOLE_NUMBER, "the position of the first option, where references are positions",
+        Argument("index_base", INDEX_BASE, "the position of the first option, where references are positions",
                  "decided over all rows"),
         Argument("prediction", one_of("raw", "extracted"), "what is scored: the output, or what the record says was "
                  "extracted from it (`answer_attribution`)", "`raw`"),

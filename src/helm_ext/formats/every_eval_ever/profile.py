@@ -271,7 +271,7 @@ class Profile:
                 is_mean = not is_whole or self.has_mean(task, name, result.score)
                 why = "" if is_mean else "the mean of the samples is another"
             is_lower_better = bool(result.config.get("lower_is_better"))
-            found[name] = SourceScore(result.score, is_lower_better, why, result.bounds)
+            found[name] = SourceScore(result.score, is_lower_better, why, result.bounds(result.score))
         return found | {name: SourceScore() for name in sums if name not in found}
 
     def has_mean(self, task: Evaluation, name: str, reported: float) -> bool:

@@ -188,11 +188,10 @@ class Result:
         """lm-eval's name of the metric, in records of its converter."""
         return str(self.config.get(_DESCRIBED) or "")
 
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The least and the greatest score, where the record says both, and its own lies between."""
+    def bounds(self, score: float) -> tuple[float, float] | None:
+        """Return the least and the greatest score, where the record says both, and this one lies between."""
         low, high = self.config.get("min_score"), self.config.get("max_score")
-        if not (is_finite_number(low) and is_finite_number(high) and low <= self.score <= high):
+        if not (is_finite_number(low) and is_finite_number(high) and low <= score <= high):
             return None
         return float(low), float(high)
 

@@ -25,7 +25,7 @@ from helm_ext.formats.every_eval_ever.record import (
     read_options,
 )
 from helm_ext.formats.imported.gold import GoldKind
-from helm_ext.formats.imported.row import Answer, Call, Message, Row, find_answer, is_finite_number
+from helm_ext.formats.imported.row import Answer, Call, Message, Row, find_answer
 from helm_ext.judging.judgement import read_judgements
 
 _JUDGEMENTS = "judgements"
@@ -285,18 +285,11 @@ def _to_judgement(sample: Sample, aggregate: Aggregate | None, completion: int) 
     said = config.get("llm_scoring")
     judges = said.get("judges") if isinstance(said, dict) else None
     names = [_name_judge(judge) for judge in judges] if isinstance(judges, list) else []
-    low: Any = config.get("min_score")
-    high: Any = config.get("max_score")
     scale: list[float] | dict[str, float] | None = None
     if config.get("score_type") == "binary":
         scale = [0.0, 1.0] if score in (0, 1) else None
-    elif (
-        config.get("score_type") == "continuous"
-        and is_finite_number(low)
-        and is_finite_number(high)
-        and low <= score <= high
-    ):
-        scale = {"min": float(low), "max": float(high)} if low < high else None
+    elif config.get("score_type") == "continuous" and (bounds := results[0].bounds(score)):
+        scale = {"min": bounds[0], "max": bounds[1]} if bounds[0] < bounds[1] else None
     if not names or None in names or scale is None:
         return None
     return {

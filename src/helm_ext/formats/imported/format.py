@@ -18,7 +18,7 @@ from helm_ext.errors import (
     did_you_mean,
     to_problem,
 )
-from helm_ext.formats.format import Argument, Format, Plan, one_of
+from helm_ext.formats.format import Argument, Format, Plan, of_values, one_of
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _MISSING = Argument(
     "rows that were not run, or failed: `error` refuses the file; `skip` also scores a run that was broken off",
     "they are left out of the score and counted",
 )
+
+GOLD_KIND = one_of("label", "index", "text", "list", "flags")
+INDEX_BASE = of_values("`0` or `1`", lambda value: value in (0, 1), "0 or 1")
 
 _SCORING = (
     "by", "cluster", "output_format", "metrics", "main_metric", "completions", "thinking", "extract", "strip", "lower",

@@ -26,7 +26,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, RunEntryError, show
@@ -60,17 +60,14 @@ def to_options(texts: Sequence[str]) -> dict[str, str]:
 class GoldKind:
     """How a column of golds is read."""
 
-    kind: Kind
-    """`list` without options: texts. With options, what the elements are stands in `element`."""
     element: Element
+    """What a gold is, or each one of a list. Without options: texts."""
     base: int = 0
     """Of positions: that of the first option."""
     options: Options | None = None
     """The options that the column itself brings along (`NO_YES`). The rows have them."""
     reason: str = ""
     """Why it is read so, in words: "every gold is one of the labels of its row"."""
-    hidden: int = 0
-    """Rows without a gold, where the column was decided with `allow_hidden`."""
     several: int = 0
     """Rows of which several options are right: any of them, unless their reader says otherwise."""
 
@@ -321,11 +318,12 @@ class GoldColumn:
 
     def _of_texts(self) -> GoldKind:
         if self._booleans and self._booleans == self._free and not self._lists:
-            return self._made("text", "every gold is true or false: the options are no and yes", NO_YES)
+            said = "every gold is true or false: the options are no and yes"
+            return GoldKind("text", options=NO_YES, reason=said)
         if self._gold_kind == "list" and not self._lists:
             raise self._refuse(None, "no gold is a list, as gold_kind=list says", "leave gold_kind= out")
         reason = "lists of accepted texts" if self._lists else "the rows have no options: accepted texts"
-        return self._made("text", reason)
+        return GoldKind("text", reason=reason)
 
     def _of_options(self) -> GoldKind:
         live = self._live
@@ -342,11 +340,7 @@ class GoldColumn:
                 hint = f"say which: {' or '.join(each.argument for each in live)}"
                 raise self._refuse(line, f"what the golds are cannot be told: {read}", hint, "gold-ambiguous")
         chosen = live[0]
-        return replace(self._made(chosen.element, _REASONS[chosen.title]), base=chosen.base, several=chosen.several)
-
-    def _made(self, element: Element, reason: str, options: Options | None = None) -> GoldKind:
-        kind: Kind = "list" if self._lists and element != "flags" else element
-        return GoldKind(kind, element, options=options, reason=reason, hidden=self._hidden)
+        return GoldKind(chosen.element, chosen.base, reason=_REASONS[chosen.title], several=chosen.several)
 
     def _none_fits(self) -> DatasetError:
         """Say of each way where it ends, the one that held longest first."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, cast
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, cast
 
 import msgspec
 import zstandard
@@ -66,9 +66,12 @@ class _Dataset(msgspec.Struct):
     samples: Any = None
 
 
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
 class _Spec(msgspec.Struct):
-    task: str
-    model: str
+    task: _Name
+    model: _Name
     task_version: Any = None
     task_args: Any = None
     created: Any = None
@@ -197,8 +200,6 @@ def to_header(values: Mapping[str, Any], path: str) -> Header:
     Raises DatasetSchemaError for what is no log of inspect_ai, or one of a version that is not known.
     """
     log = to_struct(values, _Log, "log of inspect_ai", path)
-    if not (log.eval.task and log.eval.model):
-        raise DatasetSchemaError.at(path, "eval.task and eval.model must be names", code="schema")
     if not {"plan", "status"} & values.keys():
         raise DatasetSchemaError.at(path, "there is neither `plan` nor `status`", code="schema")
     if log.version is not None and (isinstance(log.version, bool) or log.version not in _VERSIONS):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.format import PATH, TEXT, WHOLE_NUMBER, Argument, Claim, Seen, one_of
-from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.format import PATH, TEXT, Argument, Claim, Seen, one_of
+from helm_ext.formats.imported.format import GOLD_KIND, INDEX_BASE, SHARED_ARGUMENTS, ImportedFormat
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
@@ -35,9 +35,9 @@ class _LmEval(ImportedFormat):
                  "a filter made of them", "`raw`; with `filter=`, `filtered`"),
         Argument("filter", TEXT, "the filter whose answers are scored", "the task's only one"),
         Argument("gold", TEXT, "the key of `doc` that says what is right: `doc.answer`", "`target`"),
-        Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what golds are",
+        Argument("gold_kind", GOLD_KIND, "what golds are",
                  "decided over all rows"),
-        Argument("index_base", WHOLE_NUMBER, "the position of the first option, for positions under `gold=`",
+        Argument("index_base", INDEX_BASE, "the position of the first option, for positions under `gold=`",
                  "decided over all rows"),
         *SHARED_ARGUMENTS,
     )  # fmt: skip

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.formats.format import PATH, TEXT, WHOLE_NUMBER, Argument, Claim, Kind, Seen, one_of
+from helm_ext.formats.format import PATH, TEXT, Argument, Claim, Kind, Seen
 from helm_ext.formats.format import read_path as _read_path
-from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat
+from helm_ext.formats.imported.format import GOLD_KIND, INDEX_BASE, SHARED_ARGUMENTS, ImportedFormat
 
 if TYPE_CHECKING:
     from helm_ext.formats.imported.row import Opened
@@ -42,9 +42,9 @@ class _OpenAIBatch(ImportedFormat):
                  "about options the right one's position or text", names_data=True),
         Argument("gold_column", TEXT, "the column, or key, of `gold` that says what is right",
                  "`gold`, else the only one beside `custom_id`"),
-        Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what golds of options are",
+        Argument("gold_kind", GOLD_KIND, "what golds of options are",
                  "decided over all rows"),
-        Argument("index_base", WHOLE_NUMBER, "the position of the first option, where golds are positions",
+        Argument("index_base", INDEX_BASE, "the position of the first option, where golds are positions",
                  "decided over all rows"),
         Argument("option_start", TEXT, "the last word before an option, where requests are scored by log-probabilities",
                  "the last word that the prompts of a question, and those of most questions, share"),

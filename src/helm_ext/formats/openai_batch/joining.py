@@ -5,7 +5,6 @@ Golds stand in a table joined on custom_id: a JSON object, or rows in JSON, JSON
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import re
@@ -230,16 +229,10 @@ def _read_json(path: Path, data: bytes, column: str) -> Iterator[tuple[int, Any]
 def _read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a CSV or TSV file; cells are texts."""
     head = text.partition("\n")[0]
-    csv.field_size_limit(1 << 30)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
-    try:
-        columns = next(reader)
-        for cells in reader:
-            line = reader.line_num
-            if cells and len(cells) != len(columns):
-                message = f"{len(cells)} cells, and the first line has {len(columns)}"
-                raise DatasetIntegrityError.at(path, message, line=line, code="gold")
-            if cells:
-                yield line, dict(zip(columns, cells, strict=True))
-    except csv.Error as error:
-        raise DatasetIntegrityError.at(path, f"no CSV: {error}", line=reader.line_num, code="gold") from error
+    records = files.iter_csv(io.StringIO(text, newline=""), str(path), max(",;\t", key=head.count))
+    _, columns = next(records, (1, []))
+    for line, cells in records:
+        if len(cells) != len(columns):
+            message = f"{len(cells)} cells, and the first line has {len(columns)}"
+            raise DatasetIntegrityError.at(path, message, line=line, code="gold")
+        yield line, dict(zip(columns, cells, strict=True))

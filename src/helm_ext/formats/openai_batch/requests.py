@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -144,21 +144,24 @@ class _Item(msgspec.Struct):
     tool_calls: Any = None
 
 
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
 class _Body(msgspec.Struct):
-    model: str
+    model: _Name
     messages: list[_Item] | None = None
     prompt: str | list[Any] | None = None
     input: str | list[_Item] | None = None
     instructions: str | None = None
     previous_response_id: Any = None
-    n: int | None = None
+    n: Annotated[int, msgspec.Meta(ge=1)] | None = None
     echo: Any = None
     logprobs: Any = None
     max_tokens: Any = None
 
 
 class _Line(msgspec.Struct):
-    custom_id: str
+    custom_id: _Name
     method: Literal["POST"]
     url: Literal["/v1/chat/completions", "/v1/completions", "/v1/responses"]
     body: _Body
@@ -222,12 +225,6 @@ def _iter_requests(
 
 def _to_request(line: _Line, given: Mapping[str, Any], number: int) -> Request:
     endpoint, body = _ENDPOINTS[line.url], line.body
-    for place, name in (("custom_id", line.custom_id), ("body.model", body.model)):
-        if not name:
-            raise RowError('expected a text, got ""', place=place)
-    answers = 1 if body.n is None else body.n
-    if answers < 1:
-        raise RowError(f"expected a whole number from 1 on, got {answers}", place="body.n")
     question: str | list[Message]
     if endpoint == "chat":
         question = _read_items(body.messages or (), "body.messages")
@@ -238,7 +235,7 @@ def _to_request(line: _Line, given: Mapping[str, Any], number: int) -> Request:
     echo = endpoint == "completions" and body.echo is True
     is_scored = echo and body.logprobs is not None and body.max_tokens in (0, 1)
     settings = {key: value for key, value in given.items() if key not in _NO_SETTINGS and value is not None}
-    return Request(number, line.custom_id, endpoint, body.model, question, answers, echo, is_scored, settings)
+    return Request(number, line.custom_id, endpoint, body.model, question, body.n or 1, echo, is_scored, settings)
 
 
 def _require_alike(request: Request, asked: Mapping[str, Request]) -> None:

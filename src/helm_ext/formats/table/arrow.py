@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, show
-from helm_ext.files.content import COPY_BYTES
+from helm_ext.files.content import Hashing
 from helm_ext.formats.table.tables import Table, TableRow
 
 if TYPE_CHECKING:
@@ -92,11 +92,10 @@ def _read_class_labels(features: Any) -> dict[str, Sequence[str]]:
 
 def _hash_file(path: Path) -> str:
     """Return the SHA-256 of a file, lower-case hex."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(COPY_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        hashing = Hashing(file)
+        hashing.drain()
+    return hashing.hash.hexdigest()
 
 
 def is_saved_dataset(folder: Path) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.format import FLAG, PATH, SEVERAL, TEXT, Argument, Claim, Seen, of_values, one_of, read_path
-from helm_ext.formats.imported.format import SHARED_ARGUMENTS, ImportedFormat, own_arguments
+from helm_ext.formats.format import FLAG, PATH, SEVERAL, TEXT, Argument, Claim, Seen, one_of, read_path
+from helm_ext.formats.imported.format import GOLD_KIND, INDEX_BASE, SHARED_ARGUMENTS, ImportedFormat, own_arguments
 from helm_ext.formats.request_states.format import FORMAT as REQUEST_STATES
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ _READ = (
     Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name",
              names_data=True),
     Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
-    Argument("gold_kind", one_of("label", "index", "text", "list", "flags"), "what a gold is",
+    Argument("gold_kind", GOLD_KIND, "what a gold is",
              "decided over the whole column", names_data=True),
-    Argument("index_base", of_values("`0` or `1`", lambda value: value in (0, 1), "0 or 1"), "the position of the "
+    Argument("index_base", INDEX_BASE, "the position of the "
              "first option", "decided over the whole column", names_data=True),
     Argument("multi_label", FLAG, "several right options of a row: `true`, all of them together are the answer; "
              "`false`, any of them counts", "any of them counts; refused where outputs name several", names_data=True),

@@ -181,7 +181,7 @@ class Profile:
             hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
             self._refuse(message, hint, "list")
         self.is_measured = self._require_golds(golds)
-        unmeasured = GoldKind("text", "text", reason="no row has one: only the scores that it was given count")
+        unmeasured = GoldKind("text", reason="no row has one: only the scores that it was given count")
         self.gold = golds.decide() if self.is_measured else unmeasured
         if self.gold.several and self._name_several:
             rows = count(self._name_several, "output names", "outputs name")

@@ -10,7 +10,6 @@ keys: what a row lacks is absent. The columns are all keys of all rows, so they 
 
 from __future__ import annotations
 
-import csv
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +18,8 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from helm_ext.errors import DatasetSchemaError, DatasetSyntaxError, Problems, RunEntryError, count, raise_for, show
-from helm_ext.files import BOM, MAX_LINE_BYTES, LineSource, decode, iter_json_lines, parse_json, read_source
+from helm_ext.errors import DatasetSchemaError, Problems, RunEntryError, count, raise_for, show
+from helm_ext.files import BOM, LineSource, decode, iter_csv, iter_json_lines, parse_json, read_source
 from helm_ext.files.store import RowStore
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import to_options
@@ -191,22 +190,7 @@ class DelimitedTable(Table):
         return DELIMITERS[best[0]] if most else ","
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield (line, cells) of every record that is not a blank line. Raises DatasetError."""
-        # Python's limit of 131,072 characters a cell is one for the whole process: it is raised, and put back.
-        before = csv.field_size_limit(MAX_LINE_BYTES)
-        line = 1
-        try:
-            parser = csv.reader(self._text_lines(), delimiter=self._delimiter, strict=True)
-            for cells in parser:
-                if cells:
-                    yield line, cells
-                line = parser.line_num + 1
-        except csv.Error as error:
-            hint = r"each double quote that opens is closed, and written twice inside; lines end with \n"
-            message = f"the row that begins here cannot be read: {str(error).partition(' - ')[0]}"
-            raise DatasetSyntaxError.at(self.path, message, hint, line, code="csv") from None
-        finally:
-            csv.field_size_limit(before)
+        return iter_csv(self._text_lines(), self.path, self._delimiter)
 
     def _text_lines(self) -> Iterator[str]:
         """Yield the lines, those within cells too, each with one end. After the last, the digest is known."""

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helm_ext.errors import DatasetIntegrityError
+from helm_ext.errors import DatasetIntegrityError, RunEntryError
+from helm_ext.formats import get_format
 from helm_ext.formats.imported.gold import NO_YES, GoldColumn, to_options
 
 METALS = {"A": "iron", "B": "zinc", "C": "tin", "D": "lead"}
@@ -32,6 +33,14 @@ def refusal(values, options=METALS, **said):
     with pytest.raises(DatasetIntegrityError) as caught:
         decide([(value, options) for value in values], path="x.csv", name="answer", **said)
     return caught.value.problems[0]
+
+
+@pytest.mark.parametrize("name", ["table", "lm_eval", "openai_batch", "every_eval_ever"])
+def test_the_first_position_is_0_or_1(name):
+    (argument,) = (one for one in get_format(name).arguments if one.name == "index_base")
+    assert argument.kind.parse("index_base", 1) == 1
+    with pytest.raises(RunEntryError, match="index_base=7: expected 0 or 1"):
+        argument.kind.parse("index_base", 7)
 
 
 class TestOfOptions:
@@ -157,7 +166,7 @@ class TestHidden:
 
     def test_may_be_counted(self):
         kind = decide([(0, METALS), (-1, METALS), (3, METALS)], allow_hidden=True)
-        assert (kind.hidden, kind.read(-1, METALS), kind.read(0, METALS)) == (1, (), ("A",))
+        assert (kind.read(-1, METALS), kind.read(0, METALS)) == ((), ("A",))
 
         assert "every row has none" in refusal([-1, -1], allow_hidden=True).message
 

@@ -234,6 +234,8 @@ class TestGolds:
     def test_an_id_that_stands_there_twice(self, tmp_path):
         with pytest.raises(DatasetError, match=r"g\.csv:3: .*line 2 already"):
             self.load(tmp_path, "g.csv", "custom_id,gold\na,2\na,3\n")
+        with pytest.raises(DatasetError, match=r"g\.csv:4: .*line 2 already"):  # where the rows begin
+            self.load(tmp_path, "g.csv", 'custom_id,gold\na,"2\n3"\na,"3\n4"\n')
 
     def cells(self, folder, *cells, **arguments):
         """Golds of CSV, where a list of accepted answers is spelt as text."""
