@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import Mentions, Named
@@ -92,6 +93,8 @@ def _find_after_turn(mentions: Mentions, spans: list[tuple[int, int]]) -> Named 
 def _find_left(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
     """Return the option that is left where all others are named, and all of them in sentences that deny something."""
     said: dict[bool, set[str]] = {True: set(), False: set()}
+    if not any(phrases.DENYING.search(mentions.lowered[begin:end]) for begin, end in spans):
+        return None  # which is seen sooner than what is named
     for begin, end in spans:
         named = {item.label for item in mentions.find_items(begin, end)}
         named |= _find_named(mentions, [(begin, end)], or_denied=True)
@@ -113,6 +116,8 @@ def _find_part(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None
     counts = Counter(word for one in words.values() for word in one)
     own = {label: {word for word in one if counts[word] == 1} for label, one in words.items()}
     said: dict[str, set[str]] = {}
+    if not any(word in mentions.lowered for word in chain(*own.values())):
+        return None  # which is seen sooner than the words of a long text
     for begin, end in spans:
         found = {lower(word): word for word in _PART.findall(mentions.text[begin:end])}
         for label, parts in own.items():
