@@ -81,11 +81,11 @@ class ImportedFormat(Format):
     def load(self, **arguments: Any) -> EvalSet:
         """Read a file. Raises DatasetError."""
         from helm_ext.evalset import garbage
-        from helm_ext.formats.request_states.loading import load_from
+        from helm_ext.formats.request_states.loading import load
 
         with garbage.paused():
             opened, scoring = self._open(arguments)
-        evalset = load_from(lambda problems: _read(opened, problems, scoring), opened.path, **scoring)
+        evalset = load(opened.path, lambda _, problems: _read(opened, problems, scoring), **scoring)
         if not opened.may_be_live:
             _require_answers(opened, evalset.counts)
         counts = {**evalset.counts, **opened.source.counts}
@@ -94,12 +94,12 @@ class ImportedFormat(Format):
 
     def check(self, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:  # noqa: ARG002
         """Return all problems of a file and what was counted; nothing is executed."""
-        from helm_ext.formats.request_states.loading import check_from
+        from helm_ext.formats.request_states.loading import check
 
         arguments.pop("missing", None)
         try:
             opened, scoring = self._open(arguments)
-            problems, counts = check_from(lambda found: _read(opened, found, scoring), opened.path, **scoring)
+            problems, counts = check(opened.path, lambda _, found: _read(opened, found, scoring), **scoring)
             if not opened.may_be_live and not any(problem.severity == "error" for problem in problems):
                 _require_answers(opened, counts)
         except DatasetError as error:

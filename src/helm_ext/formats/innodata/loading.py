@@ -220,7 +220,7 @@ class _Profile:
         self._limit = options.limit
         self._is_recorded = options.replies is not None
         self._is_about_refusals = "refusal_match" in (*(options.metrics or ()), options.main_metric)
-        self.records: RowStore[Record] = RowStore(_pack, _unpack, UNREAD)
+        self.records: RowStore[Record] = RowStore(tuple, Record._make, UNREAD)
         """Those that are evaluated."""
         self.names: list[str] | None = None if self._is_recorded else []
         """Ids of records that a model may be asked about; None where none is."""
@@ -265,14 +265,6 @@ class _Profile:
             hint = 'say it in the records: "refusal": true'
             found.append(Problem.warning(place, message, hint, code="no-refusals"))
         return found
-
-
-def _pack(record: Record) -> tuple[Any, ...]:
-    return record.id, record.messages, record.expected, record.extra, record.line
-
-
-def _unpack(stored: Any) -> Record:
-    return Record(*stored)
 
 
 def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,12 +37,15 @@ def to_instance(
     own_attributes: Mapping[str, str],
     attributes: Mapping[str, Sequence[str]],
     render: str,
-    record: Record,
-    recorded: Recorded | None,
+    stored: tuple[Record, Recorded | None],
 ) -> Instance:
-    """Return a record as an instance. `attributes`: what reports are grouped by; `own_attributes`: the dataset's."""
+    """Return a record as an instance, with what is recorded of it.
+
+    `attributes`: what reports are grouped by; `own_attributes`: the dataset's.
+    """
     from helm.benchmark.scenarios.scenario import CORRECT_TAG, TEST_SPLIT, Input, Instance, Output, Reference
 
+    record, recorded = stored
     extra: RowExtra = {}
     if record.extra:
         extra["data"] = record.extra
@@ -285,7 +287,7 @@ def make_instances(
     records: RowStore[Record],
     replies: Replies | None,
     ids: Sequence[str] | None,
-    make: Callable[[Record, Recorded | None], Instance],
+    make: Callable[[tuple[Record, Recorded | None]], Instance],
 ) -> Sequence[Instance]:
     """Return the instances of records; of many, those that are made when somebody looks at them.
 
@@ -300,7 +302,7 @@ def make_instances(
     nothing = np.zeros(number, np.uint8)
     rows = StoredRows(
         store=_RepliedRecords(records=records, replies=replies),
-        make=partial(_make, make),
+        make=make,
         numbers=np.arange(number),
         splits=(TEST_SPLIT,),
         split=nothing,
@@ -318,7 +320,3 @@ def make_instances(
             unrecorded=np.where(found > 0, find_unrecorded(example), 0).astype(np.uint8),
         )
     return rows if records.kept is None else list(rows)
-
-
-def _make(make: Callable[[Record, Recorded | None], Instance], stored: tuple[Record, Recorded | None]) -> Instance:
-    return make(*stored)

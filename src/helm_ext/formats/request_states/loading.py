@@ -32,7 +32,7 @@ from helm_ext.formats.request_states.rules import File, report
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment, SpillWriter
 
-Opener = Callable[[Problems], Reader]
+Opener = Callable[[str | Path, Problems], Reader]
 """Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can be
 read."""
 
@@ -134,40 +134,28 @@ class PartWork:
         return None if problems.errors else (profile, problems, writer.end())
 
 
-def load(path: str | Path, **arguments: Any) -> EvalSet:
-    """Read a file and return its EvalSet. Raises a DatasetError that carries all problems.
+def load(path: str | Path, open_: Opener = open_file, **arguments: Any) -> EvalSet:
+    """Read a file and return its EvalSet. Raises a DatasetError that carries all problems, HelmExtError where many rows
+    cannot be stored.
 
-    The arguments (docs/adapter_spec.md) win over what the file says; None where the file decides.
-    """
-    return load_from(lambda problems: open_file(path, problems), path, **arguments)
-
-
-def load_from(open_: Opener, path: str | Path, **arguments: Any) -> EvalSet:
-    """Read what `open_` opens: a file of another format, whose reader gives it the shape of ours.
-
-    `path` is what problems name. Raises a DatasetError that carries all problems, HelmExtError where many rows cannot
-    be stored.
+    The arguments (docs/adapter_spec.md) win over what the file says; None where the file decides. `open_`: of a file of
+    another format, whose reader gives it the shape of ours.
     """
     options = _to_options(arguments)
     with garbage.paused():
-        file = _read(open_, path, options, kept=KEPT_ROWS)
+        file = _read(path, open_, options, kept=KEPT_ROWS)
         raise_for(file.finish())
         return _build(file)
 
 
-def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
-    """Return all problems of a file (errors first, then warnings) and what was counted.
+def check(path: str | Path, open_: Opener = open_file, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
+    """Return all problems of a file (errors first, then warnings) and what was counted; `open_` as for `load`.
 
     Memory does not grow with JSON Lines but for some bytes a row (ids and inputs are compared).
     """
-    return check_from(lambda problems: open_file(path, problems), path, **arguments)
-
-
-def check_from(open_: Opener, path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
-    """Return the problems and counts of what `open_` opens, as `check` does."""
     options = _to_options(arguments)
     try:
-        file = _read(open_, path, options, kept=None)
+        file = _read(path, open_, options, kept=None)
     except DatasetError as error:
         return list(error.problems), {}
     return file.finish(), file.counts or {"rows": file.profile.rows}
@@ -187,7 +175,7 @@ def _to_options(arguments: Mapping[str, Any]) -> Options:
     return Options(**named, scoring={key: value for key, value in given.items() if key not in own})
 
 
-def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | None, may_share: bool = True) -> File:
+def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | None, may_share: bool = True) -> File:
     """Read every state. `kept`: how many rows are kept in memory, if there are no more; None: the file is only checked.
 
     `may_share`: whether several processes may read it.
@@ -201,7 +189,7 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
         problems.add(("output_format",), message, code="wrong-value")
         options = replace(options, output_format=None)
     with show_reading(path):  # some are gone through to be opened, and documents are read whole
-        reader = open_(problems)
+        reader = open_(path, problems)
     header = read_header(reader.header, options, problems)
     profile, store = Profile(header.settings, options.seed, is_checked=kept is None), None
     if kept is not None:
@@ -215,10 +203,10 @@ def _read(open_: Opener, path: str | Path, options: Options, *, kept: float | No
                 read_rows(reader, header, profile, None if store is None else store.add, may_group=may_group)
     except OnePieceError:
         reader.close()
-        return _read(open_, path, options, kept=math.inf)
+        return _read(path, open_, options, kept=math.inf)
     except OneProcessError:
         reader.close()
-        return _read(open_, path, options, kept=kept, may_share=False)
+        return _read(path, open_, options, kept=kept, may_share=False)
     if store is not None:
         store.finish()
     file = File(reader, header, options, profile, problems, store)

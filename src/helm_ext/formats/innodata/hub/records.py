@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from helm_ext.errors import DatasetError, Location, Problems, did_you_mean, near_words, show
 from helm_ext.files import iter_rows, parse_json, split_lines
@@ -26,8 +26,7 @@ class Message(TypedDict):
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One record that keeps all the rules."""
 
     id: str
