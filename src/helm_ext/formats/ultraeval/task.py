@@ -139,7 +139,10 @@ def _find(options: Options) -> _Found:
         data = root / of_folder.path if of_folder else find_data_file(folder, options.task)
         method = options.method or (of_folder.kind if of_folder else None)
         warnings = []
-        script = choose_script(folder, method, options.version, of_folder, root=root, warnings=warnings)
+        if options.version is None and of_folder is not None:
+            script = root / of_folder.transform
+        else:
+            script = choose_script(folder, method, options.version, warnings)
         return _Found(data, script, root, of_folder, path, warnings)
     assert options.data is not None
     if options.transform is None:
@@ -287,13 +290,8 @@ def find_data_file(folder: Path, task: str | None) -> Path:
     )
 
 
-def choose_script(
-    folder: Path, method: str | None, version: str | None, config: TaskConfig | None, *, root: Path,
-    warnings: list[Problem],
-) -> Path:  # fmt: skip
-    """Return the script to use: the version that is asked for, the config's, or the highest."""
-    if version is None and config is not None:
-        return root / config.transform
+def choose_script(folder: Path, method: str | None, version: str | None, warnings: list[Problem]) -> Path:
+    """Return the script to use: the version that is asked for, or the highest."""
     scripts = [name for path in sorted(folder.glob("transform_*.py")) if (name := script_name(path))[0]]
     kinds = {str(kind) for kind, _ in scripts}
     if not scripts:
