@@ -16,7 +16,6 @@ from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
 from helm_ext.formats.innodata.hub import packing, versioning
 from helm_ext.formats.innodata.hub.bundle import get_attributes
-from helm_ext.formats.innodata.hub.storage import LocalStorage
 
 
 @pytest.fixture
@@ -200,20 +199,6 @@ def test_a_file_system_without_hard_links(local, make, monkeypatch):
     assert hub.names(local) == []
 
 
-def test_a_source_that_changes_while_it_is_uploaded(root, make, monkeypatch):
-    path = make()
-    original = versioning.require_no_gap
-
-    def change(*arguments):
-        path.write_bytes(path.read_bytes() + b"more")
-        return original(*arguments)
-
-    monkeypatch.setattr(versioning, "require_no_gap", change)
-    with pytest.raises(HubError, match="changed while it was uploaded; nothing was changed"):
-        hub.upload(path, root)
-    assert hub.names(root) == []
-
-
 # What others do at the same time, and what crashes leave behind
 
 
@@ -242,18 +227,6 @@ def test_a_version_claimed_by_somebody_else_meanwhile(root, make, monkeypatch):
     with pytest.raises(HubError, match="this ZIP is version 3 already"):
         hub.upload(same, root)
     assert len(hub.versions("demo", root)) == 3
-
-
-def test_an_answer_that_was_lost_on_the_way(local, make, monkeypatch):
-    original = LocalStorage.create
-
-    def create(self, path, data):
-        original(self, path, data)
-        raise FileExistsError(path)  # what a second try of the store's library is told
-
-    monkeypatch.setattr(LocalStorage, "create", create)
-    assert hub.upload(make(), local).version.number == 1
-    assert len(hub.versions("demo", local)) == 1
 
 
 def test_the_bytes_of_an_entry(local, make, monkeypatch):
