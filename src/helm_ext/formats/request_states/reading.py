@@ -118,7 +118,8 @@ class _Document(Reader):
         self._states: list[Any] = []
         if not isinstance(value, dict):
             message = f"expected an object with adapter_spec and request_states, got {show(value)}"
-            problems.add((), message, code="wrong-type", line=1)
+            hint = 'write {"adapter_spec": {...}, "request_states": [...]} around it' * isinstance(value, list)
+            problems.add((), message, hint, code="wrong-type", line=1)
             return
         states = value.pop("request_states", None)
         self.header = value

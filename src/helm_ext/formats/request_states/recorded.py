@@ -25,14 +25,7 @@ from helm_ext.parsing import compile_pattern
 from helm_ext.scoring.registry import find_unnamable
 
 _HELM_KEYS = ("train_trial_index", "reference_index")
-_STATE_FIELDS = (
-    "reference_index",
-    "request_mode",
-    "train_trial_index",
-    "output_mapping",
-    "num_train_instances",
-    "prompt_truncated",
-)
+_STATE_FIELDS = tuple(key for key in RecordedState.__annotations__ if key not in ("result", "request"))
 
 
 def is_helm_state(state: Mapping[str, Any]) -> bool:
@@ -208,7 +201,7 @@ _RUN_METRICS = frozenset(
 )
 """Metrics of runs, by their public class paths."""
 _SCORING_FIELDS = frozenset(field.name for field in fields(Scoring))
-_NOT_GIVEN = frozenset({"cut_at", "next_question", "label_reading", "own_metric", "main_metric", "output_format"})
+NOT_GIVEN = frozenset({"cut_at", "next_question", "label_reading", "own_metric", "main_metric", "output_format"})
 """Fields of Scoring that are no keys of a file's `scoring`, or have another meaning there."""
 
 
@@ -256,7 +249,7 @@ class EarlierRun:
 
         `names_metrics`: whether other metrics are wanted; then the main one is one of these.
         """
-        args = {key: value for key, value in self.scoring.to_args().items() if key not in _NOT_GIVEN}
+        args = {key: value for key, value in self.scoring.to_args().items() if key not in NOT_GIVEN}
         own = self.scoring.own_metric
         main = self.scoring.main_metric if own is None else own
         return {**args, **({"main_metric": main} if main and not names_metrics else {})}

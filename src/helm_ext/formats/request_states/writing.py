@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, EvalSet, RowExtra, Scoring, Source, has_places, row_extra
 from helm_ext.formats.conversion import NOT_COPIED, Converted, Findings, original_id, rejoin, write_lines
 from helm_ext.formats.request_states.checking import known_keys
-from helm_ext.formats.request_states.recorded import is_helm_state
+from helm_ext.formats.request_states.recorded import NOT_GIVEN, is_helm_state
 from helm_ext.scoring.registry import find_unnamable
 from helm_ext.scoring.score import ANSWERS, NOISE, list_judge_stats
 
@@ -96,9 +96,8 @@ def _adapter_spec(evalset: EvalSet, findings: Findings) -> dict[str, Any]:
 def _scoring(
     scoring: Scoring, findings: Findings, *, has_stops: bool, has_source: bool, judge_stats: Sequence[str]
 ) -> dict[str, Any]:
-    args = scoring.to_args()
-    unsaid = ("metrics", "main_metric", "own_metric", "output_format", "label_reading", "cut_at", "next_question")
-    written: dict[str, Any] = {key: value for key, value in args.items() if key not in unsaid}
+    unsaid = {"metrics", *NOT_GIVEN}
+    written: dict[str, Any] = {key: value for key, value in scoring.to_args().items() if key not in unsaid}
     if has_stops:
         written["cut_at_stop"] = bool(scoring.cut_at)
     refused = [

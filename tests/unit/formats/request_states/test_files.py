@@ -157,7 +157,8 @@ BAD = [
         "1: adaptor_spec: unknown key\n  hint: did you mean 'adapter_spec' or 'annotator_specs'?"]),
     ("x.jsonl", f"{ROW}\n{ROW}", [f'1: the first line must be {{"adapter_spec": ...}}, got {ROW[:79]}…{LAYOUT}']),
     ("x.jsonl", '{"adapter_spec": {}}\n', ["1: there are no rows after the first line"]),
-    *(("x.json", value, [f"1: expected an object with adapter_spec and request_states, got {value}"]) for value in ("[]", "3", '"x"')),
+    *(("x.json", value, [f"1: expected an object with adapter_spec and request_states, got {value}{hint}"]) for value, hint in (
+        ("[]", '\n  hint: write {"adapter_spec": {...}, "request_states": [...]} around it'), ("3", ""), ('"x"', ""))),
     ("x.json", '{"adapter_spec": {},\n"request_states": []}', ["2: request_states: the list is empty: there are no rows"]),
     ("x.json", '{"adapter_spec": {},\n"request_states": 3}', ["2: request_states: expected a list, got 3"]),
     ("x.json", "{\n}", ["1: request_states: missing", "1: adapter_spec: missing"]),

@@ -45,8 +45,6 @@ from helm_ext.formats.innodata.hub.records import (
 if TYPE_CHECKING:
     import datasets
 
-    from helm_ext.formats.innodata.hub.records import Record, Split
-
 MEMBERS: dict[Split, str] = {"test": "test.jsonl", "train": "train.jsonl"}
 _ALL_MEMBERS = (MEMBERS["test"], MEMBERS["train"], META_NAME)
 _MAX_META_BYTES = 1 << 20
@@ -332,7 +330,12 @@ def to_dataset_dict(bundle: Bundle, version: int) -> datasets.DatasetDict:
     splits: tuple[Split, ...] = ("train", "test")
     for split in splits:
         rows = (
-            {**_values(record), "extra": json.dumps(record.extra, ensure_ascii=False)}
+            {
+                "id": record.id,
+                "messages": record.messages,
+                "expected": record.expected,
+                "extra": json.dumps(record.extra, ensure_ascii=False),
+            }
             for record in bundle.records(split)
         )
         batches = iter(lambda: [*islice(rows, _BATCH)], [])  # noqa: B023 - used up before the next split
@@ -342,10 +345,6 @@ def to_dataset_dict(bundle: Bundle, version: int) -> datasets.DatasetDict:
             info=info, split=datasets.NamedSplit(split), fingerprint=f"{bundle.digest[:48]}-{split}",
         )  # fmt: skip
     return datasets.DatasetDict(found)
-
-
-def _values(record: Record) -> dict[str, Any]:
-    return {"id": record.id, "messages": record.messages, "expected": record.expected}
 
 
 def get_attributes(dataset: datasets.Dataset | datasets.DatasetDict) -> dict[str, Any]:
