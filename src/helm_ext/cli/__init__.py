@@ -159,5 +159,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         print(f"error: {describe_missing(error)}", file=sys.stderr)  # noqa: T201 - likewise
         raise SystemExit(1) from None
+    except OSError as error:  # a name that is too long, a full disk
+        named = HelmExtError(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        print(f"error: {named}", file=sys.stderr)  # noqa: T201 - likewise
+        raise SystemExit(1) from None
     finally:
         gc.freeze()  # what ends with the process need not be looked through for garbage first: a fifth of a start

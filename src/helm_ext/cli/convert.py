@@ -79,7 +79,9 @@ def _convert(format_: Format, writer: Format, target: Path, arguments: dict[str,
     arguments = format_.parse_for_load(arguments)
     evalset = format_.load(**named, **arguments)
     train = format_.load_demonstrations(**named, **arguments)
-    return writer.write(evalset, target, dataclasses.replace(how, losses=format_.losses(evalset), demonstrations=train))
+    how = dataclasses.replace(how, losses=format_.losses(evalset), demonstrations=train)
+    with writing(target):
+        return writer.write(evalset, target, how)
 
 
 # Schemas
@@ -110,7 +112,8 @@ def schema_path(
     folder = output_path / "runs" / suite
     found = read_folders([folder])
     path = folder / SUITE_SCHEMA
-    path.write_text(json.dumps(make_suite_schema([run.run_spec for run in found]), indent=2), encoding="utf-8")
+    with writing(path):
+        path.write_text(json.dumps(make_suite_schema([run.run_spec for run in found]), indent=2), encoding="utf-8")
     echo(str(path))
 
 

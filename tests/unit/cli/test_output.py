@@ -6,9 +6,10 @@ import logging
 import re
 
 import pytest
+from commands import run
 from typer.testing import CliRunner
 
-from helm_ext.cli import app
+from helm_ext.cli import app, main
 from helm_ext.errors import HelmExtError, printable, say_plainly, show
 
 HOSTILE = "\x1b]0;owned\x07\x9b2J\x7f\u202e\u2066\r\b"
@@ -52,3 +53,29 @@ def test_errors_and_the_log_say_what_servers_answer_without_obeying_it(caplog):
         logging.getLogger("helm").warning("HTTP 500: %s", HOSTILE)
     assert caplog.messages
     assert not OBEYED.search("".join(caplog.messages))
+
+
+@pytest.mark.parametrize("command", [
+    ["score", "LONG.csv"], ["compare", "LONG"], ["requests", "in", "LONG"],
+    ["convert", "metals.csv", "LONG.jsonl", "--arg", "output=output"],
+])  # fmt: skip
+def test_what_the_system_refuses_ends_without_a_traceback(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["helm-ext", *(word.replace("LONG", "x" * 300) for word in command)])
+    make_table(tmp_path / "metals.csv", "")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert re.search(r"^error: x{300}\S*: File name too long$", said, re.MULTILINE), said
+
+
+def test_a_conversion_names_its_file_where_the_disk_is_full(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("helm_ext.formats.conversion.to_line", fail)
+    table, target = make_table(tmp_path / "metals.csv", ""), tmp_path / "metals.jsonl"
+    done = run("convert", table, target, "--arg", "output=output", code=1)
+    assert f"{target}: cannot be written: No space left on device" in done.stderr
+    assert not target.exists()
