@@ -86,11 +86,10 @@ def out(
     for target in folders.values():
         require_new(target)
     for model, target in folders.items():
+        named = (sent_as if len(folders) == 1 else None) or ""
         plan = Plan(
-            run_entries=[], model=model, endpoint=endpoint, sent_as=(sent_as if len(folders) == 1 else None) or "",
-            omit=omit or [], send_top_k=False, seed=seed, extra_token=False, max_eval_instances=None,
-            num_train_trials=None, judging=judging,
-        )  # fmt: skip
+            run_entries=[], model=model, endpoint=endpoint, sent_as=named, omit=omit or [], seed=seed, judging=judging
+        )
         write_all(plan, target, per_shard, settings, prices)
 
 

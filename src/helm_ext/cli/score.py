@@ -31,6 +31,7 @@ from helm_ext.formats import files_in
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
+    from helm_ext.analysis.run_scores import WrongRow
     from helm_ext.formats import Format
 
 _SHOWN_WRONG = 10
@@ -101,22 +102,21 @@ def score(
 def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = False, show_all: bool = False) -> None:
     """Print a run's scores, and the first `most` rows that it got wrong. Raises where none can be said to be wrong."""
     if as_json:
-        listed = {} if most is None else {"wrong": [row._asdict() for row in _find_wrong(scored.files.folder, most)[0]]}
+        listed = {} if most is None else {"wrong": [row._asdict() for row in _find_wrong(scored, most)[0]]}
         echo(json.dumps({**scored.to_json(), **listed}))  # ASCII: no character in it ends a line
     else:
         console = make_console()
         console.print(scored.make_table(show_all=show_all))
         if most is not None:
-            console.print(make_wrong_list(*_find_wrong(scored.files.folder, most)), soft_wrap=True)
+            console.print(make_wrong_list(*_find_wrong(scored, most)), soft_wrap=True)
     echo(f"written to {scored.files.folder}", err=as_json)
 
 
-def _find_wrong(folder: Path, most: int) -> tuple[list[Any], int]:
-    from helm_ext.analysis import read_run
+def _find_wrong(scored: ScoredRun, most: int) -> tuple[list[WrongRow], int]:
     from helm_ext.analysis.run_scores import find_wrong
 
     with without_output():
-        return find_wrong(read_run(folder), most)
+        return find_wrong(scored.files, most)
 
 
 def parse_show(given: str) -> int:

@@ -65,13 +65,13 @@ class Plan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
     run_entries: list[str]
     model: str
     endpoint: Endpoint
-    sent_as: str
-    omit: list[str]
-    send_top_k: bool
-    seed: int | None
-    extra_token: bool
-    max_eval_instances: int | None
-    num_train_trials: int | None
+    sent_as: str = ""
+    omit: list[str] = []
+    send_top_k: bool = False
+    seed: int | None = None
+    extra_token: bool = False
+    max_eval_instances: int | None = None
+    num_train_trials: int | None = None
     judging: Judging | None = None
     """For the requests of `helm-ext judge out`, which belong to no run entry."""
 

@@ -509,7 +509,7 @@ class TestArgument:
         format_.describe(own)
         planned_by["preview"] = run_spec
         entry = ",".join(f"{key}={value}" for key, value in {**format_.name_file(file), **arguments}.items())
-        asked = Plan(run_entries=[f"{format_.name}:{entry}"], model="acme/model-1", endpoint="chat", sent_as="m", omit=[], send_top_k=False, seed=None, extra_token=False, max_eval_instances=None, num_train_trials=None)  # fmt: skip
+        asked = Plan(run_entries=[f"{format_.name}:{entry}"], model="acme/model-1", endpoint="chat", sent_as="m")
         (planned_by["requests out"],) = requesting.plan_runs(asked)[1]
         assert {name: without_model(run_spec) for name, run_spec in planned_by.items()} == dict.fromkeys(
             planned_by, expected

@@ -15,10 +15,7 @@ IDS = ["d-1-0-none", "d-2-0-none", "d-3-0-none", "d-4-0-none"]
 
 
 def make(endpoint="chat", **sent):
-    plan = Plan(
-        run_entries=["x"], model="acme/m", endpoint=endpoint, sent_as="m", omit=[], send_top_k=False, seed=None,
-        extra_token=False, max_eval_instances=None, num_train_trials=None,
-    )  # fmt: skip
+    plan = Plan(run_entries=["x"], model="acme/m", endpoint=endpoint, sent_as="m")
     requests = [
         Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_, trial=0, reference=None)], **sent)
         for id_ in IDS

@@ -34,10 +34,7 @@ RUN = RunSpec(
     name="run", scenario_spec=ScenarioSpec("x.Y"), adapter_spec=AdapterSpec(method="generation"), metric_specs=[],
     groups=["g"],
 )  # fmt: skip
-PLAN = Plan(
-    run_entries=["x"], model="acme/m", endpoint="completions", sent_as="m", omit=[], send_top_k=False, seed=None,
-    extra_token=False, max_eval_instances=None, num_train_trials=None,
-)  # fmt: skip
+PLAN = Plan(run_entries=["x"], model="acme/m", endpoint="completions", sent_as="m")
 
 
 def state(number=0, prompt=None, *, id_=None, gold="2", reference=None, trial=0, **request):
