@@ -381,7 +381,7 @@ def _compare_pair(
 
 def _to_result(a: RunScores, b: RunScores, name: str, pairs: Sequence[RowPair], unpaired: int) -> PairResult:
     result = PairResult(a, b, name, pairs, unpaired, compare_rows(*to_scores(pairs)))
-    if any(row.seen is not None for _, *both in pairs for row in both):
+    if any(row.seen for _, *both in pairs for row in both):
         from helm_ext.scoring.statistics.corrected import Corrected, find_p
 
         result.corrected = correct_pairs(pairs)
@@ -434,10 +434,9 @@ def correct_pairs(pairs: Sequence[RowPair], level: float = 0.95) -> Corrected | 
     from helm_ext.scoring.corrected_scores import compare_judged
     from helm_ext.scoring.statistics.corrected import Refused
 
-    both = [(one.seen, other.seen) for _, one, other in pairs]
-    a, b = [one for one, _ in both if one is not None], [other for _, other in both if other is not None]
-    if min(len(a), len(b)) < len(both):
+    if any(len(row.seen) != 1 for _, *both in pairs for row in both):
         return Refused("not each row was judged once for each model")
+    a, b = zip(*((one.seen[0], other.seen[0]) for _, one, other in pairs), strict=True)
     return compare_judged(a, b, to_scores(pairs)[2], level=level)
 
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from helm_ext.analysis.comparing import PairResult, compare_runs, correct_pairs, show_p, to_scores
-from helm_ext.analysis.judged import correct_intervals, list_judged
-from helm_ext.analysis.run_scores import RunScores
+from helm_ext.analysis.run_scores import RunScores, measure_headline
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError, count
 from helm_ext.scoring.statistics import Interval, MarginTest, holm, judge_margin
@@ -251,8 +250,7 @@ def _to_series(runs: Sequence[RunScores], margin: float) -> Series:
         finally:
             run.model = model
     gates = [None, *judge(pairs, margin)]
-    judged = [list_judged(run.run, run.split) for run in runs]
-    headline, intervals = correct_intervals(first.metric, judged, [run.measure() for run in runs])
+    headline, intervals = measure_headline(runs)
     points = [
         Point(run, read_time(run.run.folder), interval, gate)
         for run, interval, gate in zip(runs, intervals, gates, strict=True)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm_ext.judging.judgement import NOT_OK, REPLACED, STALE
 from helm_ext.scoring.score import CORRECTED, ENDS, LABELS, UNSCORED, list_judge_stats
+from helm_ext.scoring.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
     from helm_ext.analysis.runs import RunFiles
-    from helm_ext.scoring.statistics import Interval
-
-
-Estimate = tuple[float, "float | None", "float | None"]
-"""A mean, and the ends of its interval."""
 
 
 class JudgedStats(NamedTuple):
@@ -25,8 +20,8 @@ class JudgedStats(NamedTuple):
 
     score: str
     """`judge_correct`, or of one judge of several `judge_correct[gpt]`."""
-    raw: Estimate
-    corrected: dict[str, Estimate]
+    raw: Interval
+    corrected: dict[str, Interval]
     """Of all rows ("") and of attributes' values (`subject=law`); {} where labels correct nothing."""
     labels: int
     not_counted: dict[str, int]
@@ -37,8 +32,9 @@ def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
     """Return the judges' scores of a run, raw and corrected, as its `stats.json` has them."""
     means = run.read_means(split)
 
-    def read(name: str) -> Estimate:
-        return means[name], means.get(f"{name}{ENDS[0]}"), means.get(f"{name}{ENDS[1]}")
+    def read(name: str) -> Interval:
+        low, high = (means.get(f"{name}{end}", sign * math.inf) for end, sign in zip(ENDS, (-1, 1), strict=True))
+        return Interval(means[name], low, high, round(means.get("num_instances", 0)), "corrected")
 
     found = []
     for score in list_judge_stats(run.metric_arguments.get("judged") or {}):
@@ -60,24 +56,6 @@ def count_lost(score: str, means: Mapping[str, float]) -> dict[str, int]:
     rows = round(means.get(f"{score}{UNSCORED}", 0))
     found = {**numbers, "unscored": 0 if rows == sum(numbers.values()) else rows}
     return {what: number for what, number in found.items() if number}
-
-
-def correct_intervals(
-    metric: str, judged: Sequence[Sequence[JudgedStats]], intervals: Sequence[Interval]
-) -> tuple[str, list[Interval]]:
-    """Return the corrected score's name and intervals if labels correct the metric in each of these runs.
-
-    Else the metric and the intervals as they are: one column holds raw scores or corrected ones.
-    """
-    found = [next((one.corrected.get("") for one in of_run if one.score == metric), None) for of_run in judged]
-    if None in found:
-        return metric, list(intervals)
-    ends = [(mean, *(math.nan if end is None else end for end in more)) for mean, *more in filter(None, found)]
-    made = [
-        replace(interval, mean=mean, low=low, high=high)
-        for interval, (mean, low, high) in zip(intervals, ends, strict=True)
-    ]
-    return f"{metric}{CORRECTED}", made
 
 
 def to_portable(row: Prediction) -> list[dict[str, Any]]:

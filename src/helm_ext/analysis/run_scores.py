@@ -64,9 +64,9 @@ class ScoredRow:
     """The variance of that score, were they drawn again; NaN where that is not known."""
     by_trial: tuple[float, ...] = ()
     """The score of each trial, where there are several."""
-    seen: Seen | None = None
-    """What judges and people said of the answer, where the score is a judge's, and the row has one answer: labels are
-    of the first alone."""
+    seen: tuple[Seen, ...] = ()
+    """What judges and people said of the answer in each trial, where the score is a judge's of the first answer:
+    labels are of that one alone."""
 
 
 @dataclass(slots=True)
@@ -84,6 +84,8 @@ class RunScores:
     completions: str = ""
     """How the scores of several completions of a row become its own (`scoring.reducers`); "" for `first` and `mean`,
     which both estimate the score of one completion: `pass_at_2` asks another question."""
+    is_of_first: bool = True
+    """Whether a row's score is that of its first answer."""
     key: str | None = None
     """The key that names what a row belongs to; None: as the run itself was told (`cluster=`), if it was."""
     split: str | None = None
@@ -126,14 +128,19 @@ class RunScores:
         scores, clusters = [row.score for _, row in given], [row.cluster for _, row in given]
         return mean_interval(scores, clusters, level=level).within(self.bounds)
 
-    def measure_corrected(self, *, level: float = 0.95) -> Interval | None:
+    def measure_corrected(
+        self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95
+    ) -> Interval | None:
         """Return the interval of a judge's score as people's labels correct it; None where they do not."""
-        seen = [row.seen for row in self.rows.values() if row.seen is not None]
-        if len(seen) < len(self.rows):
+        given = list(self.rows.items() if rows is None else rows)
+        if not all(row.seen for _, row in given):
             return None
         from helm_ext.scoring.corrected_scores import measure_judged
 
-        found = measure_judged(seen, [row.cluster for row in self.rows.values()], level=level)
+        both = [
+            (one, row.cluster or f"\0{key}") for key, row in given for one in row.seen
+        ]  # trials of a row: a cluster
+        found = measure_judged([one for one, _ in both], [cluster for _, cluster in both], level=level)
         return found and getattr(found.corrected, "interval", None)
 
     def measure_these(self) -> Interval | None:
@@ -178,20 +185,25 @@ class RunScores:
         if known is not None:
             known.by_trial = (*(known.by_trial or (known.score,)), score)
             known.score += (score - known.score) / len(known.by_trial)
-            known.seen = None
+            known.seen += self._see_judged(row)
             return True
         belongs = row.cluster if self.key is None else _find_cluster(row, self.key)
-        made = self.rows[row.instance_id] = ScoredRow(score, _digest(row), row.groups, belongs)
+        made = ScoredRow(score, _digest(row), row.groups, belongs, seen=self._see_judged(row))
+        self.rows[row.instance_id] = made
         answers, noise = row.score(f"{self.metric}{ANSWERS}"), row.score(f"{self.metric}{NOISE}")
         if answers is not None:
             made.answers, made.noise = answers, math.nan if noise is None else noise
-        named = _JUDGED.fullmatch(self.metric)
-        if named is not None and row.judgements and not self.completions:
-            from helm_ext.scoring.corrected_scores import see
-
-            said, by = row.list_said(named["criterion"]), named["by"]
-            made.seen = see(one for one in said if by is None or one.kind == "human" or one.by == by)
         return True
+
+    def _see_judged(self, row: Prediction) -> tuple[Seen, ...]:
+        named = _JUDGED.fullmatch(self.metric)
+        if named is None or not row.judgements or not self.is_of_first:
+            return ()
+        from helm_ext.scoring.corrected_scores import see
+
+        said, by = row.list_said(named["criterion"]), named["by"]
+        found = see(one for one in said if by is None or one.kind == "human" or one.by == by)
+        return () if found is None else (found,)
 
     def finish(self) -> None:
         """Check what was seen. Raises DatasetIntegrityError where no row has a score, RunEntryError for the cluster."""
@@ -199,6 +211,17 @@ class RunScores:
             raise DatasetIntegrityError(f"{self.run.folder}: no row has a score by {self.metric}")
         if self.key is not None and all(row.cluster == name for name, row in self.rows.items()):
             raise RunEntryError(f"--cluster {self.key}: no row of {self.run.folder} has that key")
+
+
+def measure_headline(runs: Sequence[RunScores]) -> tuple[str, list[Interval]]:
+    """Return the name and the intervals of what heads these runs of one metric.
+
+    That is a judge's score as labels correct it, if they do in each of them, else the metric: a column holds one kind.
+    """
+    corrected = [run.measure_corrected() for run in runs]
+    if None in corrected:
+        return runs[0].metric, [run.measure() for run in runs]
+    return f"{runs[0].metric}{CORRECTED}", [one for one in corrected if one is not None]
 
 
 def list_of_several_suites(scores: Sequence[RunScores]) -> list[RunScores]:
@@ -255,7 +278,8 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     reducer = str(run.metric_arguments.get("completions") or FIRST)
     return RunScores(
         run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
-        completions="" if reducer in (FIRST, "mean") else reducer, key=cluster, split=find_split(run), instead=instead,
+        completions="" if reducer in (FIRST, "mean") else reducer, is_of_first=reducer == FIRST, key=cluster,
+        split=find_split(run), instead=instead,
     )  # fmt: skip
 
 

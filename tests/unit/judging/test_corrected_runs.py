@@ -12,7 +12,8 @@ import request_states_files as files
 from typer.testing import CliRunner
 
 import helm_ext
-from helm_ext.analysis import find_runs
+from helm_ext.analysis import find_runs, read_suite
+from helm_ext.analysis.run_scores import read_scores
 from helm_ext.cli import app
 from helm_ext.running import StreamingSummarizer
 
@@ -35,7 +36,7 @@ def make_rows(*cells, design="by_verdict", subjects=("law", "art")):
                 label = {"by": "ann", "kind": "human", "criterion": "correct", "value": float(number < right)}
                 said.append({**label, "drawn": drawn} if design else label)
             state["instance"]["sub_split"] = None
-            states.append({**state, "judgements": said, "subject": subjects[place % 2]})
+            states.append({**state, "judgements": said, "subject": subjects[place % len(subjects)]})
     return states
 
 
@@ -296,3 +297,23 @@ def test_rows_without_a_verdict_are_counted_once(tmp_path):
 
 def test_several_answers_of_a_row_are_not_corrected(tmp_path):
     assert "judge_correct_corrected" not in stats_of(score(tmp_path, make_rows(PASSED, FAILED), completions="mean"))
+
+
+def test_clusters_that_are_asked_for_count_in_the_report_and_over_time_too(tmp_path):
+    """It was the interval of the run's own stats, which know of no `--cluster`."""
+    rows = make_rows(PASSED, FAILED, subjects=[f"s{number}" for number in range(40)])
+    made = score(tmp_path, rows, main_metric="judge_correct")
+    own, clustered = (read_scores(made, None, key).measure_corrected() for key in (None, "subject"))
+    assert own.low == pytest.approx(stats_of(made)["judge_correct_corrected@ci_low"])
+    assert (own.clusters, clustered.clusters) == (None, 30)  # of 40 groups, those that have labels
+    assert f"{own.low:.3f}" != f"{clustered.low:.3f}"
+    run("report", made.folder, "--cluster", "subject", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f'<td class="whole">{clustered.low:.3f} to {clustered.high:.3f} (30 clusters)</td>' in page
+
+
+def test_labels_of_the_first_answer_correct_no_mean_of_several(tmp_path):
+    made = score(tmp_path, make_rows(PASSED, FAILED), main_metric="judge_correct", completions="mean")
+    assert "judge_correct_corrected" not in stats_of(made)
+    assert read_scores(made).measure_corrected() is None
+    assert read_suite(made.folder).scores()["metric"].tolist() == ["judge_correct"]

@@ -408,8 +408,9 @@ class _Record:
         judged = next((one for one in list_judged(self.run, split) if one.score == stat and "" in one.corrected), None)
         if judged is None:
             return {}
-        named = zip(("corrected", "corrected_low", "corrected_high"), judged.corrected[""], strict=True)
-        return {**{name: str(value) for name, value in named}, "labels": str(judged.labels)}
+        found = judged.corrected[""]
+        said = {"corrected": found.mean, "corrected_low": found.low, "corrected_high": found.high}
+        return {name: str(value) for name, value in {**said, "labels": judged.labels}.items()}
 
     def _notes(self) -> Iterator[str]:
         first = self.results[0].stat

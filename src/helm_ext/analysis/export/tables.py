@@ -195,11 +195,11 @@ def _measure(run: RunFiles) -> Iterator[list[Any]]:
             for name, rows in _name_slices(scores):
                 yield _to_line(scores, is_main, name, rows)
     for scores in every:
-        for name, (mean, low, high) in judged.get(scores.metric, {}).items():
+        for name, found in judged.get(scores.metric, {}).items():
             held = len(dict(_name_slices(scores))[name] if name else scores.rows)
             yield [
                 run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}",
-                scores.metric == main, name or None, mean, low, high, "corrected", held, None,
+                scores.metric == main, name or None, found.mean, *found.ends, found.method, held, None,
                 None if name else scores.left_out,
             ]  # fmt: skip
 

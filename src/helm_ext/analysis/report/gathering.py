@@ -15,12 +15,18 @@ import orjson
 
 from helm_ext.analysis.comparing import PairResult, compare_runs
 from helm_ext.analysis.gates import Series, find_series
-from helm_ext.analysis.judged import Estimate, JudgedStats, correct_intervals, list_judged
-from helm_ext.analysis.run_scores import RunScores, is_wrong, list_of_several_suites, name_by_suite, open_scores
+from helm_ext.analysis.judged import JudgedStats, list_judged
+from helm_ext.analysis.run_scores import (
+    RunScores,
+    is_wrong,
+    list_of_several_suites,
+    measure_headline,
+    name_by_suite,
+    open_scores,
+)
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
 from helm_ext.scoring.completeness import WRONG_WITH_GOLD, describe_cap
-from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -54,8 +60,8 @@ class RunFacts:
 
     scores: RunScores
     interval: Interval = field(init=False)
-    slices: dict[str, dict[str, Interval]] = field(default_factory=dict)
-    """Attribute to value to interval."""
+    slices: dict[str, dict[str, tuple[Interval, Interval | None]]] = field(default_factory=dict)
+    """Attribute to value to the metric's interval, and to that of a judge's score as people's labels correct it."""
     counts: Counter[str] = field(default_factory=Counter)
     """`wrong`, and rows left out, by reason; `unmapped`, `cut off`, `prompt truncated`, where a row says it."""
     bins: list[Bin] = field(default_factory=list)
@@ -81,10 +87,6 @@ class RunFacts:
         """Expected calibration error over ten bins of equal width; None without probabilities."""
         total = sum(one.count for one in self.bins)
         return sum(abs(one.probability - one.score) for one in self.bins) / total if total else None
-
-    def find_corrected(self, headline: str, slice_: str) -> Estimate | None:
-        """Return a slice's score as people's labels correct it, where that is the headline; `slice_`: `subject=law`."""
-        return next((one.corrected.get(slice_) for one in self.judged if f"{one.score}{CORRECTED}" == headline), None)
 
     def list_left_out(self) -> dict[str, int]:
         """Return how many rows have no score, by why."""
@@ -185,7 +187,7 @@ def _tell_apart(datasets: Sequence[DatasetFacts]) -> None:
 
 def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     first = runs[0].scores
-    headline, intervals = correct_intervals(first.metric, [run.judged for run in runs], [run.interval for run in runs])
+    headline, intervals = measure_headline([run.scores for run in runs])
     for run, interval in zip(runs, intervals, strict=True):
         run.interval = interval
     best = -1 if first.lower_is_better else 1
@@ -253,9 +255,9 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
             gold_labels.update(labels)
         sample.see(row.instance_id, partial(_to_sample, row, score, flags))
     scores.finish()
-    facts.interval, facts.these_rows, facts.sample = scores.measure(), scores.measure_these(), sample.rows()
+    facts.these_rows, facts.sample = scores.measure_these(), sample.rows()
     for (name, value), rows in scores.slices().items():
-        facts.slices.setdefault(name, {})[value] = scores.measure(rows)
+        facts.slices.setdefault(name, {})[value] = scores.measure(rows), scores.measure_corrected(rows)
     measured = sum(one.count for one in bins)  # of all rows or of none: a few say nothing of the others
     facts.bins = bins if measured and measured == len(scores.rows) else []
     facts.provenance, facts.finished = _provenance(run), read_time(run.folder)
