@@ -202,13 +202,11 @@ class Mentions:
         if not self.options.folded[found.label] or found.end >= len(self.text):
             return None
         place = found.end + (self.text[found.end] in "の的")
-        item = self.find_text(place, stop, behind=found.label)
+        item = self.find_text(place, stop, is_own=True)
         return item if item is not None and item.label == found.label else None
 
     def _contradicts(self, item: Item) -> bool:
         """Tell whether the line goes on with nothing but another option, for a sentence or to its end."""
-        if item.is_text:
-            return False
         options, label = self.options, item.label
         line = self.text[item.end : item.end + 2 * options.longest_text + _LOOK_AHEAD].partition("\n")[0].strip()
         while line[:1] and line[0] in DASHES and not is_sign(line):
@@ -258,18 +256,18 @@ class Mentions:
         is_joined = after in "/|&+~([{-–—" or is_unspaced(after)
         return found if is_joined and (self._goes_on(found.stem) or self._find_own_text(found)) else None
 
-    def find_text(self, position: int, stop: int = -1, behind: str | None = None) -> Item | None:
+    def find_text(self, position: int, stop: int = -1, *, is_own: bool = False) -> Item | None:
         """Return the option whose text stands at `position` and ends there, the longest of the least stripped spelling.
 
-        `behind`: the label that stands before it, which need not be looked for behind it.
+        `is_own`: its label stands before it, and need not be looked for behind it.
         """
-        article = None if behind else _ARTICLE.match(self.text, position)
-        item = self._find_text_at(position, stop, behind)
+        article = None if is_own else _ARTICLE.match(self.text, position)
+        item = self._find_text_at(position, stop)
         if item is None and article and article["word"] not in self.options.label_set.by_core:
-            item = self._find_text_at(article.end(), stop, behind)
-        return item if item is None or behind else self._with_label(item)
+            item = self._find_text_at(article.end(), stop)
+        return item if item is None or is_own else self._with_label(item)
 
-    def _find_text_at(self, position: int, stop: int, behind: str | None) -> Item | None:
+    def _find_text_at(self, position: int, stop: int) -> Item | None:
         place = _skip_space(self.text, position)
         for _ in range(_MAX_DECORATION):
             is_text = self.lowered.startswith(self.options.texts, place)
@@ -277,18 +275,16 @@ class Mentions:
                 end = place + len(option)
                 closed = _skip(self.text, end, CLOSERS) if self.lowered.startswith(option, place) else -1
                 if closed >= 0 and (stop in {end, closed} or self._ends_text(end) or self._goes_on(end)):
-                    return self._make_text_item(option, place, closed, behind)
+                    return self._make_text_item(option, place, closed)
             char = self.text[place : place + 1]
             if not char or char not in OPENERS + DASHES + ":" or is_sign(self.text, place):
                 return None
             place = _skip_space(self.text, place + 1)
         return None
 
-    def _make_text_item(self, option: str, place: int, closed: int, behind: str | None) -> Item:
+    def _make_text_item(self, option: str, place: int, closed: int) -> Item:
         options = self.options
         label = options.by_text[option]
-        if behind and options.folded[behind] in {option, options.folded.get(label or "")}:
-            label = behind
         return Item(
             label or "",
             place,

@@ -127,9 +127,6 @@ UNREAL = re.compile(r"\bwould\shave\sbeen\b")
 RETURN = compile_words(r"\b(?:but|however|yet|now|actually)\b")
 """Behind a HYPOTHESIS in its sentence: what follows holds again."""
 
-WEAKENED = compile_words(r"[^.!?\n]{0,80}\b(?:if|unless|were|had|only when|otherwise|in that case)\b")
-"""After a statement with MODAL: the condition."""
-
 CONCLUSION = compile_words(
     rf"\b(?:{SO}|(?:which|this|that) means|conclude|conclusion|consequently|overall)\b|所以|因此|故|综上|よって"
 )
@@ -401,32 +398,36 @@ _END = (
     r"|out of|of the|based|in this)\b)"
 )
 _MUST = rf"(?:{_BE}|(?:seem|appear|look)s?(?: to be)?)"
+_REJECTED = (
+    rf"(?:{_MUST}|can|could) (?:(?:{SURELY}|{SO}|both|all) ){{0,2}}(?:not(?! (?:all|both)\b)|incorrect|wrong|false"
+    r"|never|out|(?:eliminat|exclud|dismiss|discard)ed|ruled out)\b|(?:(?:is|are|was|could|ca)n't|cannot)\b"
+    r"|(?:do|does|did)(?: not|n't) (?:fit|match|work|apply|satisfy|qualify|describe|meet|hold|answer|make sense|belong"
+    rf"|correspond)\b|{_COPULA} {WRONG}|неверн|(?:scheide[tn]|passt nicht|n'est|ne|no (?:es|son)|non (?:è|sono|può)"
+    r"|não (?:é|são))\b"
+)
+_BEST = (
+    rf"(?:both |all )?{_MUST} {{1,3}}(?:(?:{SURELY}|{SO}|the|both|all|only|most|my|final|more|odd|one|option|choice)"
+    r" {1,2}){0,3}(?:correct|right|best|better|true|answers?|choices?|appropriate|accurate|exception|outlier|left"
+    r"|remaining|(?:one|man) out|it|one|(?:(?<=more )|(?<=most ))(?:likely|plausible|suitable)|all that (?:is left"
+    r"|remains)|(?<= the )(?:[a-z]+est|most [a-z]+)(?= (?:of|among)\b))(?: (?:correct )?(?:answer|option|choice|one"
+    r"|response|pick|fit)s?|(?:(?<= the best)|(?<= most likely)) [a-z]{3,12}(?: [a-z]{4,12})?)?"
+)
+_FITS = (
+    r"(?:alone )?(?:remains?|do|does|holds?|works?|appl(?:y|ies)|satisf(?:y|ies)|(?:fits?|match(?:es)?)(?: (?:the|this"
+    r"|all) \w{3,12})?)|bleibt|reste|queda|rimane|остаётся|richtig|korrekt|stimmt|(?:— |являет?ся )?(?:верн|правильн)"
+    rf"\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?|{_COPULA} (?:(?:la|le|the|die|das|het|a|de) )?(?:{_REPLY} )?{RIGHT}"
+    rf"(?: {_REPLY})?"
+)
+_CHOSEN = (
+    r"(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)|(?:would )?(?:fits?|match(?:es)?)"
+    r" (?:the )?best|makes? (?:the )?(?:most|best) sense|(?:as )?(?:the|my|our) (?:(?:only|final|most) )?(?:(?:correct"
+    r"|right|best|likely) )?(?:answer|option|choice))"
+)
 find_verdicts = _find_any(
-    r" (?:(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)|(?:would )?(?:fits?"
-    rf"|match(?:es)?) (?:the )?best|makes? (?:the )?(?:most|best) sense){_STOP}|(?:both "
-    rf"|all )?{_MUST} {{1,3}}(?:(?:{SURELY}|{SO}|the|both|all|only|most|my|final"
-    r"|more) {1,2}){0,3}(?:correct|right|best|better|true|answers?|choices?|appropriate|accurate|(?:(?<=more )"
-    r"|(?<=most ))(?:likely|plausible|suitable))(?: (?:correct )?(?:answer|option|choice|one|response|pick|fit)s?"
-    rf"|(?:(?<= the best)|(?<= most likely)) [a-z]{{3,12}}(?: [a-z]{{4,12}})?)?{_END}|(?:as )?(?:the|my"
-    rf"|our) (?:(?:only|final|most) )?(?:(?:correct|right|best|likely) )?(?:answer|option|choice){_STOP}|(?:richtig"
-    rf"|korrekt|stimmt){_END}|(?:alone )?(?:remains|is (?:the (?:only )?(?:odd (?:one|man) out|exception|outlier|one"
-    r"|(?:one|option|choice) (?:left|remaining))|left|it|all that (?:is left|remains))|are left|remain|does|do|fits?"
-    rf"|works?|match(?:es)?|appl(?:y|ies)|satisf(?:y|ies)|holds?|is the (?:[a-z]+est|most [a-z]+)(?= (?:of|among)\b)"
-    rf"|(?:fits?|match(?:es)?) (?:the|this|all) \w{{3,12}}|bleibt|reste|queda|rimane|остаётся){_END}|(?:— "
-    rf"|являет?ся )?(?:верн|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?{_END}|{_COPULA} (?:(?:la|le|the|die|das"
-    rf"|het|a|de) )?(?:{_REPLY} )?{RIGHT}(?: {_REPLY})?{_END})",
+    rf" (?:(?P<denied>{_REJECTED})|{_CHOSEN}{_STOP}|(?:{_BEST}|{_FITS}){_END})",
     r"(?:[两兩二三四]?[个個项項]?(?:[选選]?[项項])?)?[都均]?[是为]?最?(?:正[确確]|[对對])的?(?:答案"
     rf"|[选選][项項])?{_END}|(?:[选選]?[项項])?[是为]答案{_END}|(?:だけ)? ?[がは](?:正解|正しい|残)|を[选選]"
-    r"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)",
+    r"| ?[가이] ?(?:정답|맞)|[를을] ?(?:선택|고르)|(?P<denied_unspaced> ?(?:[选選][项項])?[都均]?[是被]?(?:不正确"
+    r"|不[对對]|不是|不符|[错錯]|排除)| ?[はが](?:間違|違))",
 )
-"""What declares the options before it the answer: "B is correct", "A and C are right"."""
-
-find_rejections = _find_any(
-    rf" (?:(?:{_MUST}|can|could) (?:(?:{SURELY}|{SO}|both|all) ){{0,2}}(?:not(?! (?:all|both)\b)|incorrect|wrong|false"
-    r"|never)\b|(?:isn|aren|wasn|can|couldn)'t\b|cannot\b|(?:do|does|did)(?: not|n't) (?:fit|match|work|apply|satisfy"
-    r"|qualify|describe|meet|hold|answer|make sense|belong|correspond)\b|(?:is|are|can be|must be|were|was) (?:also )?"
-    rf"(?:out|eliminated|excluded|ruled out|dismissed|discarded)\b|{_COPULA} {WRONG}|неверн|(?:scheide[tn]|passt nicht"
-    r"|n'est|ne|no (?:es|son)|non (?:è|sono|può)|não (?:é|são))\b)",
-    r" ?(?:[选選][项項])?[都均]?[是被]?(?:不正确|不[对對]|不是|不符|[错錯]|排除)| ?[はが](?:間違|違)",
-)
-"""What declares the options before it wrong: "A is not correct"."""
+"""What declares the options before it the answer ("B is correct", "A and C are right"), or wrong: a group "denied"."""

@@ -50,9 +50,6 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if named is None:  # "Wait, not B", but not "Paris is not only ...".
         denied = [one.named for one in firm if one.is_denied and one.rank >= Rank.STATED]
         named = _unless(denied, _read_lead(mentions, is_cut_off=is_cut_off))
-    denied_all = frozenset().union(*(one.named for one in statements if one.is_denied))
-    if named is None and len(options.folded) - len(denied_all) == 1 < len(denied_all):
-        named = frozenset(options.folded) - denied_all
     if named is None and not is_cut_off:
         named = _weigh(statements, several=several)
         if named is None and all(one.is_denied and one.named for one in statements):
@@ -179,8 +176,8 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
     if item.is_asked or phrases.OBJECTION.match(mentions.lowered, item.stem):
         return None
     is_long = len(mentions.text) > mentions.options.longest_text + _SHORT
-    if is_cut_off and is_long and not mentions.is_line_end(item.end):
-        return named if phrases.CONTINUATION.match(mentions.lowered, item.stem) else None
+    if is_cut_off and is_long and not phrases.CONTINUATION.match(mentions.lowered, item.stem):
+        return named if mentions.is_line_end(item.end) else None
     corrected = phrases.CORRECTION.search(mentions.lowered, item.end)
     if corrected and _names_other(mentions, corrected.end(), named):  # "False. Actually, it is true."
         return UNCLEAR
@@ -231,7 +228,6 @@ _SAYS = (
     r"|la|el|le|il)\s)?"
 )
 _IS_RIGHT = phrases.compile_words(rf"(?:^|[,;:–—.←]){_SAYS}{phrases.RIGHT}")
-_IS_WRONG = phrases.compile_words(rf"{_SAYS}{phrases.WRONG}")
 _ENDS_RIGHT = phrases.compile_words(
     rf"(?:[(\[]|←|<[-=]{{1,3}}|⇐)\s{{0,2}}(?:the\s|this\s)?(?:{phrases.RIGHT}|one\b)[^()\[\]]{{0,20}}\W{{0,5}}$"
 )
@@ -296,8 +292,6 @@ def _read_segment(mentions: Mentions, start: int, end: int) -> tuple[str, bool |
         return item.label, bool(begin["box"].strip())
     if mentions.find_text(behind) is not None:  # "A - No", where No is an option
         return item.label, None
-    if _IS_WRONG.match(rest):
-        return item.label, False
     if _IS_RIGHT.search(rest) or _ENDS_RIGHT.search(rest[-80:]):
         return item.label, True
     return item.label, False if phrases.NEGATION.search(rest) else None

@@ -35,7 +35,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
             alone = mentions.read_items(clause, end)
             if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
                 predicates.add(alone[0])
-    if not predicates and (left := _find_left(mentions, spans)):
+    if not predicates and phrases.DENYING.search(text) and (left := _find_left(mentions, spans)):
         return left
     for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
         for head in phrases.PREDICATE.finditer(text[begin : min(end, begin + _LONGEST_SENTENCE)]):
@@ -53,8 +53,6 @@ def read_sentence(mentions: Mentions) -> Named | None:
         for head in phrases.CONCLUSION.finditer(text, begin, end)
         if text[begin : head.start()].rstrip()[-1:] in {"", ",", ";", ":"}
     ][-1:]
-    if equals is not None and not last:
-        return equals
     for sentences in filter(None, (last, spans)):
         found = _find_named(mentions, sentences)
         if len(found) == 1 and "" not in found:
@@ -178,7 +176,7 @@ def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) 
                 continue
             following = mentions.text[behind : behind + 2]
             is_name = following[:1] == " " and following[1:].isupper()  # "Paris Hilton"
-            if not is_name and not _ABOUT.search(text, begin, place):
+            if not is_name and not _ABOUT.search(text, begin, behind):
                 return True
     return False
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import UNCLEAR, Item, Mentions, Named
-from helm_ext.parsing.options import OPENERS, is_unspaced
+from helm_ext.parsing.options import OPENERS
 
 _MAX_STATEMENTS = 100
 """At most this many introductions and verdicts are read, from the end."""
@@ -56,9 +56,7 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     anchors = (phrases.INTRODUCTION.match(lowered, at.start()) for at in phrases.ANCHOR.finditer(lowered))
     found = list(filter(None, anchors))
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    for find, is_denied in ((phrases.find_verdicts, False), (phrases.find_rejections, True)):
-        said = list(find(lowered))[-_MAX_STATEMENTS:]
-        statements.extend(_read_declared(mentions, said, is_denied=is_denied))
+    statements.extend(_read_declared(mentions, [*phrases.find_verdicts(lowered)][-2 * _MAX_STATEMENTS :]))
     first = min((statement.place for statement in statements), default=0)
     statements.extend(_read_apologies(mentions, first))
     return statements
@@ -128,12 +126,10 @@ def _read_introduced(mentions: Mentions, introduction: re.Match[str]) -> Iterato
         return
     named, last = read
     is_modal = phrases.MODAL.search(introduction[0]) is not None
-    is_unreal = phrases.UNREAL.search(introduction[0]) or phrases.WEAKENED.match(mentions.lowered, last.end)
+    is_unreal = phrases.UNREAL.search(introduction[0])
     if last.is_asked or (is_modal and is_unreal) or (kind != "contrast" and _is_void(before)):
         named = UNCLEAR
     rank = Rank.SUGGESTED if is_modal or phrases.ELSEWHERE.search(before) else _rank(kind, before)
-    if kind == "left" and len(named) != 1:
-        rank = Rank.DECLARED  # what is still to be decided
     yield Statement(start, last.end, rank, named, is_denied=not named and read[0] != named)
 
 
@@ -171,9 +167,6 @@ _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:", re.IGNORECASE)
 
 def _introduces(kind: str, words: str, before: str, text: str, start: int) -> bool:
     """Tell whether the words are what they look like: no part of a longer word, and where such words may stand."""
-    char = text[start - 1 : start]
-    if text[start].isalpha() and char.isalnum() and not is_unspaced(char) and not is_unspaced(text[start]):
-        return False
     clause = before.rstrip()
     if kind in {"mark", "key"}:
         return True
@@ -224,7 +217,7 @@ def _sentence_before(text: str, start: int) -> str:
     return before[end:].lstrip(" \"')*_")
 
 
-def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_denied: bool) -> Iterator[Statement]:
+def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]]) -> Iterator[Statement]:
     """Yield the options that stand before a verdict, from the beginning of their clause."""
     for verdict in verdicts:
         before = _sentence_before(mentions.lowered, verdict.start())
@@ -240,6 +233,7 @@ def _read_declared(mentions: Mentions, verdicts: list[re.Match[str]], *, is_deni
                 read = None
             if read is None:
                 continue
+            is_denied = verdict.lastgroup is not None
             if is_denied or not _is_void(before[: place - begin]):
                 rank = Rank.CONCLUDED if phrases.CONCLUSION.search(before, 0, at - begin) else Rank.DECLARED
                 is_weak = phrases.MODAL.search(verdict[0]) or phrases.ELSEWHERE.search(before, 0, place - begin)
