@@ -24,8 +24,8 @@ INVISIBLE = (
     "\u00ad\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
 )
 """Soft hyphen, zero-width space, marks and isolates of direction, word joiner, variation of emoji, byte order mark."""
-# Tatweel and the keycap of emoji go too.
-_SAME = str.maketrans("‘’", "''", f"{INVISIBLE}\u0640\u20e3")
+_UNSEEN = re.compile(f"[{INVISIBLE}\u0640\u20e3]")
+"""These, tatweel, and the keycap of emoji."""
 
 _TICKS = "✅✔✓☑👉➡▶🔹"
 OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + _TICKS
@@ -68,8 +68,9 @@ def _canonical(text: str) -> str:
     """Return the text in Unicode's compatibility form, without invisible characters, with one minus and apostrophe."""
     if text.isascii():
         return text
-    text = _RAISED.sub(r"^\g<0>", text.translate(_SAME))
-    return _MINUS.sub("-", unicodedata.normalize("NFKC", text))
+    text = _UNSEEN.sub("", text).replace("‘", "'").replace("’", "'")
+    text = unicodedata.normalize("NFKC", _RAISED.sub(r"^\g<0>", text))
+    return _MINUS.sub("-", text) if "−" in text or "–" in text else text
 
 
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")

@@ -56,7 +56,9 @@ def find_statements(mentions: Mentions) -> list[Statement]:
     anchors = (phrases.INTRODUCTION.match(lowered, at.start()) for at in phrases.ANCHOR.finditer(lowered))
     found = list(filter(None, anchors))
     statements = [s for introduction in found[-_MAX_STATEMENTS:] for s in _read_introduced(mentions, introduction)]
-    statements.extend(_read_declared(mentions, [*phrases.find_verdicts(lowered)][-2 * _MAX_STATEMENTS :]))
+    statements.extend(
+        _read_declared(mentions, sorted(phrases.find_verdicts(lowered), key=re.Match.start)[-2 * _MAX_STATEMENTS :])
+    )
     first = min((statement.place for statement in statements), default=0)
     statements.extend(_read_apologies(mentions, first))
     return statements

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helm_ext.parsing import phrases, read_label, read_labels
+from helm_ext.parsing import read_label, read_labels
 from helm_ext.parsing.mentions import Mentions
 from helm_ext.parsing.options import Options, get_label_set, simplify
 from helm_ext.parsing.reader import read_checklist
@@ -129,18 +129,6 @@ def test_where_several_may_be_right_they_add_up():
 def test_what_is_concluded_weighs_more_where_the_clause_begins_with_it():
     assert read_label("It is A. So B is correct.", LABELS) == "B"
     assert read_label("It is A. B is correct.", LABELS) is None
-
-
-@pytest.mark.parametrize("text", [
-    "b is correct, a and c are not right. d fits best; b seems to be the best answer.",
-    "также b является верным ответом, c неверно. also ist b richtig — a est faux, c no es correcta.",
-    "b n'est pas, c is ruled out … only d remains\nand a doesn't fit",
-])  # fmt: skip
-def test_what_is_declared_is_found_alike_where_no_script_without_spaces_is_looked_for(text):
-    find = phrases.find_verdicts
-    expected = [found.span() for found in find(f"{text}\n山")]
-    assert expected
-    assert [found.span() for found in find(text)] == expected
 
 
 # Options that are named together
