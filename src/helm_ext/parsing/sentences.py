@@ -35,7 +35,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
             alone = mentions.read_items(clause, end)
             if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
                 predicates.add(alone[0])
-    if not predicates and phrases.DENYING.search(text) and (left := _find_left(mentions, spans)):
+    if not predicates and (left := _find_left(mentions, spans)):
         return left
     for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
         for head in phrases.PREDICATE.finditer(text[begin : min(end, begin + _LONGEST_SENTENCE)]):
@@ -91,7 +91,7 @@ def _find_after_turn(mentions: Mentions, spans: list[tuple[int, int]]) -> Named 
 def _find_left(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
     """Return the option that is left where all others are named, and all of them in sentences that deny something."""
     said: dict[bool, set[str]] = {True: set(), False: set()}
-    if not any(phrases.DENYING.search(mentions.lowered[begin:end]) for begin, end in spans):
+    if not phrases.DENYING.search(mentions.lowered):
         return None  # which is seen sooner than what is named
     for begin, end in spans:
         named = {item.label for item in mentions.find_items(begin, end)}
