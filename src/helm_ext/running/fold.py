@@ -204,7 +204,7 @@ class RowParts(RowWriters):
         if self._folder is not None:
             path = self._folder / f"{self._name}.{number}{PART}"
             # Not truncated: what an earlier task left is memory that the kernel need not find again.
-            file = self.stack.enter_context(open(os.open(path, os.O_WRONLY | os.O_CREAT), "wb", COPY_BYTES))
+            file = self.stack.enter_context(os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT), "wb", COPY_BYTES))
         return ArrayWriter(file, depth=0 if number else 1, is_part=True)
 
     def finish(self) -> list[int | bytes]:
