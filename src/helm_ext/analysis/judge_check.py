@@ -207,7 +207,8 @@ def _check_sides(seen: Sequence[Seen], clusters: Sequence[str]) -> dict[str, Int
         if len({*verdicts.tolist()}) < len(all_verdicts):  # of one of them nothing is known
             return found
         of = Verdicts(verdicts, gold, 1 / chosen.chances[drawn], belongs.tolist())
-        return {"sensitivity": of.measure(sensitivity), "specificity": of.measure(specificity)}
+        sides = {"sensitivity": of.measure(sensitivity), "specificity": of.measure(specificity)}
+        return {name: side and side.within((0.0, 1.0)) for name, side in sides.items()}
     for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
         called = gold == value
         if called.any():

@@ -22,8 +22,8 @@ def verdict(value, by="gpt", **more):
     return Judgement(by=by, kind="model", criterion="correct", value=value, rubric_sha256="d" * 64, **more)
 
 
-def label(value, by="ann"):
-    return Judgement(by=by, kind="human", criterion="correct", value=value, drawn=HowDrawn("random"))
+def label(value, by="ann", design="random", **chance):
+    return Judgement(by=by, kind="human", criterion="correct", value=value, drawn=HowDrawn(design, **chance))
 
 
 def check(*models):
@@ -66,6 +66,24 @@ def test_a_judge_that_is_kind_to_one_model_and_to_long_answers():
     assert "(95 %, corrected for 6 pairs: " in four
     ends = [[float(x) for x in re.search(r": ([+-][.\d]+) to ([+-][.\d]+)\)", text).groups()] for text in (two, four)]
     assert (ends[1][1] - ends[1][0]) / (ends[0][1] - ends[0][0]) == pytest.approx(2.638 / 1.960, rel=0.1)
+
+
+def test_shares_of_labels_by_verdict_stay_shares():
+    """4 of 100 failed answers are labelled, of which 1 is wrong, and 20 of 400 passed ones, of which 1 is."""
+    cells = [(0.0, 100, [0.0, 1.0, 1.0, 1.0]), (1.0, 400, [0.0, *[1.0] * 19])]
+    rows = []
+    for value, number, people in cells:
+        chance = {"design": "by_verdict", "stratum": f"{value:g}", "p": len(people) / number}
+        said = [[label(one, **chance)] for one in people] + [[]] * (number - len(people))
+        rows += [row(f"{value}-{place}", [verdict(value), *labels]) for place, labels in enumerate(said)]
+    (one,) = check(("org/m", rows))
+    wrong = 100 / 4 + 400 / 20
+    assert one.whole.specificity.mean == pytest.approx(25 / wrong)
+    assert 0 <= one.whole.specificity.low < 0.2
+    assert one.whole.specificity.high <= 1
+    # Nothing is known of a verdict without any label.
+    (one,) = check(("org/m", [row for row in rows if row.said[0].value or len(row.said) == 1]))
+    assert (one.whole.sensitivity, one.whole.specificity) == (None, None)
 
 
 def test_a_perfect_judge_needs_few_labels():
