@@ -245,26 +245,18 @@ def compare_halves(
 ) -> Interval | None:
     """Return the mean of the values of the longer half of the rows less that of the shorter; None where none is longer.
 
-    Of a judge's errors (verdict - label): above 0 it is kinder to long answers. Errors of right and wrong lie
-    in -1 to 1: each half has its limits, which few rows without an error leave wide, combined by MOVER. Of grades
-    nothing is known where no row has an error.
+    Of a judge's errors (verdict - label): above 0 it is kinder to long answers. The limits of both halves are combined
+    by MOVER.
     """
     given, long = np.asarray(values, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
-    own, groups, is_clustered = _prepare(given[:, None], weights, clusters)
+    own, groups, _ = _prepare(given[:, None], weights, clusters)
     is_long = long > np.median(long)
     if not is_long.any():
         return None
-    if not are_grades:
-        longer, rest = (mean_error(given[half], own[half], groups[half].tolist()) for half in (is_long, ~is_long))
-        return longer.minus(rest)
-    columns = [own * is_long, own * is_long * given, own * ~is_long, own * ~is_long * given]
-    parts = _sum_groups(np.column_stack(columns), groups)
-
-    def measure(totals: Floats) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(totals[..., 1] / totals[..., 0] - totals[..., 3] / totals[..., 2])
-
-    return _jackknife(parts, measure, len(given), is_clustered)
+    longer, rest = (
+        mean_error(given[half], own[half], groups[half].tolist(), are_grades=are_grades) for half in (is_long, ~is_long)
+    )
+    return longer.minus(rest)
 
 
 def compare_orders(first: ArrayLike, second: ArrayLike) -> Swapped:

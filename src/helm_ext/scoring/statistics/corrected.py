@@ -280,10 +280,21 @@ def share_of(
 
 
 def mean_error(
-    errors: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None = None
+    errors: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None, *, are_grades: bool
 ) -> Interval:
-    """Return the mean of differences of -1 to 1 of rows of these weights, and its 95 % interval (Agresti and Min)."""
+    """Return the mean of a judge's errors on rows of these weights, and its 95 % interval.
+
+    Of grades Student's t; where they are all equal, nothing is known. Of right and wrong, errors of -1 to 1, the limits
+    are those of Agresti and Min, which few rows without an error leave wide.
+    """
     found = _weigh(errors, weights, clusters)
+    if are_grades:
+        spread, freedom = float(found.own @ (errors - found.mean) ** 2), found.told - 1
+        half = math.inf
+        if freedom > 0 and spread:
+            quantile = t_quantile(0.95, freedom) if found.clusters is None else found.quantile
+            half = quantile * math.sqrt(spread / freedom)
+        return Interval(found.mean, found.mean - half, found.mean + half, len(errors), "t", found.clusters)
     more, less = (np.array([found.own @ np.maximum(sign * errors, 0)]) for sign in (1, -1))
     (low,), (high,) = difference_limits(more, less, np.array([found.told]), found.quantile)
     return Interval(found.mean, float(low), float(high), len(errors), "Agresti-Min", found.clusters)

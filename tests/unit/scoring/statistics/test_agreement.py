@@ -116,7 +116,9 @@ def test_kinder_to_long_answers():
     assert found.low == pytest.approx(0.5 - math.hypot(0.75 - below, above - 0.25), abs=1e-4)
     assert compare_halves([0, 1], [3, 3]) is None
     grades = compare_halves([0.0, 0.2, -0.2, 0.4] * 5, [5, 9] * 10, are_grades=True)
-    assert grades.mean == pytest.approx(0.3 + 0.1)
+    # Ten errors in each half, of a deviation of 0.1: t of 9 is 2.2622.
+    half = math.hypot(2.2622 * 0.1 / 3, 2.2622 * 0.1 / 3)
+    assert (grades.mean, grades.half_width) == pytest.approx((0.3 + 0.1, half), abs=1e-4)
 
 
 def test_labels_that_all_agree_with_the_judge_leave_its_bias_open():
