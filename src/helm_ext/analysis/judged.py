@@ -32,18 +32,18 @@ def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
     """Return the judges' scores of a run, raw and corrected, as its `stats.json` has them."""
     means = run.read_means(split)
 
-    def read(name: str) -> Interval:
+    def read(name: str, method: str) -> Interval:
         low, high = (means.get(f"{name}{end}", sign * math.inf) for end, sign in zip(ENDS, (-1, 1), strict=True))
-        return Interval(means[name], low, high, round(means.get("num_instances", 0)), "corrected")
+        return Interval(means[name], low, high, round(means.get("num_instances", 0)), method)
 
     found = []
     for score in list_judge_stats(run.metric_arguments.get("judged") or {}):
         if score in means:
             named = [name for name in means if name.partition("@")[0] == f"{score}{CORRECTED}"]
-            corrected = {name.partition("@")[2]: read(name) for name in named if not name.endswith(ENDS)}
+            corrected = {name.partition("@")[2]: read(name, "corrected") for name in named if not name.endswith(ENDS)}
             labels = round(means.get(f"{score}{LABELS}", 0))
             lost = {what.replace("_", " "): number for what, number in count_lost(score, means).items()}
-            found.append(JudgedStats(score, read(score), corrected, labels, lost))
+            found.append(JudgedStats(score, read(score, "raw"), corrected, labels, lost))
     return found
 
 

@@ -24,8 +24,9 @@ from helm_ext.scoring.scores import helm, kola, likelihoods, lists, refusal, tex
 ENTRY_POINTS = "helm_ext.scores"
 """The entry point group of other packages' scores."""
 
-_OURS = (helm, texts, lists, kola, likelihoods, refusal, ultraeval)
-"""The modules with scores; each lists its own in `SCORES`."""
+_OURS: list[Score] = [
+    score for module in (helm, texts, lists, kola, likelihoods, refusal, ultraeval) for score in module.SCORES
+]
 
 LIST_SCORES = tuple(score.name for score in lists.SCORES)
 """The names for `output_format: list`, in the order of reports."""
@@ -89,8 +90,7 @@ def our_stats() -> Mapping[str, StatInfo]:
 
     Of these alone is known what they mean.
     """
-    ours = _list_ours()
-    return MappingProxyType({stat.name: stat for score in ours for stat in (*score.over_all, *score.stats)})
+    return MappingProxyType({stat.name: stat for score in _OURS for stat in (*score.over_all, *score.stats)})
 
 
 def find_bounds(stat: str, arguments: Mapping[str, Any] | None = None) -> tuple[float, float]:
@@ -140,9 +140,8 @@ def load_tokenizer(name: str) -> Callable[[str], Sequence[int]]:
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[Mapping[str, Score], Mapping[str, Score]]:
-    ours = _list_ours()
-    users = _load_user_scores(entry_points(group=ENTRY_POINTS), {score.name: "helm-ext" for score in ours})
-    every = [*ours, *users]
+    users = _load_user_scores(entry_points(group=ENTRY_POINTS), {score.name: "helm-ext" for score in _OURS})
+    every = [*_OURS, *users]
     texts = {score.name: score for score in every if score.kind != "list"}
     return MappingProxyType(texts), MappingProxyType(texts | {s.name: s for s in every if s.kind == "list"})
 
@@ -184,7 +183,3 @@ def _require_scores(loaded: object) -> list[Score]:
             raise TypeError(f"{type(one).__name__} is no helm_ext.scoring.score.Score")
         scores.append(one)
     return scores
-
-
-def _list_ours() -> list[Score]:
-    return [score for module in _OURS for score in module.SCORES]

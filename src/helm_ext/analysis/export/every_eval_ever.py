@@ -447,10 +447,9 @@ def _place(split: str | None, sub_split: str | None, perturbation: JSONObject | 
 def _to_component(text: str) -> str:
     """Return a text as one part of a path, as the validator takes it."""
     safe = _UNSAFE.sub("_", text)
-    if len(safe) > _LONGEST or len(safe.encode()) > _LONGEST:
-        safe = (
-            f"{safe.encode()[: _LONGEST - 9].decode(errors='ignore')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        )
+    if len(safe.encode()) > _LONGEST:
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        safe = f"{safe.encode()[: _LONGEST - 9].decode(errors='ignore')}-{digest}"
     safe = safe.rstrip(". ") or "unknown"
     return f"_{safe}" if safe == "data" or safe.split(".", 1)[0].upper() in _RESERVED else safe
 
