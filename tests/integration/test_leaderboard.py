@@ -156,6 +156,30 @@ def test_intervals_are_of_rows_not_of_trials_or_perturbed_copies(tmp_path):
     ]
 
 
+def test_few_notes_stand_behind_a_models_name():
+    from types import SimpleNamespace
+
+    from helm.benchmark.metrics.metric_name import MetricName
+    from helm.benchmark.metrics.statistic import Stat
+    from helm.benchmark.presentation.summarize import Cell, Run, Table
+
+    from helm_ext.running.summarizer import RunNotes
+
+    def run(number):
+        counts = {"num_instances": 3, "num_left_out": number}
+        stats = [Stat(MetricName(name, split="test")).add(count) for name, count in counts.items()]
+        scenario = SimpleNamespace(class_name="helm_ext.x", args={})
+        return Run("", SimpleNamespace(name=f"run{number}", groups=[f"g{number}"], scenario_spec=scenario), stats)
+
+    runs = list(map(run, range(6)))
+    notes = RunNotes(runs, SimpleNamespace(find_stale=set))
+    cells = [Cell("m"), *(Cell(1.0, run_spec_names=[one.run_spec.name]) for one in runs)]
+    table = notes.annotate(Table("t", [], [cells]))
+    assert table.rows[0][0].value == (
+        "m (g1: 1 of 4 rows left out; g2: 2 of 5 rows left out; g3: 3 of 6 rows left out; 2 more)"
+    )
+
+
 def test_the_mean_of_two_recordings_has_no_interval(tmp_path):
     """HELM averages two runs of one model; the mean of two lower ends is the lower end of nothing."""
     for wrong in (10, 20):

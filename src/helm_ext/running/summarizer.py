@@ -140,6 +140,10 @@ Runs = dict[ScenarioSpec, dict[AdapterSpec, list[Run]]]
 """As `Summarizer.group_scenario_adapter_to_runs` has them for a group."""
 
 
+MOST_NOTES = 3
+"""Behind a model's name; the tables of the datasets have them all."""
+
+
 class RunNotes:
     """What a reader of tables must know of single runs: rows that no score is of, and several runs in one cell."""
 
@@ -170,7 +174,9 @@ class RunNotes:
         rows = []
         for row in table.rows:
             cells = [cell.run_spec_names or [] for cell in row]
-            said = dict.fromkeys(note for names in cells for note in self._describe(names, with_group=not cells[0]))
+            said = [*dict.fromkeys(note for names in cells for note in self._describe(names, with_group=not cells[0]))]
+            if len(said) > MOST_NOTES:
+                said[MOST_NOTES:] = [f"{len(said) - MOST_NOTES} more"]
             name = f"{row[0].value} ({'; '.join(said)})" if said else row[0].value
             rows.append([replace(row[0], value=name), *row[1:]])
         return replace(table, rows=rows)
