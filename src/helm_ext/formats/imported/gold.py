@@ -120,7 +120,7 @@ def read_labels(element: Element, base: int, value: Any, options: Options) -> tu
 
 
 def _by_label(value: Any, options: Options, _: int) -> tuple[str, ...]:
-    text = value if type(value) is str else _text(value)
+    text = value if type(value) is str else spell(value)
     if text is None:
         return ()
     text = text.strip()
@@ -146,7 +146,7 @@ def _by_text(value: Any, options: Options, _: int) -> tuple[str, ...]:
     if isinstance(value, bool):
         words = ("true", "yes") if value else ("false", "no")
         return tuple(label for label, text in options.items() if text.strip().casefold() in words)
-    wanted = _text(value)
+    wanted = spell(value)
     if wanted is None:
         return ()
     wanted = wanted.strip()
@@ -155,7 +155,7 @@ def _by_text(value: Any, options: Options, _: int) -> tuple[str, ...]:
 
 def _by_index(value: Any, options: Options, base: int) -> tuple[str, ...]:
     if type(value) is not int:
-        text = _text(value)
+        text = spell(value)
         match = None if text is None else _WHOLE.fullmatch(text)
         if match is None:
             return ()
@@ -180,13 +180,13 @@ def read_texts(value: Any) -> tuple[str, ...] | None:
     if type(value) is str:
         return (value,)
     if isinstance(value, (list, tuple)):
-        texts = [_text(each) for each in value]
+        texts = [spell(each) for each in value]
         return None if None in texts else tuple(dict.fromkeys(cast("list[str]", texts)))
-    text = _text(value)
+    text = spell(value)
     return None if text is None else (text,)
 
 
-def _text(value: Any) -> str | None:
+def spell(value: Any) -> str | None:
     """Return a single value as text: 72 and 72.0 are "72". None for what has parts, and for nothing."""
     if isinstance(value, str):
         return value

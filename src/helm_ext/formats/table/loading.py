@@ -86,7 +86,7 @@ class Loaded:
         """Read the rows, and return what holds of all of them. Raises DatasetError with all problems."""
         table, reader = self.table, self._reader
         profile = Profile(reader)
-        self._rows: RowStore[Record] = RowStore(_pack, _unpack, KEPT)
+        self._rows: RowStore[Record] = RowStore(msgspec.structs.astuple, lambda row: Record(*row), KEPT)
         self._lines = 0
         problems = Problems(table.path)
         for line, cells, split in table.read(reader.columns):
@@ -214,14 +214,6 @@ class Loaded:
 
 
 _WIDTH = 9
-
-
-def _pack(record: Record) -> list[Any]:
-    return [getattr(record, name) for name in Record.__slots__]
-
-
-def _unpack(values: Sequence[Any]) -> Record:
-    return Record(*values)
 
 
 def _dataset_name(path: str) -> str:

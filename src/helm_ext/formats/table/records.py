@@ -7,8 +7,9 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
@@ -39,8 +40,7 @@ _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,' ]*\s*%?", re.ASCII)
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 
 
-@dataclass(slots=True)
-class Record:
+class Record(msgspec.Struct):
     """One row, read as far as it can be read alone: what its gold and its outputs mean, all rows together decide."""
 
     line: int
@@ -57,13 +57,13 @@ class Record:
     outputs: list[str] | None = None
     """None where the row was not run."""
     likelihoods: Sequence[Any] = ()
-    scores: dict[str, float | None] = field(default_factory=dict)
+    scores: dict[str, float | None] = {}
     """None for one that was not given, or of which nobody knows it."""
     numeric: tuple[str, ...] = ()
     """Those written as numbers: grades and truths lie between 0 and 1, of a number nobody says where it ends."""
-    judgements: list[dict[str, Any]] = field(default_factory=list)
+    judgements: list[dict[str, Any]] = []
     thought: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = {}
     """What reports group by."""
 
 

@@ -22,7 +22,7 @@ from helm_ext.errors import DatasetSchemaError, Problems, RunEntryError, count, 
 from helm_ext.files import BOM, LineSource, decode, iter_csv, iter_json_lines, parse_json, read_source
 from helm_ext.files.store import RowStore
 from helm_ext.formats.format import look
-from helm_ext.formats.imported.gold import to_options
+from helm_ext.formats.imported.gold import spell, to_options
 from helm_ext.formats.imported.row import RowError, parse_list
 
 Cells = Mapping[str, Any]
@@ -321,15 +321,10 @@ def look_up(cells: Cells, path: str) -> Any:
 
 def to_text(value: Any, hint: str = "") -> str:
     """Return a single value as text: 72 and 72.0 are "72". Raises RowError, with the hint, for what has parts."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value - value == 0:
-        return str(int(value)) if value.is_integer() else repr(value)
-    if isinstance(value, int):
-        return str(value)
-    raise RowError(f"expected a text, got {show(value)}", hint)
+    text = None if isinstance(value, float) and value - value != 0 else spell(value)
+    if text is None:
+        raise RowError(f"expected a text, got {show(value)}", hint)
+    return text
 
 
 def to_json_value(value: Any) -> Any:
