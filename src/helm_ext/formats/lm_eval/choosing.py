@@ -38,6 +38,12 @@ def open_samples(
     if prediction == "raw" and filter is not None:
         message = "filter= chooses among filtered answers, and prediction=raw scores none of them"
         raise DatasetIntegrityError.at(file.path, message, code="samples")
+    unread = {"index_base": index_base, "gold_kind": None if gold_kind in ("index", "text") else gold_kind}
+    for name, said in unread.items():
+        if not gold and said is not None:
+            hint = "gold=doc.KEY names where they stand; of target, gold_kind=index or gold_kind=text says what it is"
+            message = f"{name}={said} is about golds of doc, and none is named"
+            raise DatasetIntegrityError.at(file.path, message, hint, code="samples")
     with garbage.paused():
         found = Profile(file.path, report, gold, gold_kind, index_base)
     chosen = None

@@ -177,20 +177,22 @@ class Profile:
                 self._doc_to_choice = report.doc_to_choice
                 read_choice(sample, self._doc_to_choice)
         elif asked.kind == "multiple_choice":
-            texts = asked.options
-            if not asked.has_contexts:
-                has_it = bool(self.report.delimiter) and all(
-                    option.startswith(self.report.delimiter) for option in texts
-                )
-                self._with_delimiter += has_it
-                self._without_delimiter += not has_it
-                texts = [option[len(self.report.delimiter) :] for option in texts] if has_it else texts
+            texts = self._read_options(asked)
+            self._with_delimiter += texts is not asked.options
+            self._without_delimiter += texts is asked.options and not asked.has_contexts
             if self.gold_key:
                 labels = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
                 self._golds.see(find_in(sample["doc"], self.gold_key), labels, number)
             elif not report.scores_itself:
                 winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)
                 self._targets.see(sample, texts, winner, number)
+
+    def _read_options(self, asked: Asked) -> Sequence[str]:
+        """Return the options of a line as texts: without the task's delimiter, where all of them begin with it."""
+        delimiter = self.report.delimiter
+        if not delimiter or asked.has_contexts or not all(option.startswith(delimiter) for option in asked.options):
+            return asked.options
+        return [option[len(delimiter) :] for option in asked.options]
 
     def _settle_golds(self, gold_kind: Kind | None) -> None:
         """Decide how golds are read. Raises DatasetError where that cannot be told."""
@@ -290,8 +292,7 @@ class Profile:
             row.gold = asked.options
             row.likelihoods = [_to_likelihood(asked, 0, asked.options[0])]
         else:
-            begin = len(self.report.delimiter) if self._with_delimiter and not asked.has_contexts else 0
-            texts = [option[begin:] for option in asked.options]
+            texts = self._read_options(asked)
             row.options = options = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
             if self._gold_kind is not None:
                 row.gold = self._gold_kind.read(find_in(sample["doc"], self.gold_key), options)

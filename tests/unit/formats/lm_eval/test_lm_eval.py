@@ -592,6 +592,8 @@ def other_kind(rows):
     ("lx_sums", same, {"filter": "strikt"}, "did you mean 'strict'"),
     ("lx_sums", same, {"filter": "strict", "prediction": "raw"}, "prediction=raw"),
     ("lx_index", same, {"prediction": "filtered"}, "has no answers that were filtered"),
+    ("lx_index", same, {"gold_kind": "label"}, "gold_kind=label is about golds of doc, and none is named"),
+    ("lx_index", same, {"index_base": 1}, "index_base=1 is about golds of doc, and none is named"),
 ])  # fmt: skip
 def test_what_is_refused_and_where(tmp_path, task, change, arguments, said):
     path = changed(tmp_path, task, change)
