@@ -27,7 +27,7 @@ from helm_ext.formats.format import look
 from helm_ext.formats.imported.format import choose_part
 from helm_ext.formats.imported.gold import to_options
 from helm_ext.formats.imported.json_log import StructLines, to_struct
-from helm_ext.formats.imported.row import Message, RowError, is_finite_number, parse_list, spells_list
+from helm_ext.formats.imported.row import Message, RowError, as_object, is_finite_number, parse_list, spells_list
 
 VERSION = "0.3.0"
 """Of what we export."""
@@ -219,8 +219,8 @@ class Aggregate:
         self.kept = {key: value[key] for key in _KEPT if key in value}
         """What an export of the run restores."""
         self.kept["results"] = {result.name: result.kept for result in self.results}
-        said = (file.source_metadata or {}).get("additional_details")
-        original = said.get(ORIGINAL_LIBRARY) if isinstance(said, dict) else None  # of a record that we exported again
+        said = as_object((file.source_metadata or {}).get("additional_details"))
+        original = said.get(ORIGINAL_LIBRARY)  # of a record that we exported again
         self.is_of_lm_eval = str(original or (file.eval_library or {}).get("name", "")) == "lm_eval"
         """Whether upstream's converter made the record of lm-eval's files. Its references are positions from 0, or
         the text of a Python list where there are several (converters/lm_eval/instance_level_adapter.py).
@@ -437,11 +437,11 @@ def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, 
     results = aggregate.find(sample) if aggregate else []
     if len(results) == 1:
         return {results[0].name: sample.evaluation.score}, True
-    metrics = read_json(sample.details.get(_LM_EVAL_METRICS))
+    metrics = as_object(read_json(sample.details.get(_LM_EVAL_METRICS)))
     by_name = {
         result.name: float(value)
         for result in results
-        for metric, value in (metrics.items() if isinstance(metrics, dict) else ())
+        for metric, value in metrics.items()
         if is_finite_number(value) and (result.described == metric or result.described.startswith(f"{metric} ("))
     }
     if by_name:

@@ -25,7 +25,7 @@ from helm_ext.formats.every_eval_ever.record import (
     read_options,
 )
 from helm_ext.formats.imported.gold import GoldKind
-from helm_ext.formats.imported.row import Answer, Call, Message, Row, find_answer
+from helm_ext.formats.imported.row import Answer, Call, Message, Row, as_list, as_object, find_answer
 from helm_ext.judging.judgement import read_judgements
 
 _JUDGEMENTS = "judgements"
@@ -232,10 +232,10 @@ def _keep_question(sample: Sample) -> JSONObject:
 
 def _last_words(message: Turn) -> str:
     """Return what an agent's message says. Converters write arguments of calls as JSON (inspect's does)."""
-    content, made = message.content or "", message.tool_calls
+    content = message.content or ""
     calls = [
         Call(str(one.get("name")), {key: _from_json(value) for key, value in (one.get("arguments") or {}).items()})
-        for one in (made if isinstance(made, list) else ())
+        for one in as_list(message.tool_calls)
         if isinstance(one, dict) and isinstance(one.get("arguments"), dict | None)
     ]
     return find_answer(calls, content, "") if calls else content
@@ -282,9 +282,7 @@ def _to_judgement(sample: Sample, aggregate: Aggregate | None, completion: int) 
     if len(results) != 1 or not sample.is_scored:
         return None
     config, score = results[0].config, sample.evaluation.score
-    said = config.get("llm_scoring")
-    judges = said.get("judges") if isinstance(said, dict) else None
-    names = [_name_judge(judge) for judge in judges] if isinstance(judges, list) else []
+    names = [_name_judge(judge) for judge in as_list(as_object(config.get("llm_scoring")).get("judges"))]
     scale: list[float] | dict[str, float] | None = None
     if config.get("score_type") == "binary":
         scale = [0.0, 1.0] if score in (0, 1) else None
@@ -299,6 +297,6 @@ def _to_judgement(sample: Sample, aggregate: Aggregate | None, completion: int) 
 
 
 def _name_judge(judge: Any) -> str | None:
-    info = judge.get("model_info") if isinstance(judge, dict) else None
-    found = (info.get("id") or info.get("name")) if isinstance(info, dict) else None
+    info = as_object(as_object(judge).get("model_info"))
+    found = info.get("id") or info.get("name")
     return found if isinstance(found, str) and found.strip() else None

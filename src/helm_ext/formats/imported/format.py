@@ -16,6 +16,7 @@ from helm_ext.errors import (
     RunEntryError,
     count,
     did_you_mean,
+    show,
     to_problem,
 )
 from helm_ext.formats.format import Argument, Format, Plan, of_values, one_of
@@ -186,4 +187,5 @@ def _require_answers(opened: Opened, counts: Mapping[str, int]) -> None:
     left_out = {what: counts.get(what, 0) for what in ("not_run", "failed", "unscored")}
     said = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in left_out.items() if number)
     message = f"no row has an answer that can be scored{f': {said}' if said else ''}"
-    raise DatasetIntegrityError.at(opened.path, message, code="nothing-to-score")
+    hint = f"the first failed so: {show(opened.failed)}" if opened.failed else ""
+    raise DatasetIntegrityError.at(opened.path, message, hint, code="nothing-to-score")

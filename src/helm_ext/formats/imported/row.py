@@ -28,6 +28,16 @@ def is_finite_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def as_object(value: Any) -> Mapping[str, Any]:
+    """Return a JSON value that is an object; an empty one for any other."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a JSON value that is a list; an empty one for any other."""
+    return value if isinstance(value, list) else []
+
+
 class Message(TypedDict):
     """One turn of a conversation, as HELM has it."""
 
@@ -112,6 +122,8 @@ class Opened:
     """Whether a file without any answer is a dataset to be run. Else it is refused."""
     display_name: str = ""
     description: str = ""
+    failed: str = ""
+    """Why the first row that failed did, when the rows were read."""
 
 
 _NOTHING_AROUND = (
@@ -177,6 +189,7 @@ class ImportReader(Reader):
                 read += 1
                 unscored = row.unscored or _find_same_options(row)
                 state = self._to_state(row, _Place(self.problems, index, row.line, ()), unscored=unscored)
+                self._opened.failed = self._opened.failed or row.failed
                 if row.answers:  # rows are counted, not their answers: these are parts of `read`
                     odd["cut"] += any(answer.finish_reason in _CUT for answer in row.answers)
                     odd["refused"] += any(answer.is_refusal for answer in row.answers)

@@ -36,6 +36,7 @@ from helm_ext.files.archive import ZSTANDARD, Limits, open_archive
 from helm_ext.files.content import MAX_DOCUMENT_BYTES, Hashing, format_size, open_raw
 from helm_ext.files.json_text import ZIP_MAGIC
 from helm_ext.formats.imported.json_log import JsonPieces, to_struct
+from helm_ext.formats.imported.row import as_object
 from helm_ext.formats.inspect_logs.samples import Extras, Logged, Sample, parse
 
 JSONObject = dict[str, Any]
@@ -232,17 +233,12 @@ def find_headline(scores: Sequence[Mapping[str, Any]], headline: Any, declared: 
         if metric is None:
             places = places[:1]
         for place in places:
-            there = _metrics(scores[place])
+            there = as_object(scores[place].get("metrics"))
             if there and (metric is None or metric in [*there]):  # a list, as it may be anything
                 return Headline(place, next(iter(there)) if metric is None else metric, reason)
         why += f", as {reason} names none that is there"
-    first = next(iter(_metrics(scores[0])), None)
+    first = next(iter(as_object(scores[0].get("metrics"))), None)
     return None if first is None else Headline(0, first, why)
-
-
-def _metrics(score: Mapping[str, Any]) -> Mapping[str, Any]:
-    metrics = score.get("metrics")
-    return metrics if isinstance(metrics, Mapping) else {}
 
 
 _MAX_WINDOW = 1 << 27

@@ -25,7 +25,7 @@ from typing import Any
 
 from helm_ext.evalset import SourceScore
 from helm_ext.files import canonical_json
-from helm_ext.formats.imported.row import is_finite_number, is_grade, to_number
+from helm_ext.formats.imported.row import as_list, as_object, is_finite_number, is_grade, to_number
 from helm_ext.formats.inspect_logs.log import Header
 from helm_ext.formats.inspect_logs.samples import SampleScore, Texts
 from helm_ext.scoring.reducers import find_noise, find_reducer, mode
@@ -143,8 +143,8 @@ class Scores:
             scorer, part = score.key
             if part is not None:
                 self._keys.setdefault(scorer, []).append(part)
-            metrics = _mapping(entry.get("metrics"))
-            means = [found for name in _MEANS if not (found := _mapping(metrics.get(name))).get("params")]
+            metrics = as_object(entry.get("metrics"))
+            means = [found for name in _MEANS if not (found := as_object(metrics.get(name))).get("params")]
             score.has_mean |= any(is_finite_number(found.get("value")) for found in means)
 
     def of_row(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
@@ -210,10 +210,10 @@ class Scores:
 
     def _settle(self, entry: Mapping[str, Any], *, is_whole: bool) -> dict[str, str]:
         score = self._find_reported(entry)
-        metrics, mine = _mapping(entry.get("metrics")), self.reported.get(score.name)
+        metrics, mine = as_object(entry.get("metrics")), self.reported.get(score.name)
         names: dict[str, str] = {}
         for metric, found in metrics.items():
-            said = _mapping(found)
+            said = as_object(found)
             reported = float(said["value"]) if is_finite_number(said.get("value")) else None
             by = str(said.get("group") or said.get("name") or metric).rpartition("/")[2]
             why = score.why_no_mean(by, reported, is_group=bool(said.get("group")), is_whole=is_whole)
@@ -256,10 +256,6 @@ class Scores:
 
 def _name_scorer(entry: Mapping[str, Any]) -> str:
     return str(entry.get("scorer") or entry.get("name"))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _is_nan(value: Any) -> bool:
@@ -323,9 +319,9 @@ class JudgementReader:
         given = options.get("model")
         if given:
             return " + ".join(_name(one) for one in (given if isinstance(given, list) else [given]))
-        reply = grading[1] if isinstance(grading, list) and len(grading) > 1 else None
-        if isinstance(reply, Mapping) and isinstance(reply.get("model"), str) and reply["model"]:
-            return str(reply["model"])
+        replied = [as_object(one).get("model") for one in as_list(grading)[1:2]]
+        if replied and isinstance(replied[0], str) and replied[0]:
+            return replied[0]
         bound = (self._header.spec.model_roles or {}).get(options.get("model_role") or "grader")
         return _name(bound) if bound else "not recorded"
 
@@ -338,11 +334,9 @@ class JudgementReader:
 
 def _message(grading: Any, place: int, texts: Texts) -> str | None:
     """Return the text of a message of the conversation with the grader; None where the log has none."""
-    if not isinstance(grading, list) or len(grading) <= place or not isinstance(grading[place], Mapping):
-        return None
-    content = grading[place].get("content")
+    (content,) = [as_object(one).get("content") for one in as_list(grading)[place : place + 1]] or (None,)
     if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        parts = [as_object(part).get("text") for part in content]
         content = "".join(text for text in parts if isinstance(text, str))
     return texts.resolve(content) if isinstance(content, str) else None
 

@@ -25,7 +25,6 @@ from helm_ext.formats.lm_eval.samples import (
     Asked,
     Reading,
     Targets,
-    find_in,
     is_invalid,
     open_samples,
     read_asked,
@@ -36,6 +35,7 @@ from helm_ext.formats.lm_eval.samples import (
     to_score,
 )
 from helm_ext.formats.request_states.loading import KEPT_ROWS
+from helm_ext.formats.request_states.rows import find_value
 
 _CLOSE = 1e-9
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -170,7 +170,7 @@ class Profile:
             self.none_answers += sample["resps"][0] == ["None"]
             self._empty += not sample["target"].strip()
             if self.gold_key:
-                self._golds.see(find_in(sample["doc"], self.gold_key), None, number)
+                self._golds.see(find_value(sample["doc"], self.gold_key), None, number)
             elif report.path is None:
                 require_compared(sample)
             elif report.doc_to_choice is not None and not report.scores_itself:
@@ -182,7 +182,7 @@ class Profile:
             self._without_delimiter += texts is asked.options and not asked.has_contexts
             if self.gold_key:
                 labels = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
-                self._golds.see(find_in(sample["doc"], self.gold_key), labels, number)
+                self._golds.see(find_value(sample["doc"], self.gold_key), labels, number)
             elif not report.scores_itself:
                 winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)
                 self._targets.see(sample, texts, winner, number)
@@ -295,7 +295,7 @@ class Profile:
             texts = self._read_options(asked)
             row.options = options = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
             if self._gold_kind is not None:
-                row.gold = self._gold_kind.read(find_in(sample["doc"], self.gold_key), options)
+                row.gold = self._gold_kind.read(find_value(sample["doc"], self.gold_key), options)
             elif self._reading is not None:
                 positions = READINGS[self._reading](sample, texts)
                 if positions is None:
@@ -314,7 +314,7 @@ class Profile:
     def _read_golds(self, sample: Mapping[str, Any]) -> Sequence[str] | None:
         """Return the accepted texts of a generated answer; None where the task has no target for the row."""
         if self._gold_kind is not None:
-            return self._gold_kind.read(find_in(sample["doc"], self.gold_key))
+            return self._gold_kind.read(find_value(sample["doc"], self.gold_key))
         if self._doc_to_choice is not None:
             return read_choice(sample, self._doc_to_choice)
         return read_texts_of_target(sample)

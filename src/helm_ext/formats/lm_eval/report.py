@@ -23,7 +23,7 @@ from helm_ext.errors import (
     show,
 )
 from helm_ext.formats.imported.format import choose_part
-from helm_ext.formats.imported.row import is_finite_number
+from helm_ext.formats.imported.row import as_list, as_object, is_finite_number
 from helm_ext.scoring.bounded import limit_pattern
 
 SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
@@ -168,9 +168,9 @@ class Report:
             self.digest = source.digest
             given = files.parse_json(source.data, str(path), allow_nan=True)
             config = _find_config(given, task, path)
-        run = _dict(given.get("config"))
-        metrics = [one for one in _list(config.get("metric_list")) if isinstance(one, dict)]
-        samples = _dict(_dict(given.get("n-samples")).get(task))
+        run = as_object(given.get("config"))
+        metrics = [one for one in as_list(config.get("metric_list")) if isinstance(one, dict)]
+        samples = as_object(as_object(given.get("n-samples")).get(task))
         self.model = _find_model(given, run)
         self.tool_version = str(given.get("lm_eval_version") or "")
         self.settings = _find_settings(given, config, run, task)
@@ -189,14 +189,14 @@ class Report:
         """How many questions the task has, and how many of them were asked."""
         if self.is_unscored and self.effective == 0:  # the harness counts values of metrics, and there are none
             self.effective = None
-        results = {} if self.is_unscored else _dict(_dict(given.get("results")).get(task))
+        results = {} if self.is_unscored else as_object(as_object(given.get("results")).get(task))
         self.aggregates = {
             name: float(value)
             for name, value in results.items()
             if "," in name and "_stderr," not in name and is_finite_number(value)
         }
         """What is reported, by `metric,filter`."""
-        filters = [str(_dict(one).get("name")) for one in _list(config.get("filter_list"))]
+        filters = [str(as_object(one).get("name")) for one in as_list(config.get("filter_list"))]
         self.filters = filters or (["none"] if path else [])
         """The names of the task's filters, in order: `none`, where it declares none."""
         self.metrics = [] if self.is_unscored else [_name_metric(one.get("metric")) for one in metrics]
@@ -206,7 +206,7 @@ class Report:
             str(one.get("metric")): str(one["aggregation"]) for one in metrics if one.get("aggregation")
         }
         said = {str(one.get("metric")): one.get("higher_is_better") for one in metrics}
-        self._higher = {**said, **_dict(_dict(given.get("higher_is_better")).get(task))}
+        self._higher = {**said, **as_object(as_object(given.get("higher_is_better")).get(task))}
 
     def is_mean(self, metric: str) -> bool | None:
         """Whether the harness reports the mean of the rows' values; None where a function of the task's says what."""
@@ -237,7 +237,7 @@ class Report:
         Where an answer was filtered, golds and answers are cleaned so: the task says what in them is no part of the
         answer ("She has <<1+2=3>>3 pears. #### 3"). Case and punctuation are left to our scores, which forgive them.
         """
-        given = _list((self._exact_match or {}).get("regexes_to_ignore"))
+        given = as_list((self._exact_match or {}).get("regexes_to_ignore"))
         try:
             patterns = [re.compile(pattern) for pattern in given]
         except (re.error, TypeError) as error:
@@ -270,7 +270,7 @@ def _find_model(given: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     arguments = run.get("model_args")
     if isinstance(arguments, str):
         arguments = dict(one.split("=", 1) for one in arguments.split(",") if "=" in one)
-    arguments = _dict(arguments)
+    arguments = as_object(arguments)
     return str(arguments.get("pretrained") or arguments.get("model") or run.get("model") or "")
 
 
@@ -299,11 +299,11 @@ def _find_settings(
     found = {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "")}
     found |= {key: run[key] for key in _RUN_SETTINGS if run.get(key) not in (None, "", {})}
     for key, title in (("versions", "task_version"), ("n-shot", "num_fewshot")):
-        value = _dict(given.get(key)).get(task)
+        value = as_object(given.get(key)).get(task)
         if value is not None:
             found[title] = value
-    if filters := _list(config.get("filter_list")):
-        found["filters"] = [str(_dict(one).get("name")) for one in filters]
+    if filters := as_list(config.get("filter_list")):
+        found["filters"] = [str(as_object(one).get("name")) for one in filters]
     for key in ("system_instruction", "chat_template_sha", "date", "git_hash"):
         if given.get(key) not in (None, ""):
             found[key] = given[key]
@@ -312,11 +312,3 @@ def _find_settings(
 
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

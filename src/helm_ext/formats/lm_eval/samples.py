@@ -38,6 +38,7 @@ from helm_ext import files
 from helm_ext.errors import DatasetError, Problems, show
 from helm_ext.formats.imported.json_log import StructLines
 from helm_ext.formats.imported.row import Message, RowError
+from helm_ext.formats.request_states.rows import find_value
 
 Kind = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling"]
 
@@ -389,17 +390,6 @@ def _walk(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from _walk(child, depth + 1)
 
 
-def find_in(doc: Any, path: str) -> Any:
-    """Return the value of a key of a document, or of a dotted path of keys; None where the document has no such key."""
-    if isinstance(doc, dict):
-        if path in doc:
-            return doc[path]
-        key, dot, rest = path.partition(".")
-        if dot:
-            return find_in(doc.get(key), rest)
-    return None
-
-
 def read_choice(sample: Sample, doc_to_choice: Any) -> tuple[str, ...]:
     """Return the text that the harness compared with; () for a negative position, a hidden answer.
 
@@ -412,7 +402,7 @@ def read_choice(sample: Sample, doc_to_choice: Any) -> tuple[str, ...]:
     elif isinstance(choices, str):
         match = _KEY.fullmatch(choices.strip())
         is_key = isinstance(doc, dict) and choices in doc
-        choices = find_in(doc, match[1]) if match is not None else doc[choices] if is_key else None
+        choices = find_value(doc, match[1]) if match is not None else doc[choices] if is_key else None
     if not (isinstance(choices, list) and choices and all(isinstance(one, str) for one in choices)):
         raise RowError(
             f"target {show(target)} is the position of a choice, and doc_to_choice of the task is code or a template "

@@ -18,7 +18,7 @@ from helm_ext.clients.openai_replies import (
 )
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for, show
 from helm_ext.files import LineSource, iter_json_lines
-from helm_ext.formats.imported.row import Answer
+from helm_ext.formats.imported.row import Answer, as_object
 from helm_ext.formats.openai_batch.requests import Request
 
 _CUT_BY = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -160,7 +160,7 @@ def _without_prompt(choice: Choice, prompt: str) -> tuple[str, tuple[ReplyToken,
 def _parse_response(body: Any) -> Result:
     """Return the answer of the endpoint responses: the texts of its messages, without the reasoning."""
     if not isinstance(body, dict) or not isinstance(body.get("output"), list):
-        raise ReplyError(f"output: expected a list, got {show(body.get('output') if isinstance(body, dict) else body)}")
+        raise ReplyError(f"output: expected a list, got {show(as_object(body).get('output', body))}")
     model, status = str(body.get("model") or ""), body.get("status")
     if status in ("failed", "cancelled"):
         error = body.get("error")
@@ -172,8 +172,7 @@ def _parse_response(body: Any) -> Result:
     texts = [text for kind, text in parts if kind == "output_text"]
     refusals = [text for kind, text in parts if kind == "refusal"]
     calls = any(isinstance(item, dict) and str(item.get("type")).endswith("_call") for item in body["output"])
-    details = body.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, dict) else None
+    reason = as_object(body.get("incomplete_details")).get("reason")
     answer = Answer(
         "".join(texts) or "".join(refusals),
         finish_reason=_CUT_BY.get(str(reason), "length") if status == "incomplete" else "stop",

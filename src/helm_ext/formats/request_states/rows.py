@@ -466,7 +466,7 @@ def _read_value(state: Mapping[str, Any], name: str, argument: str, hint: str, p
     """Return a value that is a text, a number, true or false; report any other."""
     instance = state["instance"]
     for holder in (instance.get("extra_data") or {}, instance, state):
-        value = _find_value(holder, name)
+        value = find_value(holder, name)
         if value is not None:
             if isinstance(value, str | int | float):
                 return value
@@ -475,11 +475,11 @@ def _read_value(state: Mapping[str, Any], name: str, argument: str, hint: str, p
     return None
 
 
-def _find_value(holder: Any, name: str) -> Any:
+def find_value(holder: Any, name: str) -> Any:
     """Return the value of a key, or of a path of keys; None where there is none."""
     if not isinstance(holder, Mapping):
         return None
     if name in holder:
         return holder[name]
     key, dot, rest = name.partition(".")
-    return _find_value(holder.get(key), rest) if dot else None
+    return find_value(holder.get(key), rest) if dot else None

@@ -19,7 +19,7 @@ from typing import Any
 
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import Kind
-from helm_ext.formats.imported.row import RowError, parse_list
+from helm_ext.formats.imported.row import RowError, as_object, parse_list
 from helm_ext.formats.table.tables import Cells, read_options, to_text
 
 
@@ -132,7 +132,7 @@ def _truthfulqa_choice(column: str) -> Layout:
     def adapt(cells: Cells) -> dict[str, Any]:
         targets = cells.get(column)
         targets = parse_list(targets) if isinstance(targets, str) else targets
-        labels = targets.get("labels") if isinstance(targets, Mapping) else None
+        labels = as_object(targets).get("labels")
         if not isinstance(labels, list):
             raise RowError(f"expected choices and labels, got {show(targets)}")
         return {"gold": labels, "options": read_options(targets)}
@@ -179,7 +179,7 @@ _SQUAD = Layout(
 def _read_spans(value: Any) -> list[str]:
     """Return the accepted texts; [""] for a question that cannot be answered from its context."""
     answers = parse_list(value) if isinstance(value, str) else value
-    texts = answers.get("text") if isinstance(answers, Mapping) and "answer_start" in answers else None
+    texts = as_object(answers).get("text") if "answer_start" in as_object(answers) else None
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise RowError(f"expected answers with text and answer_start, got {show(value)}")
     return list(dict.fromkeys(texts)) or [""]
@@ -268,7 +268,7 @@ _OPENCOMPASS = Layout(
 def _adapt_deepeval(cells: Cells) -> dict[str, Any]:
     scores = {}
     for metric in cells.get("metricsdata") or ():
-        if isinstance(metric, Mapping) and isinstance(metric.get("name"), str):
+        if isinstance(as_object(metric).get("name"), str):
             scores[metric["name"]] = metric.get("score")
     return {"source_scores": scores}
 
@@ -296,16 +296,13 @@ _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def _adapt_promptfoo(cells: Cells) -> dict[str, Any]:
-    prompt, response, test = cells.get("prompt"), cells.get("response"), cells.get("testcase")
+    prompt, response, test = cells.get("prompt"), as_object(cells.get("response")), as_object(cells.get("testcase"))
     raw = prompt.get("raw") if isinstance(prompt, Mapping) else prompt
-    output = response.get("output") if isinstance(response, Mapping) else None
+    output = response.get("output")
     if output is not None and not isinstance(output, str):
         output = json.dumps(output, ensure_ascii=False)
-    assertions = test.get("assert") if isinstance(test, Mapping) else None
-    variables = cells.get("vars") or (test.get("vars") if isinstance(test, Mapping) else None) or {}
-    golds = [
-        each.get("value") for each in assertions or () if isinstance(each, Mapping) and each.get("type") in _COMPARED
-    ]
+    assertions, variables = map(as_object, test.get("assert") or ()), cells.get("vars") or test.get("vars") or {}
+    golds = [each.get("value") for each in assertions if each.get("type") in _COMPARED]
     scores = dict(cells.get("namedscores") or {})
     if not cells.get("error"):
         scores = {"score": cells.get("score"), "pass": cells.get("success"), **scores}
@@ -347,9 +344,7 @@ _PROMPTFOO = Layout(
 
 
 def _read_review(cells: Cells) -> Mapping[str, Any]:
-    review = cells.get("sample_score")
-    score = review.get("score") if isinstance(review, Mapping) else None
-    return score if isinstance(score, Mapping) else {}
+    return as_object(as_object(cells.get("sample_score")).get("score"))
 
 
 def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
@@ -362,10 +357,9 @@ def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
         asked.pop()
     turns = [{"role": turn.get("role"), "content": _join_parts(turn.get("content"))} for turn in asked]
     question = turns[0]["content"] if len(turns) == 1 else turns or cells.get("input")  # first versions: a text
-    value = score.get("value")
     return {
         "question": question, "output": extracted if extracted is not None else whole,
-        "source_scores": value if isinstance(value, Mapping) else {},
+        "source_scores": as_object(score.get("value")),
     }  # fmt: skip
 
 

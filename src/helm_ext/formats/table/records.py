@@ -13,7 +13,7 @@ import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.imported.row import Message, RowError, is_grade, to_number
+from helm_ext.formats.imported.row import Message, RowError, as_object, is_grade, to_number
 from helm_ext.formats.table.roles import Options, Roles, option_labels
 from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.judging.judgement import read_judgements
@@ -230,9 +230,9 @@ class RecordReader:
         return [to_text(value, self._name_parts("output", column, value))]
 
     def _read_scores(self, record: Record, cells: Cells) -> None:
-        value = self._part(cells, "source_scores") if self.roles.source_scores else None
+        value = as_object(self._part(cells, "source_scores") if self.roles.source_scores else None)
         found, numeric = record.scores, []
-        for name, score in value.items() if isinstance(value, Mapping) else ():
+        for name, score in value.items():
             if score is None or isinstance(score, int | float):
                 found[name] = float(score) if score is not None and score - score == 0 else None
                 numeric += [] if score is None or isinstance(score, bool) else [name]
@@ -319,8 +319,8 @@ def _label_by_text(texts: Sequence[str]) -> dict[str, str]:
 
 def _to_message(turn: Any) -> Message:
     """Return a turn of a conversation, `{role, content}` or OpenCompass's `{role, prompt}`."""
-    role = turn.get("role") if isinstance(turn, Mapping) else None
-    content = turn.get("content", turn.get("prompt")) if isinstance(turn, Mapping) else None
+    said = as_object(turn)
+    role, content = said.get("role"), said.get("content", said.get("prompt"))
     if not isinstance(role, str) or role.upper() not in _ROLES or not isinstance(content, str):
         raise RowError(f"expected a turn of a conversation with role and content, got {show(turn)}")
     return {"role": _ROLES[role.upper()], "content": content}
