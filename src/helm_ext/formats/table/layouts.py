@@ -19,7 +19,7 @@ from typing import Any
 
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import Kind
-from helm_ext.formats.imported.row import RowError, as_object, parse_list
+from helm_ext.formats.imported.row import RowError, as_list, as_object, parse_list
 from helm_ext.formats.table.tables import Cells, read_options, to_text
 
 
@@ -220,29 +220,29 @@ def _boolq(column: str, other: str) -> Layout:
 
 def _adapt_lighteval(cells: Cells) -> dict[str, Any]:
     """Return the golds of a row: options where not every choice is right, else accepted texts."""
-    doc, response = cells["doc"], cells["model_response"]
+    doc, response = as_object(cells.get("doc")), as_object(cells.get("model_response"))
     choices, index = doc.get("choices"), doc.get("gold_index")
     right = index if isinstance(index, list) else [index]
     if not isinstance(choices, list) or not choices:
         raise RowError(f"expected doc.choices, got {show(choices)}")
     if not all(isinstance(at, int) and 0 <= at < len(choices) for at in right):
         raise RowError(f"doc.gold_index is {show(index)}, and there are {len(choices)} choices")
-    logprobs = response.get("logprobs") or []
-    if response.get("text"):
-        logprobs = []
+    logprobs = [] if response.get("text") else as_list(response.get("logprobs"))
     if len({*right}) == len(choices) and not logprobs:
         return {"options": None, "gold": choices, "likelihoods": None}
     found: dict[str, Any] = {"options": read_options(choices), "gold": sorted({*right}), "likelihoods": None}
     if logprobs:
         if len(logprobs) != len(choices):
             raise RowError(f"{len(logprobs)} log-probabilities for {len(choices)} choices")
-        greedy = response.get("argmax_logits_eq_gold") or []
-        alone = response.get("unconditioned_logprobs") or []
+        greedy = as_list(response.get("argmax_logits_eq_gold"))
+        alone = as_list(response.get("unconditioned_logprobs"))
+        if wrong := [one for one in (*logprobs, *alone) if isinstance(one, bool) or not isinstance(one, int | float)]:
+            raise RowError(f"expected numbers as log-probabilities, got {show(wrong[0])}")
         found["likelihoods"] = [
             {"text": text, "logprob": logprob,
              **({"greedy": bool(greedy[at])} if len(greedy) == len(choices) else {}),
              **({"alone": alone[at]} if len(alone) == len(choices) else {})}
-            for at, (text, logprob) in enumerate(zip(choices, logprobs, strict=True))
+            for at, (text, logprob) in enumerate(zip(found["options"].values(), logprobs, strict=True))
         ]  # fmt: skip
     return found
 
@@ -267,7 +267,7 @@ _OPENCOMPASS = Layout(
 
 def _adapt_deepeval(cells: Cells) -> dict[str, Any]:
     scores = {}
-    for metric in cells.get("metricsdata") or ():
+    for metric in as_list(cells.get("metricsdata")):
         if isinstance(as_object(metric).get("name"), str):
             scores[metric["name"]] = metric.get("score")
     return {"source_scores": scores}
@@ -301,9 +301,10 @@ def _adapt_promptfoo(cells: Cells) -> dict[str, Any]:
     output = response.get("output")
     if output is not None and not isinstance(output, str):
         output = json.dumps(output, ensure_ascii=False)
-    assertions, variables = map(as_object, test.get("assert") or ()), cells.get("vars") or test.get("vars") or {}
-    golds = [each.get("value") for each in assertions if each.get("type") in _COMPARED]
-    scores = dict(cells.get("namedscores") or {})
+    assertions = map(as_object, as_list(test.get("assert")))
+    variables = as_object(cells.get("vars") or test.get("vars"))
+    golds = [each.get("value") for each in assertions if str(each.get("type")) in _COMPARED]
+    scores = dict(as_object(cells.get("namedscores")))
     if not cells.get("error"):
         scores = {"score": cells.get("score"), "pass": cells.get("success"), **scores}
     return {
@@ -352,7 +353,7 @@ def _adapt_evalscope(cells: Cells) -> dict[str, Any]:
     if not score:
         raise RowError(f"expected sample_score.score, got {show(cells.get('sample_score'))}")
     extracted, whole = score.get("extracted_prediction"), score.get("prediction")
-    asked = [turn for turn in cells.get("messages") or () if isinstance(turn, Mapping)]
+    asked = [turn for turn in as_list(cells.get("messages")) if isinstance(turn, Mapping)]
     while asked and asked[-1].get("role") != "user":
         asked.pop()
     turns = [{"role": turn.get("role"), "content": _join_parts(turn.get("content"))} for turn in asked]
@@ -375,7 +376,7 @@ def _join_parts(content: Any) -> Any:
 
 def _name_main_score(row: Cells) -> dict[str, Any]:
     score = _read_review(row)
-    return {"main": str(score.get("main_score_name") or next(iter(score.get("value") or ()), ""))}
+    return {"main": str(score.get("main_score_name") or next(iter(as_object(score.get("value"))), ""))}
 
 
 _EVALSCOPE = Layout(
@@ -408,7 +409,7 @@ def _adapt_export(run: Any, cells: Cells) -> dict[str, Any]:
             )
             raise RowError(f"a question of {column} {show(cells[column])}: it would count as one of its own", hint)
     options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
-    answers = [each.get("text") for each in completions or () if isinstance(each, Mapping)]
+    answers = [each.get("text") for each in as_list(completions) if isinstance(each, Mapping)]
     return {
         "question": cells.get("input") or _parsed(cells, "messages"),
         "options": read_options(options) if options else None,

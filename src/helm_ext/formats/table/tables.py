@@ -376,6 +376,8 @@ def label_options(texts: Sequence[Any], labels: Sequence[Any] | None) -> dict[st
 
     Raises RowError for fewer than two, and for labels that are missing or doubled.
     """
+    if not isinstance(labels, list | tuple | None):
+        raise RowError(f"expected a list of labels, got {show(labels)}")
     texts = list(texts)
     while labels is None and texts and texts[-1] is None:
         texts.pop()

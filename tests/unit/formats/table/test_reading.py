@@ -241,6 +241,9 @@ REFUSED = [
     # Other tools
     ([lighteval({}, logprobs=[-1.0])], {}, "cell", 1, ""),
     ([lighteval({"gold_index": 3})], {}, "cell", 1, ""),
+    *(([lighteval({}), {**lighteval({}), "doc": doc}], {}, "cell", 2, "") for doc in (None, 3, {"choices": 3})),
+    ([lighteval({}, logprobs=[-1.0, [], -2.0])], {}, "cell", 1, ""),
+    ([choice({"text": ["iron", "tin"], "label": 0.5})], {}, "cell", 1, ""),
     ([["question", "answer", "ground_truth"], ["?", "tin", "iron"]], {}, "ambiguous-column", None, "say which: gold=answer or gold=ground_truth"),
     ([LANGFUSE], {}, "cell", 1, "name what is in it: question=input.question"),
     ([STEM], {}, "cell", 1, "name what is in it: gold=answer.text"),
@@ -258,6 +261,20 @@ REFUSED = [
     ([["question", "answer", "a+b"], ["?", "x", "y"]], {"by": ["b"]}, "unknown-column", None, "a + within a name is written %2B: by=a%2Bb"),
     ([["question", "choices", "answer"], ["?", "iron|tin", "iron"]], {}, "cell", 2, "give each option a column"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "answer"), [
+    ({"input": "?", "actualOutput": "a", "expectedOutput": "a", "metricsData": True}, "a"),
+    ({"index": 1, "target": "A", "input": "?", "messages": 7, "sample_score": {"score": {"value": 1, "prediction": "A"}}}, "A"),
+    ({"promptIdx": 0, "testCase": {"assert": 5}, "prompt": "?", "response": {"output": "1"}, "vars": [], "namedScores": 1}, "1"),
+    ({"promptIdx": 0, "testCase": {"assert": [{"type": []}]}, "prompt": "?", "response": {"output": "1"}}, "1"),
+])  # fmt: skip
+def test_odd_values_of_other_tools_are_as_if_they_were_not_there(tmp_path, row, answer):
+    assert recorded(write(tmp_path, [row])) == [answer]
+
+
+def recorded(path):
+    return [row.answers[0].text for row in get_format("table").open(path=path).rows()]
 
 
 @pytest.mark.parametrize(("rows", "arguments", "code", "line", "hint"), REFUSED)
