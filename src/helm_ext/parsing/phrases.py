@@ -419,7 +419,7 @@ def find_verdicts(text: str) -> Iterator[re.Match[str]]:
     """Yield what declares the options before it the answer ("B is correct"), or wrong: a group "denied"."""
     yield from _VERDICT.finditer(text)
     end = 0
-    for begin in _UNSPACED_BEGIN.finditer(text):
+    for begin in () if text.isascii() else _UNSPACED_BEGIN.finditer(text):
         verdict = _UNSPACED_VERDICT.match(text, begin.start()) if begin.start() >= end else None
         if verdict:
             yield verdict

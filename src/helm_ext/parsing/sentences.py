@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 
 from helm_ext.parsing import phrases
 from helm_ext.parsing.mentions import Mentions, Named
@@ -80,7 +79,7 @@ _NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
 def _find_after_turn(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
     """Return the only option named behind the last "but" or "however", where another was thought of "at first"."""
     text = mentions.lowered
-    turns = [turn.end() for begin, end in spans for turn in phrases.RETURN.finditer(text, begin, end)]
+    turns = [turn.end() for turn in phrases.RETURN.finditer(text)]
     if not turns or not phrases.HYPOTHESIS.search(text, 0, turns[-1]) or phrases.DOUBT.search(text, turns[-1]):
         return None
     behind = [(max(begin, turns[-1]), end) for begin, end in spans if end > turns[-1]]
@@ -109,25 +108,25 @@ def _find_part(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None
 
     A name or a date; or two words that are at least half of what sets the option apart.
     """
-    options = mentions.options.simplified
-    words = {label: {lower(word): word for word in _PART.findall(option)} for label, option in options.items()}
+    options, lowered = mentions.options, mentions.lowered
+    words = {label: {*_PART.findall(lower(option))} for label, option in options.simplified.items()}
     counts = Counter(word for one in words.values() for word in one)
-    own = {label: {word for word in one if counts[word] == 1} for label, one in words.items()}
-    said: dict[str, set[str]] = {}
-    if not any(word in mentions.lowered for word in chain(*own.values())):
-        return None  # which is seen sooner than the words of a long text
-    for begin, end in spans:
-        found = {lower(word): word for word in _PART.findall(mentions.text[begin:end])}
-        for label, parts in own.items():
-            if parts & found.keys():
-                said.setdefault(label, set()).update(found[part] for part in parts & found.keys())
-                if phrases.NEGATION.search(mentions.lowered, begin, end) or "?" in mentions.text[end - 2 : end]:
-                    return None
-    if len(said) != 1:
+    own = {label: [word for word in one if counts[word] == 1] for label, one in words.items()}
+    found = [label for label, one in own.items() if any(word in lowered for word in one)]
+    if len(found) > 1:  # "order" is in "border"
+        said = {*_PART.findall(lowered)}
+        found = [label for label in found if not said.isdisjoint(own[label])]
+    if len(found) != 1:
         return None
-    ((label, parts),) = said.items()
-    is_name = any(_DATE.fullmatch(part) or (part[0].isupper() and options[label].find(part) > 0) for part in parts)
-    return frozenset(said) if is_name or 2 * len(parts) >= max(len(own[label]), 4) else None
+    parts: set[str] = set()
+    for begin, end in spans:
+        if here := {part for part in _PART.findall(mentions.text[begin:end]) if lower(part) in own[found[0]]}:
+            if phrases.NEGATION.search(lowered, begin, end) or "?" in lowered[end - 2 : end]:
+                return None
+            parts |= here
+    option, is_half = options.simplified[found[0]], 2 * len(parts) >= max(len(own[found[0]]), 4)
+    is_name = any(_DATE.fullmatch(part) or (part[0].isupper() and option.find(part) > 0) for part in parts)
+    return frozenset(found) if is_name or is_half else None
 
 
 _PART = re.compile(r"[^\W\d_]{4,}|\d{1,2}:\d\d|\d+")
