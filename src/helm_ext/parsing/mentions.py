@@ -180,12 +180,9 @@ class Mentions:
         """Yield the options that are named between `begin` and `end`, or of which a clause says something."""
         for word in _WORD.finditer(self.text, begin, end):
             item = self.read_item(word.start())
-            if item and (item.is_text or self._is_named(item, end) or self._goes_on(item.stem) or self.is_about(item)):
+            is_about = item and phrases.OBJECTION.match(self.lowered, item.stem)
+            if item and (item.is_text or self._is_named(item, end) or self._goes_on(item.stem) or is_about):
                 yield item
-
-    def is_about(self, item: Item) -> bool:
-        """Tell whether a clause about the option follows: "B is wrong"."""
-        return phrases.OBJECTION.match(self.lowered, item.stem) is not None
 
     def read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""

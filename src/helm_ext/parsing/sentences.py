@@ -141,7 +141,7 @@ def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
     text = mentions.lowered
     if (negation := phrases.NEGATION.search(text, begin, end)) is None:
         return
-    named = (word.start() for word in _ANY.finditer(text, begin, end) if mentions.read_item(word.start()))
+    named = (item.start for item in mentions.find_items(begin, end))
     stated = (place for place in named if not phrases.DENIED.search(text[max(begin, place - _LONGEST_NOT) : place]))
     first = next(stated, end)
     for comma in _COMMA.finditer(text, negation.end(), end):
