@@ -19,7 +19,7 @@ from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_scores
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.evalset import FACTS_OF_ROWS
 from helm_ext.scoring.score import CORRECTED
-from helm_ext.scoring.statistics.paired import Comparison, compare_rows, holm
+from helm_ext.scoring.statistics.paired import Comparison, compare_rows, find_detectable, holm
 
 if TYPE_CHECKING:
     from helm_ext.scoring.statistics.corrected import Corrected, Refused
@@ -145,13 +145,19 @@ class PairResult:
             "p": c.p,
             "greater": c.greater,
             "less": c.less,
-            "detectable": self.detectable,
+            "detectable": self._bound(c.detectable),
         }
         corrected: dict[str, Any] = {}
         if self.is_corrected:
             mine = difference(self.difference)
             corrected = {"raw": numbers, "corrected": {**mine, "labels": self.labels, "p": self.p}}
-            numbers = {**dict.fromkeys(numbers), **mine, "test": "corrected", "p": self.p}
+            numbers = {
+                **dict.fromkeys(numbers),
+                **mine,
+                "test": "corrected",
+                "p": self.p,
+                "detectable": self.detectable,
+            }
         elif self.corrected is not None:
             corrected = {"corrected": {"refused": self.refusal}}
         return {
@@ -176,15 +182,18 @@ class PairResult:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest difference that these rows would have told; None where there is none, or they do not tell it."""
+        """The smallest difference that these rows, or their labels, would have told; None where none, or not known."""
+        return self._bound(find_detectable(self.difference) if self.is_corrected else self.comparison.detectable)
+
+    def _bound(self, detectable: float) -> float | None:
         lowest, highest = self.a.bounds
-        found = self.comparison.detectable
-        return found if found <= highest - lowest and found < np.inf else None
+        return detectable if detectable <= highest - lowest and detectable < np.inf else None
 
     def describe_detectable(self) -> str:
         """Return in words how small a difference these rows could have shown."""
         if self.detectable is not None:
-            return f"with these rows, a difference of {self.detectable:.3g} is found in 8 of 10 comparisons"
+            these = "rows and labels" if self.is_corrected else "rows"
+            return f"with these {these}, a difference of {self.detectable:.3g} is found in 8 of 10 comparisons"
         if np.isfinite(self.comparison.detectable):
             return "so few rows cannot show any difference reliably"
         groups = self.comparison.difference.clusters or self.rows

@@ -279,8 +279,7 @@ def describe_result(one: PairResult, *, is_gate: bool = False) -> str:
     said = [*([] if is_gate else [better]), f"{count(c.greater + c.less, 'row differs', 'rows differ')}"]
     if one.is_corrected:
         said[-1] += " by the verdicts alone"
-    else:
-        said.append(one.describe_detectable())
+    said.append(one.describe_detectable())
     if c.difference.clusters is not None:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
     said += filter(None, [one.describe_unpaired()])

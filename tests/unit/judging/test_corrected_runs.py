@@ -144,13 +144,17 @@ def test_compare_corrects_the_difference_or_says_what_is_missing(tmp_path):
     assert found["low"] < found["difference"] < found["high"] < 0
     assert found["p"] == found["p_holm"] == found["corrected"]["p"] < 0.05
     assert (found["raw"]["mean_b"], found["raw"]["difference"], found["raw"]["p"]) == (0.75, 0, 1)
-    assert (found["mean_b"], found["greater"], found["detectable"]) == (None, None, None)
+    assert (found["mean_b"], found["greater"]) == (None, None)
+    # Half of the interval is 1.96 standard errors; 80 % of comparisons take 0.842 more.
+    assert found["detectable"] == pytest.approx((found["high"] - found["low"]) / 2 * (1.96 + 0.8416) / 1.96, rel=1e-4)
     assert found["verdict"] == "a"
     first, second = re.findall(
         r"all \(120\), corrected by 50 labels +(\S+) .* raw: the judge's own +0.75 +0.75 +(\S+)", said
     )[0]
     assert (first, second) == ("-0.15", "+0")
-    assert "8 of 10" not in said, "what the raw verdicts could have told"
+    told = f"with these rows and labels, a difference of {found['detectable']:.3g} is found in 8 of 10 comparisons"
+    assert told in said
+    assert found["raw"]["detectable"] is None  # which are all equal
     assert "org/a is better by the judge's verdicts, corrected by people's labels" in said
     said, found = compare(a, plain)
     assert found["corrected"] == {"refused": "no row has a label of both answers"}

@@ -107,6 +107,12 @@ def compare_rows(
     )
 
 
+def find_detectable(difference: Interval) -> float:
+    """Return the smallest difference that is told with 80 % power where this is the interval of one."""
+    quantile = normal_quantile(difference.level)
+    return (1 + _STANDARD.inv_cdf(_POWER) / quantile) * difference.half_width
+
+
 @dataclass(frozen=True, slots=True)
 class MarginTest:
     """Whether b is worse than a by more than a margin, where a greater value is better."""
