@@ -81,6 +81,10 @@ class Profile:
         options where several are right, spells a list in a cell of text, is a part of its gold, or spells an object."""
         self._first_odd = (0, "")
         self._first_several = 0
+        self._graded: dict[str, int] = {}
+        """Score to the first line in which it is a grade or a truth."""
+        self._beyond: dict[str, float] = {}
+        """Score to the first number that is none of those that grades stand for, 0 to 1."""
 
     def _make_column(self) -> GoldColumn:
         options, layout, roles = self._options, self._layout, self._roles
@@ -128,6 +132,12 @@ class Profile:
             self.scores.setdefault(name, SourceScore(bounds=(0.0, 1.0)))
         for name in record.numeric:
             self.scores[name].bounds = None
+        for name in self._roles.score_columns:
+            score = record.scores.get(name)
+            if score is not None and name not in record.numeric:
+                self._graded.setdefault(name, record.line)
+            elif score is not None and not 0 <= score <= 1:
+                self._beyond.setdefault(name, score)
         self.recorded += record.outputs is not None or bool(record.likelihoods)
         if record.outputs is None:
             return
@@ -154,7 +164,10 @@ class Profile:
     def list_problems(self) -> list[Problem]:
         """Return what is wrong with whole columns, as far as it does not depend on rows that are wrong themselves."""
         found: list[Problem] = []
-        for require in (self._require_one_model, lambda: self._require_golds(self._golds), self._decide_split):
+        for require in (
+            self._require_one_model, self._require_one_scale, self._decide_split,
+            lambda: self._require_golds(self._golds),
+        ):  # fmt: skip
             try:
                 require()
             except DatasetError as error:
@@ -192,6 +205,7 @@ class Profile:
             self.main = layout.main
         elif not self.is_measured:
             self.main = next(iter(self.scores))
+        self._require_one_scale()
         self.uses_split = self._decide_split()
         if self.uses_split:
             self.train = sum(number for name, (_, number) in self._splits.items() if SPLITS[name] == "train")
@@ -218,6 +232,13 @@ class Profile:
                 f"by={column} where it says something else"
             )
         self._refuse(message, hint, "several-models", [*self._models.values()][1])
+
+    def _require_one_scale(self) -> None:
+        """Refuse a score that is 5 in one row and N in another: a grade that is 0, or no score at all?"""
+        for name in self._graded.keys() & self._beyond.keys():
+            message = f"the score {name} is a grade or a truth here, worth 0 to 1, and {self._beyond[name]:g} elsewhere"
+            hint = "leave the cell empty where there is no score; write all of them as numbers, or all as grades"
+            self._refuse(message, hint, "scores", self._graded[name])
 
     def _require_golds(self, golds: GoldColumn) -> bool:
         """Return whether there are golds. Raises DatasetError where some are missing; the layout knows why they may be.

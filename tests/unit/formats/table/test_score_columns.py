@@ -5,7 +5,7 @@ import json
 import finished_runs
 import pytest
 from commands import run
-from table_files import golds, load, write_csv, write_lines
+from table_files import golds, load, refusal, write_csv, write_lines
 from typer.testing import CliRunner
 
 from helm_ext.analysis.run_scores import read_scores
@@ -46,6 +46,17 @@ def test_values_are_those_of_inspect(tmp_path, value, number):
     assert scores(evalset) == [None if number is None else {"table_judge": number}]
     is_number = isinstance(value, float) or value in ("0.25", " 4 ", "-1e-3") or (value == 3)
     assert evalset.source.scores["judge"].bounds == (None if is_number else (0, 1))
+
+
+@pytest.mark.parametrize(("values", "line"), [(("5", "3", "N"), 4), (("no", "0.5", "1.5"), 2), (("1", "C", "0"), 0)])
+def test_a_score_is_a_grade_in_all_rows_or_in_none(tmp_path, values, line):
+    """N among 1 to 5 was 0: the worst grade, or none?"""
+    path = write(tmp_path, rows=[["1+1?", "2", "2", value, "", "x"] for value in values])
+    if line:
+        found = refusal(path, output=["gpt"], scores=["judge"])
+        assert (found.code, found.location.line) == ("scores", line)
+    else:
+        assert len(scores(load(path, output=["gpt"], scores=["judge"]))) == 3
 
 
 def test_the_interval_of_grades_ends_where_they_end(tmp_path):
