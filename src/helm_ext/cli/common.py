@@ -140,11 +140,14 @@ def with_option(text: str) -> str:
 
 
 def put_option(text: str) -> str:
-    """Return a text with `--arg` before each argument that it names."""
+    """Return a text with `--arg` before each argument that it names, also where commas join them."""
     from helm_ext.formats import all_formats
 
-    names = {name for one in all_formats() for name in {*one.argument_names()}.difference(one.sources)}
-    return re.sub(rf"(?<![\w.,:=+/('\"{{-])(?<!--arg )({'|'.join(sorted(names))})=", r"--arg \1=", text)
+    names = "|".join(
+        sorted({name for one in all_formats() for name in {*one.argument_names()}.difference(one.sources)})
+    )
+    joined = rf"(?<![\w.,:=+/'\"{{-])(?<!--arg )((?:{names})=(?:[^\s,]*,(?:{names})=)*)"
+    return re.sub(joined, lambda found: f"--arg {found[1].replace(',', ' --arg ')}", text)
 
 
 def read_folders(folders: Sequence[Path]) -> list[FinishedRun]:

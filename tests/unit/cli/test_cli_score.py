@@ -284,6 +284,7 @@ def test_hints_name_arguments_as_they_are_typed(tmp_path):
         ("no rows\n  hint: ultraeval:data=ROWS,transform=X,model=m", "ultraeval:data=ROWS,transform=X,model=m"),
         ("no rows\n  hint: --arg task=NAME, missing=skip", "--arg task=NAME, --arg missing=skip"),
         ("no rows\n  hint: --json prints 'gold=1'", "--json prints 'gold=1'"),
+        ("no head\n  hint: question=1,options=2+3,gold=4", "--arg question=1 --arg options=2+3 --arg gold=4"),
     ):
         assert with_option(text) == text.partition("hint: ")[0] + f"hint: {expected}"
     path = tmp_path / "x.csv"
