@@ -124,9 +124,11 @@ def open_evaluation(
         source.main_reason = "the first of the record" if aggregate else "the first in the samples"
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if task.counts["chat"] else {}
-    kept = [result.kept.get("generation_config") or {} for result in aggregate.results] if aggregate else []
-    if golds is not None and any((one.get("additional_details") or {}).get("multi_label") == "true" for one in kept):
-        spec["multi_label"] = True  # our export says so
+    if golds is not None and aggregate is not None:
+        kept = [result.kept.get("generation_config") or {} for result in aggregate.results]
+        is_said = any((one.get("additional_details") or {}).get("multi_label") == "true" for one in kept)  # our export
+        if is_said or (aggregate.is_of_inspect and golds.several):
+            spec["multi_label"] = True
     return Opened(
         path=str(chosen.samples),
         source=source,

@@ -221,10 +221,13 @@ class Aggregate:
         self.kept["results"] = {result.name: result.kept for result in self.results}
         said = as_object((file.source_metadata or {}).get("additional_details"))
         original = said.get(ORIGINAL_LIBRARY)  # of a record that we exported again
-        self.is_of_lm_eval = str(original or (file.eval_library or {}).get("name", "")) == "lm_eval"
+        library = str(original or (file.eval_library or {}).get("name", ""))
+        self.is_of_lm_eval = library == "lm_eval"
         """Whether upstream's converter made the record of lm-eval's files. Its references are positions from 0, or
         the text of a Python list where there are several (converters/lm_eval/instance_level_adapter.py).
         """
+        self.is_of_inspect = library in ("inspect", "inspect_ai")
+        """Whether it made it of a log of inspect_ai, whose scorer `choice` wants all right options together."""
 
     def find(self, sample: Sample) -> list[Result]:
         """Return the results that a sample may belong to: the one that it names, else those of its evaluation."""

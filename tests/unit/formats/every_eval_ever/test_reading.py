@@ -199,6 +199,15 @@ def test_without_any_reference_the_records_own_score_is_the_main_one(tmp_path, c
     assert [one["mean"] for one in stats if one["name"]["name"] == "every_eval_ever_accuracy"] == [0.5]
 
 
+@pytest.mark.parametrize(("library", "differs"), [("inspect", 0), ("ours", 1)])
+def test_several_right_options_of_inspect_are_the_answer_together(tmp_path, library, differs):
+    """As its scorer `choice` has it; elsewhere nothing says whether any of them is enough."""
+    lines = [sample("a", "A, C", 1.0, ["A", "C"], FRUIT), sample("b", "A, B", 0.0, "B", FRUIT)]
+    run = score_file(tmp_path, write(tmp_path, lines, library=library))
+    stats = {one["name"]["name"]: one for one in json.loads((run.folder / "stats.json").read_bytes())}
+    assert stats["every_eval_ever_accuracy_differs"]["sum"] == differs
+
+
 def asked(*id_, **given):
     """A line with other keys in its `input`."""
     line = sample(*id_)
