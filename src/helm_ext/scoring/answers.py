@@ -84,11 +84,8 @@ class AnswerReader:
         self._next_question = tuple(scoring.next_question)
         self._takes_labels = not pattern and not self.is_list
         """A text that is nothing but a label is read as that label in any case."""
-
-    @property
-    def settings(self) -> tuple[object, ...]:
-        """What is equal for readers that read every completion alike."""
-        return self.pattern, self.multi_label, self.scoring
+        self.settings = repr((pattern, multi_label, scoring))
+        """Equal for readers that read every completion alike; compared once a row."""
 
     def read(self, text: str, options: Mapping[str, str] | None, *, is_cut_off: bool = False) -> Answer:
         """Return what a completion's text answers; `options` are those of its row, see `get_options`.

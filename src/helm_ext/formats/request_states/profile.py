@@ -29,6 +29,7 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Settings
 from helm_ext.formats.request_states.labels import shows_options
+from helm_ext.formats.request_states.rows import CORRECT
 from helm_ext.parsing import StopCensus
 
 if TYPE_CHECKING:
@@ -288,7 +289,8 @@ class Profile:
         `status`: what is recorded for it. `requests`: how many are recorded with log-probabilities, and how many are
         needed, where those are too few.
         """
-        instance, golds = row.instance, row.golds
+        instance, references = row.instance, row.references
+        golds = [one["output"]["text"] for one in references if CORRECT in (one.get("tags") or ())]
         facts: list[Fact] = [status]
         note = facts.append
         if requests is not None:
@@ -297,7 +299,7 @@ class Profile:
             self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
         if row.is_choice:
             note("choice")
-        if len(row.references) < 2:
+        if len(references) < 2:
             note("few_options")
         text = instance["input"].get("text")
         if not text and instance["input"].get("messages"):  # HELM writes "" beside messages
@@ -310,7 +312,7 @@ class Profile:
         if row.labels is not None:
             note("labelled")
             self.label_sets.setdefault(tuple(row.labels), row.place)
-            if row.labels_from != "prefix" and len({*row.labels.values()}) < len(row.references):
+            if row.labels_from != "prefix" and len({*row.labels.values()}) < len(references):
                 note("unlabelled")
             if text is not None and self._is_method_open and shows_options(text, row.labels, row.options):
                 note("options_in_text")

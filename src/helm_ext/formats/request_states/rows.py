@@ -100,11 +100,6 @@ class Row(msgspec.Struct, array_like=True, eq=False):
         """The texts of the references."""
         return [one["output"]["text"] for one in self.references]
 
-    @property
-    def golds(self) -> list[str]:
-        """The texts of the correct references."""
-        return [one["output"]["text"] for one in self.references if CORRECT in (one.get("tags") or ())]
-
 
 _FIELDS = Row.__struct_fields__
 
