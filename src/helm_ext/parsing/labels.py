@@ -24,8 +24,10 @@ on which label it is: whether "A" is the label A or a word is told from what fol
 6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
     sentence about the option follows ("(B) is wrong"), or other options are listed behind it. Of a long text that was
     cut off, only where a reason follows; 7 does not count there.
-7.  *Sentence*: the first or the last sentence ends in a label ("Must be B."); only one option's text is named ("Paris
-    lies on the Seine."), or only one in a last sentence that concludes ("Thus it is Paris."), not denied or doubted.
+7.  *Sentence* (`sentences`): the first or the last sentence ends in a label ("Must be B."); only one option's text is
+    named ("Paris lies on the Seine."), or only one in a last sentence that concludes ("Thus it is Paris."), not denied
+    or doubted; all others are, in sentences that deny; words are named that no other option has ("Westphalia"); of
+    numbers, a calculation ends in one. Where no option is named at all, "the second option" is one by its place.
 
 An option is named (`mentions`) where it ends: at a line's end, before punctuation, a bracket, the label's own text, or
 prose that may follow an answer (`phrases.CONTINUATION`: because, since, and here, ...). Several options named together

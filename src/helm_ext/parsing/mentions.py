@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -343,10 +343,12 @@ class Mentions:
         return self.lowered.startswith(self.options.texts, place)
 
     def names_text(
-        self, option: str, longer: Iterable[str], spans: Iterable[tuple[int, int]], *, or_denies: bool = False
+        self, option: str, longer: Iterable[str], spans: Collection[tuple[int, int]], *, or_denies: bool = False
     ) -> bool:
         """Tell whether an option's text stands as words of its own in `spans`: not in a longer one, or in "not ..."."""
         lowered = self.lowered
+        if all(lowered.find(option, *span) < 0 for span in spans):
+            return False
         covers = [(text, at) for text in longer for at in range(len(text)) if text.startswith(option, at)]
         for begin, end in spans:
             place = lowered.find(option, begin, end)

@@ -291,7 +291,7 @@ OBJECTION = compile_words(
 # ---- What introduces an answer or declares one
 
 # What introduces an answer. For example: "answer is", "answer:", "option -", "choice for this question would be".
-_COLON = r"[\"'*_]{0,3} {0,2}(?:[:=→⇒]|[-=]>|\((?=[\"']))"
+_COLON = r"[\"'*_]{0,3} {0,2}(?:[:=→⇒|]|[-=]>|\((?=[\"']))"
 _DASH = r" [-–—](?= )"
 _BE = r"(?:is|are|was|were|(?:must|should|would|will|(?:has|have) to|would have) be(?:en)?)"
 _IS = rf"(?:(?:'s| {{1,3}}{_BE})\b|{_COLON}|{_DASH}|[\]】] {{0,2}}|\*\*[^\S\n]{{1,2}})"
@@ -396,9 +396,9 @@ _BEST = (
 )
 _FITS = (
     r"(?:alone )?(?:remains?|do|does|holds?|works?|appl(?:y|ies)|satisf(?:y|ies)|(?:fits?|match(?:es)?)(?: (?:the|this"
-    r"|all) \w{3,12})?)|bleibt|reste|queda|rimane|остаётся|richtig|korrekt|stimmt|(?:— |являет?ся )?(?:верн|правильн)"
-    rf"\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?|{_COPULA} (?:(?:la|le|the|die|das|het|a|de) )?(?:{_REPLY} )?{RIGHT}"
-    rf"(?: {_REPLY})?"
+    r"|all) \w{3,12})?)|bleibt|reste|queda|rimane|остаётся|richtig|korrekt|stimmt|trifft zu|(?:— |являет?ся )?"
+    rf"(?:верн|правильн)\w{{1,4}}(?: (?:ответ|вариант)\w{{0,2}})?|{_COPULA} (?:(?:la|le|the|die|das|het|a|de) )?"
+    rf"(?:{_REPLY} )?{RIGHT}(?: {_REPLY})?"
 )
 _CHOSEN = (
     r"(?:it is|is what (?:i|we)(?: would|'d)? (?:choose|pick|select|say|go with)|(?:would )?(?:fits?|match(?:es)?)"

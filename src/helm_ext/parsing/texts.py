@@ -246,4 +246,6 @@ def find_asked_options(text: str) -> int:
     return match.start() if match else len(text)
 
 
-_ASKED = re.compile(r"\n[ \t]*\n(?=[^\n]{1,600}[?？:][ \t]*\n{1,2}[ \t]*[(\[]?(?:A|1|a|①|甲)[)\].:、])")
+_ASKED = re.compile(
+    r"\n[ \t]*\n(?=[^\n]{1,600}(?:[?？:]|__[^\n_]{0,200})[ \t]*\n{1,2}[ \t]*[(\[]?(?:A|1|a|①|甲)[)\].:、])"
+)
