@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from typing_extensions import NotRequired
 
@@ -77,6 +77,8 @@ LeftOut = Literal["not_run", "failed", "unscored", "too_long"]
 false; `unscored`: an answer is there, and no score can be made of it, as its source says; `too_long`: the question does
 not fit the window."""
 Status = Literal["ok", LeftOut]
+STATUSES: tuple[Status, ...] = get_args(Status)
+"""By their codes, in columns of rows."""
 
 
 class Recorded(TypedDict):

@@ -15,19 +15,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from helm.benchmark.scenarios.scenario import Input as HelmInput
 from helm.benchmark.scenarios.scenario import Instance, Reference
 
-from helm_ext.evalset import Status
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STATUSES: tuple[Status, ...] = get_args(Status)
-"""`Recorded.status`, by code."""
 BOTH, LIVE, RECORDED = 0, 1, 2
 """`RowExtra.only`, by code."""
 
@@ -82,7 +78,7 @@ class StoredRows(Sequence[Instance]):
     only: NDArray[np.uint8]
     """Kinds of runs that it takes part in: BOTH, LIVE, RECORDED."""
     status: NDArray[np.uint8] | None = None
-    """By STATUSES; None where nothing is recorded."""
+    """By `evalset.STATUSES`; None where nothing is recorded."""
     unrecorded: NDArray[np.uint8] | None = None
     """Bits of `Unrecorded`."""
     is_kept: bool = False

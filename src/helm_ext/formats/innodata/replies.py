@@ -22,7 +22,7 @@ from helm_ext.errors import (
     Problems,
     show,
 )
-from helm_ext.evalset import EXTRA_KEY, Recorded, RowExtra
+from helm_ext.evalset import EXTRA_KEY, STATUSES, Recorded, RowExtra
 from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats.innodata.hub.records import Message, Record, parse_object, read_rows
@@ -296,7 +296,7 @@ def make_instances(
     import numpy as np
     from helm.benchmark.scenarios.scenario import TEST_SPLIT
 
-    from helm_ext.evalset.rows import RECORDED, STATUSES, StoredRows, find_unrecorded
+    from helm_ext.evalset.rows import RECORDED, StoredRows, find_unrecorded
 
     number = len(records)
     nothing = np.zeros(number, np.uint8)

@@ -23,8 +23,8 @@ import numpy as np
 import xxhash
 
 from helm_ext.errors import Path, count
-from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS, Status
-from helm_ext.evalset.rows import STATUSES, find_unrecorded
+from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS, STATUSES, Status
+from helm_ext.evalset.rows import find_unrecorded
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Settings

@@ -23,8 +23,8 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, RunEntryError, raise_for, show
-from helm_ext.evalset import EvalSet, Places, Recorded, RecordedState, row_extra
-from helm_ext.evalset.rows import STATUSES, StoredRows, Unrecorded, find_unrecorded
+from helm_ext.evalset import STATUSES, EvalSet, Places, Recorded, RecordedState, row_extra
+from helm_ext.evalset.rows import StoredRows, Unrecorded, find_unrecorded
 from helm_ext.files import LineSource, canonical_json, is_finite, read_json
 from helm_ext.files.store import RowStore
 from helm_ext.formats.ultraeval.checkout import open_checkout
