@@ -60,7 +60,9 @@ def on_ray(one_ray):
 @pytest.fixture(params=["processes", "ray"])
 def engine(request):
     """Two workers."""
-    return ProcessEngine(2) if request.param == "processes" else request.getfixturevalue("on_ray")
+    made = ProcessEngine(2) if request.param == "processes" else request.getfixturevalue("on_ray")
+    yield made
+    made.close()
 
 
 def test_results_come_in_order_from_workers_that_are_made_once(tmp_path, engine):
@@ -143,6 +145,20 @@ def test_where_no_thread_can_be_started_nothing_hangs(tmp_path, monkeypatch):
     monkeypatch.setattr("concurrent.futures.process._ExecutorManagerThread.start", fail)
     with pytest.raises(HelmExtError, match="workers cannot start: .*: can't start new thread\n"):
         list(ProcessEngine(2).map(squarer(tmp_path), range(6)))
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_are_kept_for_other_work_and_those_killed_between_are_replaced(tmp_path):
+    engine = ProcessEngine(2)
+    for seconds in (0.02, 0.03):
+        results = engine.map(squarer(tmp_path, seconds=seconds), range(20))
+        assert list(results) == [number**2 for number in range(20)]
+    made = [line[1] for line in notes(tmp_path) if line[0] == "made"]
+    assert len(made) == 4
+    assert sorted(made[:2]) == sorted(made[2:])
+    os.kill(int(made[0]), signal.SIGKILL)
+    assert list(engine.map(LISTER, [[1], [2], [3]])) == [[1], [2], [3]]
+    engine.close()
     assert multiprocessing.active_children() == []
 
 

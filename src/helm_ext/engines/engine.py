@@ -117,12 +117,9 @@ class _Jobs:
 
     def take_done(self, *, in_order: bool) -> Iterator[Any]:
         """Yield results, and forget their jobs."""
-        if not in_order:
-            done = [job for job in self._open if job.is_done]
-            self._open = [job for job in self._open if not job.is_done]
-            yield from (job.result for job in done)
-        while in_order and self._open and self._open[0].is_done:
-            yield self._open.pop(0).result
+        while done := next((job for job in self._open[: 1 if in_order else None] if job.is_done), None):
+            self._open.remove(done)
+            yield done.result
 
 
 @dataclass(eq=False)
@@ -143,6 +140,8 @@ class _Worker:
 class Workers(ABC):
     """Does tasks in workers, which may be lost at any time: killed, out of memory, or with their machine.
 
+    Workers stay for the next call of `map`, until `close`.
+
     A lost worker says little: it may have had several tasks, and none may be to blame. So each of them is done again,
     by a worker that does nothing else. A task that such a worker is lost with is split where that is possible, so that
     what is harmless gets done, and what cannot be split is given up after LONE_TRIES.
@@ -151,12 +150,11 @@ class Workers(ABC):
     process = "worker process"
     """What is lost, in messages."""
     start_hint = ""
-    keeps_workers = False
-    """Whether workers stay for the next call with the same `make_worker`; else they end with the call."""
 
     def __init__(self, concurrency: int = 1) -> None:
         """`concurrency`: tasks that a worker does at once."""
         self.concurrency = concurrency
+        self.is_busy = False
         self._workers: list[_Worker] = []
         self._packed = b""
         """How to make what does the tasks."""
@@ -183,12 +181,13 @@ class Workers(ABC):
         exception last. Raises HelmExtError where no worker can be started.
         """
         packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
-        if packed != self._packed:
-            self.close()
-            self._packed = packed
         self._failed_starts = 0
         failure: Exception | None = None
+        self.is_busy = True
         try:
+            if packed != self._packed:
+                self._packed = packed
+                self._renew()
             jobs = _Jobs(tasks, split, 4 * (self.concurrency + 1) * self.count_workers())
             while True:
                 if failure is None:
@@ -207,8 +206,8 @@ class Workers(ABC):
         except BaseException:
             self.close()
             raise
-        if not self.keeps_workers:
-            self.close()
+        finally:
+            self.is_busy = False
         if failure is not None:
             raise failure
 
@@ -241,6 +240,10 @@ class Workers(ABC):
     @abstractmethod
     def _end(self, handle: Any) -> None:
         """End a worker, which may be busy, or lost."""
+
+    def _renew(self) -> None:
+        """Let the workers do something else next: the default is to end them, and with them what they hold."""
+        self.close()
 
     def _are_all_lost(self) -> bool:
         """Whether all workers are lost at once, though nobody says so. Asked when one is, or nothing has happened."""
@@ -337,7 +340,8 @@ class ProcessEngine(Workers):
     """Does tasks in so many processes of this machine.
 
     Each worker is a pool of one process, so that what a lost process takes along is its own: a pool of several ends all
-    its processes, and gives up all that waits. Processes are spawned, not forked: HELM has threads.
+    its processes, and gives up all that waits. Processes are spawned, not forked: HELM has threads. What they import
+    takes most of a second of CPU, so those that have read a file score its rows, too.
     """
 
     start_hint = f"is there memory for them? {WORKERS_ENV}=1 starts none"
@@ -354,16 +358,23 @@ class ProcessEngine(Workers):
         spawn = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
         try:
-            return pool, pool.submit(_make, packed)  # an argument of the initializer would stay in the process's memory
+            return pool, pool.submit(_do, "make", packed)  # as the initializer's argument it would stay in memory
         except (RuntimeError, OSError, MemoryError) as error:  # no process, or no thread that waits for it (`ulimit`)
             for process in (pool._processes or {}).values():  # noqa: SLF001 - nobody else would end them
                 process.kill()
                 process.join()
             raise LostError(str(error)) from error
 
-    def _submit(self, handle: ProcessPoolExecutor, task: Any) -> Future[Any]:
+    def _renew(self) -> None:
+        for worker in self._workers:
+            try:
+                worker.starting = self._submit(worker.handle, self._packed, "make")
+            except LostError as error:
+                worker.lost = str(error)
+
+    def _submit(self, handle: ProcessPoolExecutor, task: Any, step: str = "work") -> Future[Any]:
         try:
-            return handle.submit(_work, task)
+            return handle.submit(_do, step, task)
         except BrokenProcessPool as error:
             raise LostError from error
 
@@ -399,16 +410,13 @@ def _begin() -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
-def _make(packed: bytes) -> None:
+def _do(step: str, given: Any) -> Any:
+    """Do a task, or make what does the next ones: `given` is how, pickled."""
     try:
-        _worker["work"] = pickle.loads(packed)()  # noqa: S301 - from our own driver
-    except MemoryError:
-        os._exit(1)
-
-
-def _work(task: Any) -> Any:
-    try:
-        return _worker["work"](task)
+        if step == "work":
+            return _worker["work"](given)
+        _worker.clear()  # before: it may hold much
+        _worker["work"] = pickle.loads(given)()  # noqa: S301 - from our own driver
     except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
         os._exit(1)
 
@@ -418,13 +426,27 @@ def _work(task: Any) -> Any:
 Engine = ThisProcess | Workers
 
 
+_engines: dict[tuple[int, int], ProcessEngine] = {}
+"""By this process, for a fork has none of its parent's, and number of workers."""
+
+
 def find_engine() -> ProcessEngine | ThisProcess:
     """Return the processes that HELM_EXT_WORKERS asks for. Raises HelmExtError for a number that is none.
 
     A daemonic process cannot start others (multiprocessing), so it does all itself.
     """
     workers = int(read_number(WORKERS_ENV, 1, least=1))
-    return ProcessEngine(workers) if workers > 1 and not multiprocessing.current_process().daemon else ThisProcess()
+    if workers == 1 or multiprocessing.current_process().daemon:
+        return ThisProcess()
+    engine = _engines.setdefault((os.getpid(), workers), ProcessEngine(workers))
+    return ProcessEngine(workers) if engine.is_busy else engine  # with what another thread does
+
+
+def end_workers() -> None:
+    """End the processes that wait for work, where there is none for long."""
+    for (owner, _), engine in _engines.items():
+        if owner == os.getpid():
+            engine.close()
 
 
 def read_number(name: str, default: float, *, least: float, whole: bool = True) -> float:

@@ -169,7 +169,6 @@ class RayEngine(Workers):
 
     process = "Ray actor"
     start_hint = "is there memory for them? Ray's logs are in /tmp/ray"
-    keeps_workers = True
 
     def __init__(self, settings: RaySettings | None = None, *, concurrency: int = 1) -> None:
         super().__init__(concurrency)

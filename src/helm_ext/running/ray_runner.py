@@ -39,7 +39,7 @@ from helm.common.request import RequestResult
 
 from helm_ext.adaptation.rows import bare_state
 from helm_ext.clients.client import NotedResult, notes_of
-from helm_ext.engines.engine import LONE_TRIES, read_number
+from helm_ext.engines.engine import LONE_TRIES, end_workers, read_number
 from helm_ext.engines.progress import PROGRESS_ENV
 from helm_ext.engines.ray_engine import RayEngine, RaySettings
 from helm_ext.errors import DeploymentError, HelmExtError, show
@@ -233,6 +233,7 @@ class RayRunner(StreamingRunner):
 
     def make_engine(self) -> RayEngine:
         """Return the actors that score the rows of recorded runs."""
+        end_workers()  # they have read
         if self._engine is None:
             self._engine = RayEngine()
         return self._engine

@@ -53,7 +53,7 @@ from tqdm import tqdm
 
 from helm_ext.adaptation import recorded
 from helm_ext.clients.client import annotate_with_notes
-from helm_ext.engines.engine import Engine, ThisProcess, find_engine
+from helm_ext.engines.engine import Engine, ThisProcess, end_workers, find_engine
 from helm_ext.engines.progress import Progress
 from helm_ext.errors import HelmExtError
 from helm_ext.evalset import garbage
@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from helm.benchmark.window_services.window_service import WindowService
 
     from helm_ext.evalset import EvalSet
+
+MANY_ROWS = 100_000
+"""So many are added up in the memory that workers had; after fewer, these stay for the next run."""
 
 TokenCounts = dict[tuple[int, int], int]
 """Numbers of tokens by hash and length of the text: the prompts themselves need not be kept."""
@@ -181,6 +184,7 @@ class StreamingRunner(Runner):
                 return
             evalset = self._open_evalset(scenario)
             if evalset is None or not self._fold_unread(run_spec, scenario, evalset):
+                end_workers()  # a model may take hours
                 # No name for all instances: those that are not chosen are freed.
                 instances = self._select_instances(run_spec, self._get_instances(run_spec, scenario, evalset))
                 token_counts: TokenCounts = {}
@@ -313,6 +317,8 @@ class StreamingRunner(Runner):
             tasks = iter_tasks(rows, places, size, files.name_parts if self.shares_disk else None)
             fold(engine, make_worker, tasks, totals, files, split=RowsTask.split, progress=progress)
             progress.step = "adding up"
+            if len(places) >= MANY_ROWS:
+                end_workers()
             files.finish(totals.to_stats())
         return True
 
