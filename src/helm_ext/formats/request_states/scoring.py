@@ -38,9 +38,9 @@ class FileKind:
         self.method, self.output_format, self.num_outputs = method, output_format, settings.num_outputs
         self.source = reader.source or settings.source
         self.is_measured = reader.is_measured and settings.is_measured
-        choices = profile.find("choice").count
-        # Rows that nothing can be scored of have no right option, and say nothing of what the others are.
-        self.all_choice = 0 < choices == profile.rows - profile.find_status("unscored").count
+        # Rows that nothing can be scored of, with options or without, say nothing of what the others are.
+        choices = profile.has("choice")[~profile.has("unscored")]
+        self.all_choice = choices.size > 0 and bool(choices.all())
         self.is_helm, self.stops = profile.is_helm_output, profile.stops
         self.likelihoods = _find_likelihood_scores(profile)
         """Where rows were recorded by log-probabilities: the scores of these that are defined for all rows."""

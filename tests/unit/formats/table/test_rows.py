@@ -164,6 +164,14 @@ def test_live_rows_that_could_not_be_scored_are_refused_before_a_model_is_asked(
     assert refusal(path).code == "unscored"
 
 
+def test_a_row_that_cannot_be_scored_does_not_decide_how_the_others_are(tmp_path):
+    """One question with two options that read the same made answers of all rows short texts, and the main metric another."""
+    rows = [["?", *METALS, "A", "(A)"], ["?", "tin", "tin", "oak", "B", "B"], ["?", *METALS, "C", "B"]]
+    evalset = load(write_csv(tmp_path, MC, *rows))
+    assert evalset.scoring.main_metric == "exact_match"
+    assert evalset.counts["unscored"] == 1
+
+
 def test_what_is_no_table_is_refused(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("question,answer\n?,iron\n")
