@@ -184,6 +184,10 @@ class Mentions:
             if item and (item.is_text or self._is_named(item, end) or self._goes_on(item.stem) or is_about):
                 yield item
 
+    def is_denied(self, item: Item) -> bool:
+        """Tell whether a word before the option denies it alone: "not B"."""
+        return phrases.DENIED.search(self.lowered, max(0, item.start - 60), item.start) is not None
+
     def read_item(self, position: int, stop: int = -1) -> Item | None:
         """Return the option that is named at `position`: the longer of a label and a text."""
         by_text = self.find_text(position, stop)

@@ -179,20 +179,10 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
     if is_cut_off and is_long and not phrases.CONTINUATION.match(mentions.lowered, item.stem):
         return named if mentions.is_line_end(item.end) else None
     corrected = phrases.CORRECTION.search(mentions.lowered, item.end)
-    if corrected and _names_other(mentions, corrected.end(), named):  # "False. Actually, it is true."
+    others = mentions.find_items(corrected.end(), len(mentions.text)) if corrected else ()
+    if any(one.label not in named and not mentions.is_denied(one) for one in others):  # "False. Actually, it is true."
         return UNCLEAR
     return None if _lists_options(mentions, item.end, named) else named
-
-
-def _names_other(mentions: Mentions, position: int, named: Named) -> bool:
-    """Tell whether another option's text stands behind `position`, or a sentence ends in another label."""
-    for head in phrases.PREDICATE.finditer(mentions.lowered, position):
-        read = mentions.read_items(head.end())
-        if read and not read[0] <= named and not phrases.NEGATION.search(mentions.lowered, position, head.end()):
-            return True
-    own = [text for text, label in mentions.options.by_text.items() if label in named]
-    others = [text for text, label in mentions.options.by_text.items() if label not in named]
-    return any(mentions.names_text(text, own, [(position, len(mentions.text))]) for text in others)
 
 
 def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:

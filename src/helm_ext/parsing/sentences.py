@@ -58,7 +58,7 @@ def read_sentence(mentions: Mentions) -> Named | None:
             is_said = frozenset(found) in (equals, *predicates) or _is_said(mentions, found, sentences)
             return frozenset(found) if is_said else None
     if found:
-        return equals or _find_result(mentions, spans[-1]) or _find_after_turn(mentions, spans)
+        return equals or _find_result(mentions, spans[-1])
     return predicates.pop() if len(predicates) == 1 else _find_part(mentions, spans)
 
 
@@ -74,17 +74,6 @@ def _find_result(mentions: Mentions, span: tuple[int, int]) -> Named | None:
 
 
 _NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
-
-
-def _find_after_turn(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
-    """Return the only option named behind the last "but" or "however", where another was thought of "at first"."""
-    text = mentions.lowered
-    turns = [turn.end() for turn in phrases.RETURN.finditer(text)]
-    if not turns or not phrases.HYPOTHESIS.search(text, 0, turns[-1]) or phrases.DOUBT.search(text, turns[-1]):
-        return None
-    behind = [(max(begin, turns[-1]), end) for begin, end in spans if end > turns[-1]]
-    found = _find_named(mentions, behind)
-    return frozenset(found) if len(found) == 1 and _is_said(mentions, found, behind) else None
 
 
 def _find_left(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
@@ -141,8 +130,7 @@ def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
     text = mentions.lowered
     if (negation := phrases.NEGATION.search(text, begin, end)) is None:
         return
-    named = (item.start for item in mentions.find_items(begin, end))
-    stated = (place for place in named if not phrases.DENIED.search(text[max(begin, place - _LONGEST_NOT) : place]))
+    stated = (item.start for item in mentions.find_items(begin, end) if not mentions.is_denied(item))
     first = next(stated, end)
     for comma in _COMMA.finditer(text, negation.end(), end):
         if comma.end() > first:
@@ -206,7 +194,6 @@ _CLAUSE_END = re.compile(r"[,;:—(]|\band\b")
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])")
 _COMMA = re.compile(r"[,;]\s")
 _ANY = re.compile(r"\w+")
-_LONGEST_NOT = 40
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}")
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""
