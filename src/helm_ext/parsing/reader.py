@@ -187,20 +187,16 @@ def _read_lead(mentions: Mentions, *, is_cut_off: bool = False) -> Named | None:
 
 def _lists_options(mentions: Mentions, position: int, named: Named) -> bool:
     """Tell whether another option leads a later line, or is listed on the same line: "A. Paris B. London"."""
-    options, text = mentions.options, mentions.text
-    line = " ".join(mentions.lowered[position:].partition("\n")[0].split())
-    for core, label in options.label_set.by_folded_core.items():
-        own = options.folded[label] if label else ""
-        if own and label not in named and any(f"{core}{mark}{own}" in line for mark in _LIST_MARKS):
-            return True
+    text = mentions.text
+    own = mentions.options.folded
+    line = mentions.find_items(position, position + len(text[position:].partition("\n")[0]))
+    if any(own[one.label] and one.stem - one.start > len(own[one.label]) for one in line if one.label not in named):
+        return True
     following = mentions.find_label(position)  # "A) B) C) D)"
     starts = (mentions.skip_list_mark(start) for start, _ in find_lines(text) if start > position)
     leads = (phrases.LEAD.match(mentions.lowered, start) for start in starts)
     others = [following, *(mentions.read_item(lead.end()) for lead in leads if lead)]
     return any(other and other.is_done and other.label not in named for other in others)
-
-
-_LIST_MARKS = (". ", ") ", ": ", ".", ")", " - ")
 
 
 # ---- Options that are marked as right or wrong one by one: "A ❌ B ✅", "C. Berlin (correct)"
