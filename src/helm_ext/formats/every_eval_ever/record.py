@@ -430,9 +430,7 @@ def read_options(sample: Sample) -> dict[str, str] | None:
     labels = read_json(sample.details.get(LABELS))
     if isinstance(labels, list) and len(labels) == len(choices) == len({*map(str, labels)}):
         return dict(zip(map(str, labels), choices, strict=True))
-    if len(choices) > 26:
-        return {str(number): text for number, text in enumerate(choices, 1)}
-    return to_options(choices)
+    return to_options(choices, or_numbers=True)
 
 
 def name_scores(sample: Sample, aggregate: Aggregate | None) -> tuple[dict[str, float], bool]:

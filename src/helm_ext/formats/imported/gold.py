@@ -27,6 +27,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 from typing import Any, Literal, cast
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, RunEntryError, show
@@ -45,15 +46,20 @@ NO_YES: Options = {"false": "no", "true": "yes"}
 _WHOLE = re.compile(r"\s*(-?(?:0|[1-9][0-9]*))(?:\.0+)?\s*", re.ASCII)
 """A whole number as a cell has it; pandas writes 1.0 where another cell of the column is empty. "007" is not one."""
 
-MOST_OPTIONS = 26
+MOST_OPTIONS = len(ascii_uppercase)
 """That have letters."""
 
 
-def to_options(texts: Sequence[str]) -> dict[str, str]:
-    """Return options that have no labels of their own as A, B, C, ... Raises ValueError for more than there may be."""
-    if len(texts) > MOST_OPTIONS:
+def to_options(texts: Sequence[str], *, or_numbers: bool = False) -> dict[str, str]:
+    """Return options that have no labels of their own as A, B, C, ...; more than there are letters as 1, 2, 3, ...
+
+    Raises ValueError for so many, unless `or_numbers`.
+    """
+    if len(texts) <= MOST_OPTIONS:
+        return dict(zip(ascii_uppercase, texts, strict=False))
+    if not or_numbers:
         raise ValueError(f"{len(texts)} options, and there are letters for {MOST_OPTIONS}")
-    return {chr(ord("A") + index): text for index, text in enumerate(texts)}
+    return {str(number): text for number, text in enumerate(texts, 1)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 from typing import Any, Literal, NamedTuple, TypedDict, TypeGuard
 
 from helm_ext.errors import DatasetError, Path, Problems, count, show
@@ -26,6 +27,11 @@ from helm_ext.formats.request_states.reading import Place, Reader, State
 def is_finite_number(value: object) -> TypeGuard[int | float]:
     """Whether a JSON value is a number that a float can hold: not true, false, NaN or a larger whole number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def is_nan(value: object) -> bool:
+    """Whether a JSON value is NaN, which Python writes for a number that there is not."""
+    return isinstance(value, float) and math.isnan(value)
 
 
 def as_object(value: Any) -> Mapping[str, Any]:
@@ -138,8 +144,6 @@ _SAID = {
 }
 """What rows have not, and what becomes of them."""
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
 _CUT = frozenset({"length", "max_tokens", "model_length"})
 """Words for an answer that was truncated: OpenAI's, then two of inspect_ai's."""
 
@@ -244,7 +248,7 @@ class ImportReader(Reader):
         value: dict[str, Any] = {"instance": instance}
         if labels is not None and not unscored:
             # A, B, ... are made for the row in any case: rows that share them are read faster.
-            are_made = "".join(labels) == _LETTERS[: len(labels)] and len(row.gold) < len(labels)
+            are_made = "".join(labels) == ascii_uppercase[: len(labels)] and len(row.gold) < len(labels)
             if not are_made:
                 value["answer_mapping"] = labels
         if row.failed:
@@ -382,7 +386,7 @@ def to_number(value: Any) -> float | None:
         except ValueError:
             return None
         return number if math.isfinite(number) else None
-    if isinstance(value, bool) or is_finite_number(value) or value != value:  # noqa: PLR0124 - NaN
+    if isinstance(value, bool) or is_finite_number(value) or is_nan(value):
         return float(value)
     return None
 

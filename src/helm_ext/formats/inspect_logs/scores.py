@@ -25,7 +25,7 @@ from typing import Any
 
 from helm_ext.evalset import SourceScore
 from helm_ext.files import canonical_json
-from helm_ext.formats.imported.row import as_list, as_object, is_finite_number, is_grade, to_number
+from helm_ext.formats.imported.row import as_list, as_object, is_finite_number, is_grade, is_nan, to_number
 from helm_ext.formats.inspect_logs.log import Header
 from helm_ext.formats.inspect_logs.samples import SampleScore, Texts
 from helm_ext.scoring.reducers import find_noise, find_reducer, mode
@@ -156,13 +156,13 @@ class Scores:
         keys: dict[Key, list[Any]] = {}
         for values in epochs:
             for scorer, value in values.items():
-                of_all = self._keys.get(scorer, [None]) if _is_nan(value) else [None]
+                of_all = self._keys.get(scorer, [None]) if is_nan(value) else [None]
                 for key, one in value.items() if isinstance(value, Mapping) else ((key, value) for key in of_all):
                     keys.setdefault((scorer, key), []).append(one)
         found: dict[str, float | None] = {}
         for key, given in keys.items():
             counts_none = (key, 0) in self._scores and self._scores[key, 0].has_mean
-            scored = [value for value in given if not _is_nan(value) and (value is not None or counts_none)]
+            scored = [value for value in given if not is_nan(value) and (value is not None or counts_none)]
             reducers = self._find_reducers(key[0])
             if not scored and not any((key, number) in self._scores for number in range(len(reducers))):
                 continue  # what is an object of scores in other rows, or epochs, was not scored here
@@ -258,10 +258,6 @@ def _name_scorer(entry: Mapping[str, Any]) -> str:
     return str(entry.get("scorer") or entry.get("name"))
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
 _GRADERS = ("model_graded_qa", "model_graded_fact")
 _NOT_FOUND = "Grade not found in model output: "
 """Begins the explanation where the grader's reply has no grade. Before 0.3.245 or so the value is "I" then."""
@@ -288,7 +284,7 @@ class JudgementReader:
         explanation = texts.resolve(score.explanation or "")
         is_unread = explanation.startswith(_NOT_FOUND)
         value = None if is_unread or isinstance(score.value, list | Mapping) else to_number(score.value)
-        is_none = is_unread or (isinstance(score.value, float) and math.isnan(score.value))
+        is_none = is_unread or is_nan(score.value)
         if not is_none and (value is None or value not in (0.0, 0.5, 1.0)):
             return None
         options = self._told.get(name, {})

@@ -10,15 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import DatasetIntegrityError, Problems, count, raise_for, show
 from helm_ext.evalset import Likelihood
 from helm_ext.files.store import RowStore
-from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind
+from helm_ext.formats.imported.gold import GoldColumn, GoldKind, Kind, to_options
 from helm_ext.formats.imported.json_log import without_nan
-from helm_ext.formats.imported.row import Answer, Row, RowError
+from helm_ext.formats.imported.row import Answer, Row, RowError, is_nan
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.samples import (
     READINGS,
@@ -38,8 +39,7 @@ from helm_ext.formats.request_states.loading import KEPT_ROWS
 from helm_ext.formats.request_states.rows import find_value
 
 _CLOSE = 1e-9
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_SEQUENCES = (tuple(_LETTERS), tuple(_LETTERS.lower()), tuple(str(number) for number in range(1, 100)))
+_SEQUENCES = (tuple(ascii_uppercase), tuple(ascii_lowercase), tuple(str(number) for number in range(1, 100)))
 _BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
 
 
@@ -143,7 +143,7 @@ class Profile:
         filtered = self.filters.setdefault(chosen, {})
         if question in filtered:
             known = {name: self.scores.get(name, {}).get(question) for name in scores}
-            if known != scores and not any(map(_is_nan, scores.values())):
+            if known != scores and not any(map(is_nan, scores.values())):
                 raise RowError(f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently")
             self.duplicates += 1
             return False
@@ -217,7 +217,7 @@ class Profile:
         for name, given in self.scores.items():
             numbers = [value for value in given.values() if value is not None]
             is_mean = report.is_mean(name.rpartition(",")[0])
-            if not numbers or any(map(_is_nan, numbers)) or is_mean is False:
+            if not numbers or any(map(is_nan, numbers)) or is_mean is False:
                 self.kept.append(name)
                 continue
             mean, reported = sum(numbers) / len(numbers), report.aggregates.get(name)
@@ -307,7 +307,7 @@ class Profile:
             if not row.gold and needs_gold and not row.none_right:
                 row.unscored = "the target names no option"
             row.likelihoods = [_to_likelihood(asked, at, text) for at, text in enumerate(texts)]
-        if any(logprob != logprob for logprob in (*asked.logprobs, *asked.alone)):  # noqa: PLR0124 - NaN
+        if any(map(is_nan, (*asked.logprobs, *asked.alone))):
             row.unscored = "a log-probability is NaN"
             row.likelihoods = ()
 
@@ -337,8 +337,7 @@ def _label_options(texts: Sequence[str], doc: Any, *, has_contexts: bool) -> dic
         if isinstance(choices, list) and len(choices) == len(texts) and all(isinstance(one, str) for one in choices):
             return dict(zip(stripped, choices, strict=True))
         return dict(zip(stripped, texts, strict=True))
-    labels = _LETTERS if len(texts) <= len(_LETTERS) else [str(number + 1) for number in range(len(texts))]
-    return dict(zip(labels, texts, strict=False))
+    return to_options(texts, or_numbers=True)
 
 
 def _are_labels(texts: Sequence[str]) -> bool:
@@ -347,7 +346,3 @@ def _are_labels(texts: Sequence[str]) -> bool:
         return False
     bare = [match[1] if (match := _BARE.fullmatch(text)) else "" for text in texts]
     return any(tuple(bare) == sequence[: len(bare)] for sequence in _SEQUENCES)
-
-
-def _is_nan(value: float | None) -> bool:
-    return value is not None and value != value  # noqa: PLR0124

@@ -112,9 +112,9 @@ class _Table(ImportedFormat):
             return Claim.SURE
         if not seen.exists or seen.is_zip:
             return Claim.NO
-        if suffix in (".csv", ".tsv", ".tab"):
-            return self._claims_json(seen) if seen.is_like_json() else Claim.SURE
-        return self._claims_json(seen) if seen.is_like_json() else Claim.NO
+        if seen.is_like_json():
+            return self._claims_json(seen)
+        return Claim.SURE if suffix in (".csv", ".tsv", ".tab") else Claim.NO
 
     def _claims_json(self, seen: Seen) -> Claim:
         from helm_ext.formats.table.roles import CANDIDATES

@@ -13,7 +13,7 @@ import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.imported.row import Message, RowError, as_object, is_grade, to_number
+from helm_ext.formats.imported.row import Message, RowError, as_object, is_grade, is_nan, to_number
 from helm_ext.formats.table.roles import Options, Roles, option_labels
 from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.judging.judgement import read_judgements
@@ -212,7 +212,7 @@ class RecordReader:
         """Return what the model answered; None where the row was not run."""
         column = self.roles.output
         value = self._part(cells, "output") if column else None
-        if value is None or value != value:  # noqa: PLR0124 - NaN, as pandas writes null
+        if value is None or is_nan(value):  # as pandas writes null
             return None
         if self.table.is_text and _is_empty(value):
             if self.options.empty is None:
@@ -220,9 +220,9 @@ class RecordReader:
                 raise RowError(f"the cell {column} is empty: did the model say nothing, or was it not asked?", hint)
             if self.options.empty == "not_run":
                 return None
-        names = self.table.class_labels.get(column)
-        if names is not None and isinstance(value, int):
-            return [names[value]] if 0 <= value < len(names) else None
+        if column in self.table.class_labels and isinstance(value, int):
+            name = self.table.name_class(column, value)
+            return None if name is None else [name]
         if isinstance(value, list):
             if not all(isinstance(text, str) for text in value):
                 raise RowError(f"expected texts as outputs, got {show(value)}")
@@ -256,9 +256,8 @@ class RecordReader:
         kept: dict[str, Any] = {}
         for column in self.options.by:
             value = look_up(cells, column)
-            names = self.table.class_labels.get(column)
-            if names is not None and isinstance(value, int) and 0 <= value < len(names):
-                kept[column] = names[value]
+            if (name := self.table.name_class(column, value)) is not None:
+                kept[column] = name
             elif value is not None:
                 # pandas writes 2020.0 where another cell of the column is empty
                 is_whole = isinstance(value, float) and value.is_integer()

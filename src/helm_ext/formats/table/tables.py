@@ -73,6 +73,11 @@ class Table(ABC):
             return cells
         raise DatasetSchemaError.at(self.path, "there are no rows", code="no-rows")
 
+    def name_class(self, column: str, value: Any) -> str | None:
+        """Return the name of a cell of a column of class labels; None for any other."""
+        names = self.class_labels.get(column, ())
+        return names[value] if isinstance(value, int) and 0 <= value < len(names) else None
+
     @abstractmethod
     def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
         """Read the file. Only `columns` are needed, where they are given. Raises DatasetError."""
