@@ -173,7 +173,8 @@ def test_actors_are_kept_for_the_same_worker(tmp_path, on_ray):
 def test_threads_of_an_actor(tmp_path, one_ray):
     engine = RayEngine(RaySettings(actors=1), concurrency=3)
     try:
-        assert list(engine.map(squarer(tmp_path, seconds=0.05), range(12))) == [number**2 for number in range(12)]
+        make_worker = functools.partial(engine_workers.make_meeting, str(tmp_path), 3)
+        assert list(engine.map(make_worker, range(12))) == [*range(12)]
     finally:
         engine.disconnect()
     open_now, most = set(), 0

@@ -12,9 +12,6 @@ from helm_ext.cli.common import echo, without_output, writing
 from helm_ext.cli.session import require_suite
 from helm_ext.errors import RunEntryError, count, show
 
-NOT_RUNS = ("eval_cache", "groups")
-"""Folders of a suite that HELM makes beside its runs."""
-
 
 def merge(
     runs: Annotated[
@@ -76,12 +73,9 @@ def merge(
 
 def _find_empty(paths: list[Path], found: list[Path]) -> list[Path]:
     """Return the folders beside runs, in the folders that were named, in which there is no run: it failed."""
-    named = {path.resolve() for path in paths}
-    own = {run.resolve() for run in found}
+    from helm_ext.planning.merged import NOT_RUNS
+
+    own, named = ({path.resolve() for path in some} for some in (found, paths))
     suites = {run.parent for run in found if run.resolve() not in named}
-    return [
-        path
-        for suite in sorted(suites)
-        for path in sorted(suite.iterdir())
-        if path.is_dir() and path.name not in NOT_RUNS and path.name[0] != "." and path.resolve() not in own
-    ]
+    beside = [path for suite in sorted(suites) for path in sorted(suite.iterdir()) if path.resolve() not in own]
+    return [path for path in beside if path.is_dir() and path.name not in NOT_RUNS and path.name[0] != "."]

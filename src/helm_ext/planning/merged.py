@@ -33,8 +33,8 @@ _MERGED = "merged"
 """The argument of a metric of `run_spec.json` that says what a merged run was made of: `runs`, `rows`."""
 _OF_SHARDS = frozenset({"digest", "questions", "live_rows", "main_split"})
 """Arguments of scenarios that are of each file, those aside that name the data."""
-_NOT_SHOWN = ("eval_cache", "groups")
-"""Folders of a suite that helm-summarize takes for no runs (helm/benchmark/presentation/summarize.py)."""
+NOT_RUNS = ("eval_cache", "groups")
+"""Folders that HELM makes beside its runs; helm-summarize passes over them (presentation/summarize.py)."""
 _DIGITS = "0123456789"
 _NAME = re.compile(r"[^/\\?#%. ]([^/\\?#%]*[^/\\?#% ])?")
 
@@ -247,7 +247,7 @@ def _join_names(names: Sequence[str]) -> str:
 def _require_name(name: str) -> str:
     """Return a name that was given. Raises RunEntryError for what HELM's pages do not show, or cannot be a folder."""
     is_long = len(name.encode("utf-8", "surrogatepass")) > MAX_FILE_NAME
-    if is_long or not (_NAME.fullmatch(name) and name.isprintable()) or name in _NOT_SHOWN:
+    if is_long or not (_NAME.fullmatch(name) and name.isprintable()) or name in NOT_RUNS:
         raise RunEntryError(
             f"--name {show(name)}: cannot be the name of a run: it is a folder that HELM's pages show\n"
             f"  hint: at most {MAX_FILE_NAME} bytes, without / \\ ? # %, and not a dot or a space at the beginning"

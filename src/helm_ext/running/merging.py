@@ -247,14 +247,14 @@ class ShardRow:
     def hash_content(self) -> int:
         """Return what tells the row among those of all shards: its id there, what is asked and what is right."""
         instance = self.states[0]["instance"]
-        content = dumps([self.shard_id, instance["input"], instance.get("references")])
-        return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
+        return _hash(dumps([self.shard_id, instance["input"], instance.get("references")]))
 
     def rename(self, new_id: str) -> None:
         """Give the row another id; the first one that it had is kept, as readers of files do."""
-        for state in self.states:
-            state["instance"]["id"] = new_id
-            _extra_of(state["instance"]).setdefault("id", self.shard_id)
+        for instance in (state["instance"] for state in self.states):
+            instance["id"] = new_id
+            data = instance["extra_data"] = instance.get("extra_data") or {}
+            data.setdefault(EXTRA_KEY, {}).setdefault("id", self.shard_id)
 
     def tell_scoring(self, scoring: RunScoring | None) -> None:
         """Let a row that says how its run is scored say what is so of the merged run, or nothing."""
@@ -275,13 +275,6 @@ class ShardRow:
 _REQUEST = Request(model="", model_deployment="")
 _UNSAID = dict.fromkeys(("reference_index", "request_mode", "output_mapping", "result"))
 """What HELM leaves out where it is None."""
-
-
-def _extra_of(instance: JSONObject) -> JSONObject:
-    """Return our part of an instance's data, made where there is none."""
-    data = instance["extra_data"] = instance.get("extra_data") or {}
-    extra: JSONObject = data.setdefault(EXTRA_KEY, {})
-    return extra
 
 
 def iter_rows(path: Path) -> Iterator[ShardRow]:
@@ -354,7 +347,7 @@ class _Ids:
     def choose(self, folder: Path, rows: Sequence[ShardRow]) -> None:
         """Set the ids of the shard's next rows. Raises DatasetIntegrityError for a row that an earlier shard has."""
         by_id = {row.shard_id: row for row in rows}
-        contents = _to_array(row.hash_content() for row in by_id.values())
+        contents = np.fromiter((row.hash_content() for row in by_id.values()), np.uint64)
         for other, _, known in self._known:
             for place in np.flatnonzero(_is_in(known, contents)):
                 raise DatasetIntegrityError(
@@ -362,17 +355,16 @@ class _Ids:
                     "references\n  hint: shards must not overlap; rows that are meant to count twice need ids of their "
                     "own"
                 )
-        are_taken = self._are_taken(_to_array(map(_hash, by_id))).tolist()
-        taken = {shard_id for shard_id, is_taken in zip(by_id, are_taken, strict=True) if is_taken}
+        taken = {*itertools.compress(by_id, self._are_taken(_hash_ids(by_id)).tolist())}
         for row in rows:
             if row.shard_id in taken:
                 row.rename(f"{row.shard_id}-{len(self._known) + 1}")
-        self._ids.append(_to_array(_hash(row.id) for row in by_id.values()))
+        self._ids.append(_hash_ids(row.id for row in by_id.values()))
         self._rows.append(contents)
 
     def finish(self, folder: Path) -> None:
         """Go on with the next shard. Raises DatasetIntegrityError where an id that was made is that of another row."""
-        ids, rows = (np.sort(np.concatenate([*these, _to_array([])])) for these in (self._ids, self._rows))
+        ids, rows = (np.sort(np.concatenate([*these, np.zeros(0, np.uint64)])) for these in (self._ids, self._rows))
         if (ids[1:] == ids[:-1]).any() or self._are_taken(ids).any():
             raise DatasetIntegrityError(
                 f"{folder}: ids that earlier shards have get the number of this one, and then are those of other rows\n"
@@ -386,12 +378,12 @@ class _Ids:
         return np.logical_or.reduce([np.zeros(len(numbers), np.bool_), *(_is_in(k[1], numbers) for k in self._known)])
 
 
-def _hash(instance_id: str) -> int:
-    return int.from_bytes(hashlib.blake2b(instance_id.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
+def _hash(data: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
 
 
-def _to_array(numbers: Iterable[int]) -> Hashes:
-    return np.fromiter(numbers, np.uint64)
+def _hash_ids(ids: Iterable[str]) -> Hashes:
+    return np.fromiter((_hash(one.encode(errors="surrogatepass")) for one in ids), np.uint64)
 
 
 def _is_in(known: Hashes, wanted: Hashes) -> NDArray[np.bool_]:
