@@ -82,6 +82,8 @@ def open_part(target: Path, mode: int | None = None) -> Iterator[Part]:
     `mode`: the file's permissions; None leaves them to the umask. Part files that killed processes left behind in the
     folder are removed on the occasion.
     """
+    if target.exists() and not target.is_file():  # /dev/stdout would become a file
+        raise FileExistsError(errno.EEXIST, "there is something that is no file", str(target))
     path = target.parent / f".{os.getpid()}-{secrets.token_hex(8)}{PART}"  # the target's own name may be of full length
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     try:

@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import os
 import re
 
 import pytest
@@ -79,3 +80,12 @@ def test_a_conversion_names_its_file_where_the_disk_is_full(tmp_path, monkeypatc
     done = run("convert", table, target, "--arg", "output=output", code=1)
     assert f"{target}: cannot be written: No space left on device" in done.stderr
     assert not target.exists()
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    """A pipe here; of root's, /dev/stdout."""
+    table, target = make_table(tmp_path / "metals.csv", ""), tmp_path / "metals.jsonl"
+    os.mkfifo(target)
+    done = run("convert", table, target, "--arg", "output=output", "--replace", code=1)
+    assert "there is something that is no file" in done.stderr
+    assert target.is_fifo()
