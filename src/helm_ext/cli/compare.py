@@ -123,9 +123,7 @@ def _say_one_sided(judged: Sequence[PairResult]) -> None:
     if judged:
         is_exact = any(one.p_corrected is None and one.comparison.test == "mcnemar" for one in judged)
         tests = ", by Tango's score test; close to the limit McNemar's exact p may differ" if is_exact else ""
-        question = (
-            "p and 95 % intervals of tables ask for a difference either way, a gate only whether a model is worse"
-        )
+        question = "p and 95 % intervals above ask for a difference either way, a gate only whether a model is worse"
         echo(f"note: {question}{tests}", err=True)
 
 
