@@ -297,7 +297,7 @@ _BETWEEN = CLOSERS + "\t.:=(|–—~≈→>-"
 """Between an option and its rating, beside spaces."""
 
 _HINT = phrases.compile_words(
-    rf"\W(?:(?<=[{_GOOD}{_BAD}])|(?:(?<=[{re.escape(_BETWEEN)}])|(?<=[{re.escape(_BETWEEN)}] ))\.?\d"
+    rf"\W(?!(?<= )[^\W\d_])(?:(?<=[{_GOOD}{_BAD}])|(?:(?<=[{re.escape(_BETWEEN)}])|(?<=[{re.escape(_BETWEEN)}] ))\.?\d"
     rf"|(?<!,)[\d.,]{{1,10}}\s?[%/]|(?<![\s,;]) ?(?=[^\W\d_])(?:{phrases.RIGHT}|{phrases.WRONG}))"
 )
 """What every rating has: cheap to look for, as it begins with one set of characters."""

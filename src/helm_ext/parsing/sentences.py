@@ -101,10 +101,9 @@ def _find_part(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None
     words = {label: {*_PART.findall(lower(option))} for label, option in options.simplified.items()}
     counts = Counter(word for one in words.values() for word in one)
     own = {label: [word for word in one if counts[word] == 1] for label, one in words.items()}
-    found = [label for label, one in own.items() if any(word in lowered for word in one)]
-    if len(found) > 1:  # "order" is in "border"
-        said = {*_PART.findall(lowered)}
-        found = [label for label in found if not said.isdisjoint(own[label])]
+    found = [
+        label for label, one in own.items() if any(mentions.names_text(word, (), spans, or_denies=True) for word in one)
+    ]
     if len(found) != 1:
         return None
     parts: set[str] = set()
