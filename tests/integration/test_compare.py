@@ -9,6 +9,7 @@ import request_states_files
 from commands import run
 from request_states_files import answered, state
 
+import helm_ext
 from helm_ext.analysis.comparing import show_p
 
 
@@ -91,7 +92,6 @@ def test_clusters_make_it_less_sure(suite):
 
 def test_clusters_of_the_run_itself_are_respected_everywhere(tmp_path):
     """What `cluster=` says holds for the run's stats, and for what is made of them later."""
-    import helm_ext
 
     for right in (one, two):
         scored = json.loads(score(tmp_path, right.__name__, right, "--arg", "cluster=passage", "--json").stdout)
@@ -293,6 +293,9 @@ def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
 
     score(tmp_path, "one", lambda n: n > 9, edit=as_list)
     assert "list_micro_f1 is a score of all rows together" in run("compare", tmp_path / "out", code=2).stderr
+    (line,) = helm_ext.read_suite(tmp_path / "out").scores().to_dict("records")
+    assert (line["metric"], line["low"], line["method"]) == ("list_micro_f1", None, "none")
+    assert (line["mean"], line["rows"], line["left_out"]) == (pytest.approx(50 / 60), 60, 0)
 
 
 def test_a_plan_of_graded_rows_is_by_how_much_the_interval_must_narrow(tmp_path):
@@ -312,7 +315,6 @@ def test_a_plan_of_graded_rows_is_by_how_much_the_interval_must_narrow(tmp_path)
 
 
 def test_a_suite_in_a_notebook(suite):
-    import helm_ext
 
     found = helm_ext.read_suite(suite / "out")
     lines = found.scores().to_dict("records")

@@ -296,6 +296,21 @@ def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
     return own, f"{said}; rows are compared by {own}"
 
 
+def read_reported(run: RunFiles) -> dict[str, Any] | None:
+    """Return what `Suite.scores` says of a run whose main metric is one number of all rows together, a perplexity say.
+
+    It has no interval. None for any other run.
+    """
+    name, means = find_main_metric(run), run.read_means(find_split(run))
+    if name.endswith(CORRECTED) or name in run.row_stats.names or name not in means:
+        return None
+    left_out = int(means.get("num_left_out", 0))
+    return {
+        "dataset": _title(run), "model": run.model, "metric": name, "mean": means[name], "low": None, "high": None,
+        "rows": int(means.get("num_instances", 0)) - left_out, "left_out": left_out, "method": "none",
+    }  # fmt: skip
+
+
 def find_split(run: RunFiles) -> str | None:
     """Return the split that leaderboards show: our scenarios name it, of HELM's own it is nearly always `test`."""
     if run.is_ours:

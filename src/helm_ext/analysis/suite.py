@@ -138,15 +138,19 @@ class Suite:
 
         `mean`, `low` and `high` are in the unit of the metric (the run's main one unless it is named); `rows` are those
         that have a score, each with the mean over its trials. `cluster` names the key of what rows belong to.
-        `low` and `high` are null where nothing is known of them. A judge's score that people's labels correct is the
-        corrected one, and so is its name; `raw` has the mean of the verdicts. Raises RunEntryError, DatasetError.
+        `low` and `high` are null where nothing is known of them, as of a score of all rows together. A judge's score
+        that people's labels correct is the corrected one, and so is its name; `raw` has the mean of the verdicts.
+        Raises RunEntryError, DatasetError.
         """
         import pandas as pd
 
-        from helm_ext.analysis.run_scores import read_scores
+        from helm_ext.analysis.run_scores import read_reported, read_scores
 
         lines = []
         for run in self.runs:
+            if metric is None and (reported := read_reported(run)) is not None:
+                lines.append(reported)
+                continue
             scores = read_scores(run, metric, cluster)
             raw, corrected = scores.measure(level=level), scores.measure_corrected(level=level)
             interval = corrected or raw
