@@ -14,7 +14,7 @@ import msgspec
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.row import Message, RowError, as_object, is_grade, is_nan, to_number
-from helm_ext.formats.table.roles import Options, Roles, option_labels
+from helm_ext.formats.table.roles import Options, Roles, label_columns, option_labels
 from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.judging.judgement import read_judgements
 
@@ -77,6 +77,8 @@ class RecordReader:
         self.is_live = not roles.output and not roles.likelihoods
         self._shuffles = self.is_live and (roles.gold_is_option or (roles.layout is not None and roles.layout.shuffles))
         self._labels = option_labels(roles.options) if len(roles.options) > 1 else []
+        are_texts = roles.gold_is_option or options.gold_kind not in (None, "label")
+        self._by_column = {} if are_texts else label_columns(roles.options)
         names = table.class_labels.get(roles.gold, ()) if not roles.options else ()
         self._classes = to_options(names) if len(names) <= MOST_OPTIONS else {name: name for name in names}
         taken = {column for _, column in roles.columns()} | set(options.by)
@@ -178,7 +180,8 @@ class RecordReader:
             if self.table.is_text and self.options.gold_kind != "text" and OBJECT.match(gold):
                 hint = "gold=COLUMN.KEY names what is in it; gold_kind=text where the text itself is right"
                 raise RowError(f"expected a text as gold, got the object {show(gold)}", hint)
-        elif isinstance(gold, Mapping):
+            return self._by_column.get(gold.strip(), gold)
+        if isinstance(gold, Mapping):
             raise RowError(f"expected a text, got {show(gold)}", self._name_parts("gold", self.roles.gold, gold))
         return gold
 

@@ -428,3 +428,10 @@ def option_labels(columns: Sequence[str]) -> list[str]:
     if len(marks) != len(columns) or any(mark.isdecimal() for mark in marks) or len(set(marks)) < len(marks):
         return list(to_options(columns))
     return [mark.upper() for mark in marks]
+
+
+def label_columns(columns: Sequence[str]) -> dict[str, str]:
+    """Return the labels by the names of columns like `option_b` and `choice2`: golds may say these."""
+    labels = option_labels(columns) if len(columns) > 1 else []
+    named = [(_GROUP.fullmatch(column), column, label) for column, label in zip(columns, labels, strict=False)]
+    return {column: label for match, column, label in named if match is not None and match[1]}

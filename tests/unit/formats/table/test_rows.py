@@ -71,6 +71,12 @@ class TestGolds:
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", gold, "A."], ["?", "B", "C"])
         assert any("every gold is a letter" in str(warning) for warning in load(path).warnings)
 
+    @pytest.mark.parametrize("names", [("option_a", "option_b"), ("choice1", "choice2"), ("Answer 1", "Answer 2")])
+    def test_may_name_the_column_of_the_right_option(self, tmp_path, names):
+        header = ["question", *names, "correct_answer", "output"]
+        path = write_csv(tmp_path, header, ["?", "iron", "tin", names[1], "B"], ["?", "oak", "elm", names[0], "elm"])
+        assert golds(load(path, gold="correct_answer")) == [["tin"], ["oak"]]
+
     @pytest.mark.parametrize("gold", ['["A", "C"]', "['iron', 'oak']", "[1, 0, 1]"])
     def test_several_options_are_all_the_answer_or_any_of_them(self, tmp_path, gold):
         """Where outputs name several too, the table is refused, unless it is said."""
