@@ -111,7 +111,7 @@ def open_archive(
     return archive, {member.filename: member for member in members if names is None or member.filename in names}
 
 
-_MAKE_ANEW = "make the archive anew, from the three files only"
+_MAKE_ANEW = "make the archive anew, with nothing before or behind it"
 _COPY_AGAIN = "copy or download the file again"
 
 

@@ -188,7 +188,7 @@ def test_symlinks(tmp_path):
     assert texts(path) == ['demo.zip: member "train.jsonl": symbolic link']
 
 
-ONLY = "\n  hint: make the archive anew, from the three files only"
+ONLY = "\n  hint: make the archive anew, with nothing before or behind it"
 AGAIN = "\n  hint: copy or download the file again"
 DEFLATE = "\n  hint: use deflate, the default of every tool, or no compression"
 
