@@ -19,6 +19,7 @@ from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_scores
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.evalset import FACTS_OF_ROWS
 from helm_ext.scoring.score import CORRECTED
+from helm_ext.scoring.statistics.intervals import LEVEL
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, find_detectable, holm
 
 if TYPE_CHECKING:
@@ -205,8 +206,14 @@ class PairResult:
         """The number of rows whose labels correct the difference; 0 where none do."""
         return getattr(self.corrected, "labels", 0)
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Those of the columns of `to_lines`. "up/down": rows in which b is better, and worse."""
+        models = (f"a: {self.a.model}", f"b: {self.b.model}")
+        return ("rows", *models, "b - a", "95 % interval", "up/down", "p", "p (Holm)")
+
     def to_lines(self) -> list[list[str]]:
-        """Return what reports show, in columns: rows, a, b, b - a, 95 % interval, rows with b up/down, p, p (Holm).
+        """Return what reports show, in the columns of `headings`.
 
         Of a judge's score the corrected difference comes first, where there is one, and the verdicts' own is called
         raw.
@@ -438,7 +445,7 @@ def _pair_rows(a: RunScores, b: RunScores) -> tuple[list[RowPair], int, list[str
     return pairs, len(a.rows) + len(b.rows) - 2 * common, different
 
 
-def correct_pairs(pairs: Sequence[RowPair], level: float = 0.95) -> Corrected | Refused:
+def correct_pairs(pairs: Sequence[RowPair], level: float = LEVEL) -> Corrected | Refused:
     """Return the difference of judges' verdicts, corrected by labels; or why it is not."""
     from helm_ext.scoring.corrected_scores import compare_judged
     from helm_ext.scoring.statistics.corrected import Refused

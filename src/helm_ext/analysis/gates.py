@@ -20,11 +20,9 @@ from helm_ext.analysis.comparing import PairResult, compare_runs, correct_pairs,
 from helm_ext.analysis.run_scores import RunScores, measure_headline
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError, count
-from helm_ext.scoring.statistics import Interval, MarginTest, holm, judge_margin
+from helm_ext.scoring.statistics import LEVEL, Interval, MarginTest, holm, judge_margin
 
 Outcome = Literal["fail", "pass", "cannot tell"]
-
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +106,9 @@ def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False
         outcome: Outcome = "cannot tell"
         if by_mean and one.refusal is None:
             outcome = "fail" if test.gain < -test.margin else "pass"
-        elif p_holm is not None and p_holm < 1 - _LEVEL:
+        elif p_holm is not None and p_holm < 1 - LEVEL:
             outcome = "fail"
-        elif test.p_worse is not None and test.p_worse > _LEVEL:
+        elif test.p_worse is not None and test.p_worse > LEVEL:
             outcome = "pass"
         gates.append(Gate(one, test, p_holm, outcome, by_mean))
     return gates
@@ -130,14 +128,14 @@ def _test(one: PairResult, margin: float) -> MarginTest:
     a, b, clusters = to_scores(one.pairs)
     lowest, highest = one.a.bounds
     worse, better = (b, a) if one.a.lower_is_better else (a, b)
-    return judge_margin(worse, better, clusters, margin=margin, level=_LEVEL, span=highest - lowest)
+    return judge_margin(worse, better, clusters, margin=margin, level=LEVEL, span=highest - lowest)
 
 
 def _test_corrected(one: PairResult, margin: float) -> MarginTest:
     """Return the test of a judge's verdicts as labels correct them. Uncorrected, they tell nothing."""
     from helm_ext.scoring.statistics.corrected import Corrected, find_p
 
-    found, gain = correct_pairs(one.pairs, 2 * _LEVEL - 1), one.gain.mean
+    found, gain = correct_pairs(one.pairs, 2 * LEVEL - 1), one.gain.mean
     if not isinstance(found, Corrected):
         return MarginTest(margin, gain, None, -math.inf, math.inf, None, 0.0)
     limits, bound = (-found.interval, margin) if one.a.lower_is_better else (found.interval, -margin)

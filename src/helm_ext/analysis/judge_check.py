@@ -31,7 +31,7 @@ from helm_ext.scoring.statistics.agreement import (
     specificity,
 )
 from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_of
-from helm_ext.scoring.statistics.intervals import Interval, normal_quantile
+from helm_ext.scoring.statistics.intervals import LEVEL, Interval, normal_quantile
 
 if TYPE_CHECKING:
     from helm_ext.judging.judgement import Judgement
@@ -318,7 +318,7 @@ def _find_favour(models: list[ModelCheck]) -> _Favour | None:
         return None
     least, most = min(known, key=lambda one: one[0].mean), max(known, key=lambda one: one[0].mean)
     pairs = math.comb(len(known), 2)
-    wider = normal_quantile(1 - 0.05 / pairs) / normal_quantile(0.95)
+    wider = normal_quantile(1 - (1 - LEVEL) / pairs) / normal_quantile(LEVEL)
     return _Favour(most[1], least[1], most[0].minus(least[0], wider), pairs)
 
 

@@ -22,7 +22,7 @@ from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you
 from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.registry import find_bounds, get_scores
 from helm_ext.scoring.score import ANSWERS, BESIDE, CORRECTED, NOISE, StatInfo, list_judge_stats
-from helm_ext.scoring.statistics import Interval, answers_interval, mean_interval, trials_interval
+from helm_ext.scoring.statistics import LEVEL, Interval, answers_interval, mean_interval, trials_interval
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
@@ -122,14 +122,14 @@ class RunScores:
             )
         return notes
 
-    def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95) -> Interval:
+    def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = LEVEL) -> Interval:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
         given = list(self.rows.items() if rows is None else rows)
         scores, clusters = [row.score for _, row in given], [row.cluster for _, row in given]
         return mean_interval(scores, clusters, level=level).within(self.bounds)
 
     def measure_corrected(
-        self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = 0.95
+        self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = LEVEL
     ) -> Interval | None:
         """Return the interval of a judge's score as people's labels correct it; None where they do not."""
         given = list(self.rows.items() if rows is None else rows)

@@ -18,6 +18,7 @@ from helm_ext.errors import (
     did_you_mean,
 )
 from helm_ext.scoring.score import CORRECTED
+from helm_ext.scoring.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +134,7 @@ class Suite:
 
         return to_pandas(self.runs)
 
-    def scores(self, metric: str | None = None, *, cluster: str | None = None, level: float = 0.95) -> pd.DataFrame:
+    def scores(self, metric: str | None = None, *, cluster: str | None = None, level: float = LEVEL) -> pd.DataFrame:
         """Return one line a run: dataset, model, metric, mean, low, high, rows, left_out, method.
 
         `mean`, `low` and `high` are in the unit of the metric (the run's main one unless it is named); `rows` are those

@@ -239,9 +239,7 @@ def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]], *, is_ga
             console.print(f"\n{title}", style="bold")
             last = title
         slices = [other for other in results[index + 1 :] if other.slice and (other.a, other.b) == (one.a, one.b)]
-        models = (f"a: {one.a.model}", f"b: {one.b.model}")
-        headings = ("rows", *models, "b - a", "95 % interval", "up/down", "p", "p (Holm)")
-        print_table(headings, [line for each in (one, *slices) for line in each.to_lines()], console=console)
+        print_table(one.headings, [line for each in (one, *slices) for line in each.to_lines()], console=console)
         console.print(describe_result(one, is_gate=is_gate))
         shown, differ = flips.get(index, []), one.comparison.greater + one.comparison.less
         for flip in shown:

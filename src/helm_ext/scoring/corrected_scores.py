@@ -23,7 +23,7 @@ from helm_ext.scoring.statistics.corrected import (
     correct_by_verdict,
     correct_graded,
 )
-from helm_ext.scoring.statistics.intervals import Interval, find_groups, mean_interval
+from helm_ext.scoring.statistics.intervals import LEVEL, Interval, find_groups, mean_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -190,7 +190,7 @@ def _mean_label(labels: Sequence[Label]) -> float:
 
 
 def measure_judged(
-    rows: Sequence[Seen], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+    rows: Sequence[Seen], clusters: Sequence[Hashable] | None = None, *, level: float = LEVEL
 ) -> JudgedScore | None:
     """Return the score of rows that judges and people saw; None where no row has a verdict.
 
@@ -235,7 +235,7 @@ def _correct(
     *,
     is_binary: bool,
     is_difference: bool = False,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Corrected | Refused:
     scale = _find_scale(rows)
     if scale is None:
@@ -287,7 +287,7 @@ def _find_scale(rows: Sequence[Seen]) -> tuple[float, float] | None:
 
 
 def compare_judged(
-    a: Sequence[Seen], b: Sequence[Seen], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+    a: Sequence[Seen], b: Sequence[Seen], clusters: Sequence[Hashable] | None = None, *, level: float = LEVEL
 ) -> Corrected | Refused:
     """Return by how much b is better than a on the same rows, by labels of rows of which both answers are labelled."""
     both = [(one, other) for one, other in zip(a, b, strict=True)]

@@ -1,6 +1,6 @@
 """How sure a number is, which of two models is better, what a judge is worth. Pure: arrays in, numbers out."""
 
-from helm_ext.scoring.statistics.intervals import Interval, answers_interval, mean_interval, trials_interval
+from helm_ext.scoring.statistics.intervals import LEVEL, Interval, answers_interval, mean_interval, trials_interval
 from helm_ext.scoring.statistics.paired import (
     Comparison,
     MarginTest,
@@ -13,6 +13,7 @@ from helm_ext.scoring.statistics.paired import (
 )
 
 __all__ = [
+    "LEVEL",
     "Comparison",
     "Interval",
     "MarginTest",

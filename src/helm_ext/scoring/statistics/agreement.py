@@ -27,6 +27,7 @@ import numpy as np
 
 from helm_ext.scoring.statistics.corrected import mean_error, share_of
 from helm_ext.scoring.statistics.intervals import (
+    LEVEL,
     Interval,
     find_groups,
     is_binary,
@@ -109,7 +110,7 @@ class Verdicts:
             return None
         slope = compute(min(1.0, self._passed + _STEP), shares) - compute(max(0.0, self._passed - _STEP), shares)
         slope /= min(1.0, self._passed + _STEP) - max(0.0, self._passed - _STEP)
-        mix = normal_quantile(0.95) * slope * math.sqrt(self._passed * (1 - self._passed) / self._rows)
+        mix = normal_quantile(LEVEL) * slope * math.sqrt(self._passed * (1 - self._passed) / self._rows)
         below = above = 0.0 if math.isnan(mix) else mix
         for place, one in enumerate(self._shares):
             moved = [] if one is None else [[*shares[:place], end, *shares[place + 1 :]] for end in (one.low, one.high)]
@@ -266,7 +267,9 @@ def compare_orders(first: ArrayLike, second: ArrayLike) -> Swapped:
     """
     pair = np.array([first, second], dtype=np.float64)
     rows, same = pair.shape[1], int((pair[0] == pair[1]).sum())
-    worst, best = (wilson_share(float(ends.mean()), rows, normal_quantile(0.95)) for ends in (pair.min(0), pair.max(0)))
+    worst, best = (
+        wilson_share(float(ends.mean()), rows, normal_quantile(LEVEL)) for ends in (pair.min(0), pair.max(0))
+    )
     win = replace(worst, mean=float(pair.mean()), high=best.high)
     return Swapped(wilson_interval(same, rows), win)
 
@@ -314,7 +317,7 @@ def _measure_beyond_chance(
     low, high, method = found.low, found.high, found.method
     share = min(1.0, observed / farthest)
     if share < _ROUNDING or method == "equal":
-        perhaps = wilson_share(share if share > _ROUNDING else 0.0, len(parts), normal_quantile(0.95))
+        perhaps = wilson_share(share if share > _ROUNDING else 0.0, len(parts), normal_quantile(LEVEL))
         low, high = (1 - end * farthest / expected for end in (perhaps.high, perhaps.low))
         method = "wilson"
     return replace(found, low=max(low, -1.0), high=min(high, 1.0), method=method)
@@ -334,6 +337,6 @@ def _jackknife(parts: Floats, measure: Callable[[Floats], Floats], rows: int, is
     if groups < 2 or np.isnan(without).any():
         return Interval(value, -math.inf, math.inf, rows, "none", number)
     error = math.sqrt((groups - 1) / groups * float(((without - without.mean()) ** 2).sum()))
-    half = t_quantile(0.95, groups - 1) * error if error > _ROUNDING else math.inf
+    half = t_quantile(LEVEL, groups - 1) * error if error > _ROUNDING else math.inf
     method = "jackknife" if error > _ROUNDING else "equal"
     return Interval(value, value - half, value + half, rows, method, number)

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from helm_ext.scoring.statistics.intervals import (
+    LEVEL,
     Interval,
     find_groups,
     normal_quantile,
@@ -101,7 +102,7 @@ def correct_by_verdict(
     clusters: Sequence[Hashable] | None = None,
     rater_variance: float = 0.0,
     is_difference: bool = False,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Corrected | Refused:
     """Return the mean of `gold` over all rows, only some of which have one.
 
@@ -262,11 +263,11 @@ def _weigh(values: NDArray[np.float64], weights: NDArray[np.float64], clusters: 
     count = _effective_labels(values, own, mean)
     groups, parts = find_groups(clusters, len(values)), len(values) * own * (values - mean)
     if groups is None:
-        return _Weighed(own, mean, count, normal_quantile(0.95), None)
+        return _Weighed(own, mean, count, normal_quantile(LEVEL), None)
     error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
     alone, number = float(np.hypot.reduce(parts)) / len(values), int(groups.max()) + 1
     count /= _design_effect(error, alone, len(values) / number)
-    quantile = t_quantile(0.95, freedom) if error else normal_quantile(0.95)  # else nothing was estimated
+    quantile = t_quantile(LEVEL, freedom) if error else normal_quantile(LEVEL)  # else nothing was estimated
     return _Weighed(own, mean, count, quantile, number)
 
 
@@ -292,7 +293,7 @@ def mean_error(
         spread, freedom = float(found.own @ (errors - found.mean) ** 2), found.told - 1
         half = math.inf
         if freedom > 0 and spread:
-            quantile = t_quantile(0.95, freedom) if found.clusters is None else found.quantile
+            quantile = t_quantile(LEVEL, freedom) if found.clusters is None else found.quantile
             half = quantile * math.sqrt(spread / freedom)
         return Interval(found.mean, found.mean - half, found.mean + half, len(errors), "t", found.clusters)
     more, less = (np.array([found.own @ np.maximum(sign * errors, 0)]) for sign in (1, -1))
@@ -311,7 +312,7 @@ def difference_limits(
     return np.maximum(np.minimum(middle - half, more - less), -1), np.minimum(np.maximum(middle + half, more - less), 1)
 
 
-def correct_balanced(verdicts: ArrayLike, gold: ArrayLike, *, level: float = 0.95) -> Corrected | Refused:
+def correct_balanced(verdicts: ArrayLike, gold: ArrayLike, *, level: float = LEVEL) -> Corrected | Refused:
     """Return the share of right rows from labels drawn by the human's own verdict: so many right, so many wrong.
 
     Rogan and Gladen (1978): the judge's share is turned back by its sensitivity and specificity, which such labels
@@ -369,7 +370,7 @@ def labels_needed(corrected: Corrected) -> dict[Hashable, int] | None:
     variance does not know (limits that are not normal, few clusters, raters) counts as far as it makes the present
     interval longer or shorter.
     """
-    cells, effect, wanted_error = corrected.cells, corrected.effect, _WANTED / (z := normal_quantile(0.95))
+    cells, effect, wanted_error = corrected.cells, corrected.effect, _WANTED / (z := normal_quantile(LEVEL))
     rows, labels, means = (np.array(column, dtype=float) for column in list(zip(*cells, strict=True))[1:])
     rows, labels, total = rows / effect, labels / effect, rows.sum() / effect
     guess = (means * labels + z * z / 2) / (labels + z * z)
@@ -454,7 +455,7 @@ def correct_graded(
     chances: ArrayLike | None = None,
     clusters: Sequence[Hashable] | None = None,
     rater_variance: float = 0.0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Corrected | Refused:
     """Return the mean of `gold` over all rows, of which only some have one (NaN: none), by the grades of all.
 

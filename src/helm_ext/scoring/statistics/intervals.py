@@ -36,6 +36,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+LEVEL = 0.95
+"""The confidence of intervals, where nobody asks for another; reports say "95 %"."""
+
 FEW_CLUSTERS = 40
 """Below this number the usual cluster-robust standard error is too small (Cameron and Miller 2015, section VI)."""
 
@@ -57,7 +60,7 @@ class Interval:
     all of them equal and not 0 or 1)."""
     clusters: int | None = None
     """Groups of rows, where they count instead of the rows."""
-    level: float = 0.95
+    level: float = LEVEL
 
     @property
     def half_width(self) -> float:
@@ -101,7 +104,7 @@ class Interval:
         return Interval(apart, low, high, self.count + other.count, "MOVER", level=self.level)
 
 
-def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
+def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = LEVEL) -> Interval:
     """Return the interval of the mean of `values` (one number a row), by the rule of this module's table.
 
     `clusters` as in `find_groups`. Raises ValueError for no rows, for numbers that are not finite, and for clusters of
@@ -116,7 +119,7 @@ def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None,
     return t_interval(array, level=level)
 
 
-def wilson_interval(successes: int, count: int, *, level: float = 0.95) -> Interval:
+def wilson_interval(successes: int, count: int, *, level: float = LEVEL) -> Interval:
     """Return Wilson's score interval of a share. Defined for 0 and for all successes too. Raises ValueError."""
     if not 0 <= successes <= count or count < 1:
         raise ValueError(f"{successes} of {count}: expected a part of at least one row")
@@ -134,7 +137,7 @@ def wilson_share(share: float, count: float, z: float) -> Interval:
     return Interval(share, low, high, round(count), "wilson")
 
 
-def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval:
+def t_interval(values: ArrayLike, *, level: float = LEVEL) -> Interval:
     """Return Student's t interval of a mean. Of one row, or of equal ones, nothing is known: its ends are infinite."""
     array = _to_array(values)
     count, mean = len(array), float(array.mean())
@@ -145,7 +148,7 @@ def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval:
 
 
 def clustered_interval(
-    values: ArrayLike, clusters: Sequence[Hashable] | NDArray[Any], *, level: float = 0.95
+    values: ArrayLike, clusters: Sequence[Hashable] | NDArray[Any], *, level: float = LEVEL
 ) -> Interval:
     """Return the interval of a mean of rows that come in clusters; the mean is that over rows.
 
@@ -278,7 +281,7 @@ def t_quantile(level: float, freedom: float) -> float:
 # ---- Rows that were answered several times
 
 
-def answers_interval(values: ArrayLike, noise: ArrayLike, answers: ArrayLike, *, level: float = 0.95) -> Interval:
+def answers_interval(values: ArrayLike, noise: ArrayLike, answers: ArrayLike, *, level: float = LEVEL) -> Interval:
     """Return the interval of the mean of `values` over these rows, with other answers to the same rows.
 
     `noise`: of each row the variance of its value, NaN where that is not known (`reducers.find_noise`); `answers`: how
@@ -298,7 +301,7 @@ def answers_interval(values: ArrayLike, noise: ArrayLike, answers: ArrayLike, *,
     return Interval(mean, mean - half, mean + half, count, "answers", level=level)
 
 
-def trials_interval(means: ArrayLike, count: int, *, level: float = 0.95) -> Interval:
+def trials_interval(means: ArrayLike, count: int, *, level: float = LEVEL) -> Interval:
     """Return the interval of a mean over these `count` rows, given the mean of each trial over all of them.
 
     A trial draws its demonstrations once for all rows, so that its rows err together: the trials are what was drawn.

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from helm_ext.scoring.statistics.intervals import (
+    LEVEL,
     Interval,
     clustered_error,
     find_groups,
@@ -83,7 +84,7 @@ class Comparison:
 
 
 def compare_rows(
-    a: ArrayLike, b: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+    a: ArrayLike, b: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = LEVEL
 ) -> Comparison:
     """Compare two models' scores of the same rows, in the same order: one number a row each.
 
@@ -138,7 +139,7 @@ def judge_margin(
     clusters: Sequence[Hashable] | None = None,
     *,
     margin: float,
-    level: float = 0.95,
+    level: float = LEVEL,
     span: float = math.inf,
 ) -> MarginTest:
     """Test whether b is worse than a by more than `margin`, and whether it is not; a greater value is better.
@@ -330,7 +331,7 @@ def _limit(greater: float, less: float, count: float, quantile: float) -> float:
 # ---- How many rows it takes to tell two models apart
 
 
-def rows_needed(difference: float, discordant: float, *, power: float = 0.8, level: float = 0.95) -> int:
+def rows_needed(difference: float, discordant: float, *, power: float = 0.8, level: float = LEVEL) -> int:
     """Return the rows at which a true `difference` of two shares is told with this power, at this level, two-sided.
 
     `discordant` is the share of rows that exactly one model gets right; it is at least the difference.
@@ -348,7 +349,7 @@ def rows_needed(difference: float, discordant: float, *, power: float = 0.8, lev
     return math.ceil(((root + math.sqrt(root**2 + 4 * d)) / (2 * d)) ** 2)
 
 
-def rows_to_narrow(difference: float, half: float, rows: int, *, power: float = 0.8, level: float = 0.95) -> int:
+def rows_to_narrow(difference: float, half: float, rows: int, *, power: float = 0.8, level: float = LEVEL) -> int:
     """Return the rows at which a true `difference` is told, where `rows` gave an interval of twice `half`.
 
     Of any rows, clusters and corrections that grow alike: intervals narrow with the root of their number. Raises
