@@ -89,6 +89,7 @@ TESTS = {
     "parsing/phrases": PARSING,
     "parsing/reader": PARSING,
     "parsing/segments": [*PARSING, "unit/scoring/test_lists.py"],
+    "parsing/sentences": PARSING,
     "parsing/statements": PARSING,
     "parsing/texts": [*PARSING, "unit/scoring/test_stops.py"],
     "scoring/answers": [
