@@ -29,7 +29,7 @@ from typing import Any
 
 from helm_ext import parsing
 from helm_ext.analysis.json_arrays import RowKey, StatsIndex, read_array, row_key
-from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring
+from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring, flatten_data
 from helm_ext.judging.judgement import Judgement, question_text, take_judgements
 from helm_ext.scoring.bounded import limit_pattern
 
@@ -324,7 +324,7 @@ def _to_prediction(
         num_train_instances=first.get("num_train_instances"),
         prompt_truncated=first.get("prompt_truncated"),
         attributes=extra.get("attributes") or {},
-        data={**own, **(extra.get("data") or {})},
+        data=flatten_data(extra.get("data") or {}, own),
         media=_find_media(instance, own, extra.get("data") or {}),
         cluster=extra.get("cluster"),
         judgements=extra.get("judgements") or [],

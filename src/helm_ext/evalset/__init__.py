@@ -179,10 +179,14 @@ PLACES = ("references", "state", "input", "instance")
 
 def row_data(instance: Instance) -> dict[str, Any]:
     """Return the row's own keys, wherever in its file they stood; those in `extra_data` win, then the instance's."""
-    data = row_extra(instance).get("data", {})
+    return flatten_data(row_extra(instance).get("data", {}), instance.extra_data or {})
+
+
+def flatten_data(data: dict[str, Any], extra_data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `row_data` does, of a row's unknown keys and HELM's `extra_data`."""
     if has_places(data):
         data = {key: value for place in PLACES[1:] for key, value in data.get(place, {}).items()}
-    return data | {key: value for key, value in (instance.extra_data or {}).items() if key != EXTRA_KEY}
+    return data | {key: value for key, value in extra_data.items() if key != EXTRA_KEY}
 
 
 def has_places(data: Mapping[str, Any]) -> bool:
