@@ -92,6 +92,14 @@ class Tally:
         )
 
 
+def workers_of(pid: int) -> list[int]:
+    """Return the processes that a run has started for its rows."""
+    with suppress(OSError):
+        started = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return [one for one in started if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    return []
+
+
 def end_well(process: ray_runs.subprocess.Popen[bytes], folder: Path) -> None:
     """Wait for the end of a run. Raises RuntimeError if it failed."""
     if process.wait(timeout=280):
@@ -271,10 +279,10 @@ def require_end(
 def kill_workers(folder: Path, moments: random.Random, tally: RecordedTally, plain: Plain) -> None:
     """Kill workers from their first moments to the end of the run, those that are only starting, too."""
     with recorded_runs.running(folder) as process:
-        wait_until(lambda: bool(recorded_runs.workers_of(process.pid)), process)
+        wait_until(lambda: bool(workers_of(process.pid)), process)
         for _ in range(RECORDED_KILLS):
             time.sleep(moments.uniform(0, (plain.seconds - plain.first_worker) / 2))
-            if found := recorded_runs.workers_of(process.pid):
+            if found := workers_of(process.pid):
                 os.kill(moments.choice(found), signal.SIGKILL)
                 tally.moments += 1
         require_end(process, folder)
@@ -293,7 +301,7 @@ def kill_helm_run(folder: Path, moments: random.Random, tally: RecordedTally, pl
         time.sleep(moments.uniform(0, plain.warm_seconds))
         started = [pid for pid in children(process.pid, "") if recorded_runs.is_alive(pid)]
         if process.poll() is None:
-            tally.noticed += bool(recorded_runs.workers_of(process.pid))
+            tally.noticed += bool(workers_of(process.pid))
             process.kill()
             tally.moments += 1
             process.wait()
@@ -366,10 +374,10 @@ def take_memory(folder: Path, moments: random.Random, tally: RecordedTally, plai
     try:
         (group / "memory.limit_in_bytes").write_text(str(1000 * PAGE))
         with recorded_runs.running(folder) as process:
-            wait_until(lambda: bool(recorded_runs.workers_of(process.pid)), process)
+            wait_until(lambda: bool(workers_of(process.pid)), process)
             for _ in range(RECORDED_KILLS):
                 time.sleep(moments.uniform(0, (plain.seconds - plain.first_worker) / 2))
-                if found := recorded_runs.workers_of(process.pid):
+                if found := workers_of(process.pid):
                     (group / "cgroup.procs").write_text(str(moments.choice(found)))
                     tally.moments += 1
             require_end(process, folder)
@@ -605,7 +613,7 @@ def run_recorded(wanted: dict[str, int], moments: random.Random, folder: Path) -
     recorded_runs.write_many(folder, RECORDED_ROWS)
     begun = time.monotonic()
     with recorded_runs.running(folder) as process:
-        wait_until(lambda: bool(recorded_runs.workers_of(process.pid)), process)
+        wait_until(lambda: bool(workers_of(process.pid)), process)
         first_worker = time.monotonic() - begun
         require_end(process, folder)
     seconds = time.monotonic() - begun
