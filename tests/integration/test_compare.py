@@ -296,6 +296,17 @@ def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
     (line,) = helm_ext.read_suite(tmp_path / "out").scores().to_dict("records")
     assert (line["metric"], line["low"], line["method"]) == ("list_micro_f1", None, "none")
     assert (line["mean"], line["rows"], line["left_out"]) == (pytest.approx(50 / 60), 60, 0)
+    score(tmp_path, "two", lambda n: n > 19, edit=as_list)
+    run("report", tmp_path / "out", "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert "list_micro_f1 is a score of all rows together: no interval" in text
+    assert re.findall(r"<td>(0\.\d+)</td><td class=\"whole\">no interval</td>.*?<td>60</td><td>0</td>", text) == [
+        "0.833", "0.667",
+    ]  # fmt: skip
+    run("export", tmp_path / "out", "--table", "scores", "--to", "jsonl", "--out", tmp_path / "s.jsonl")
+    exported = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
+    means = [(one["metric"], one["mean"], one["interval"]) for one in exported if one["main"]]
+    assert means == [("list_micro_f1", pytest.approx(right / 60), "none") for right in (50, 40)]
 
 
 def test_a_plan_of_graded_rows_is_by_how_much_the_interval_must_narrow(tmp_path):

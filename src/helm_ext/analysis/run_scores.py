@@ -99,7 +99,9 @@ class RunScores:
     is_stale: bool = False
     """Whether a newer version of its file was scored since (`siblings`)."""
     instead: str = ""
-    """What is said of the main metric where no row has it, and `metric` is another."""
+    """What is said of the main metric where no row has it."""
+    total: float | None = None
+    """The score, where it is one of all rows together: no row has it, and there is no interval."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -125,6 +127,8 @@ class RunScores:
     def measure(self, rows: Iterable[tuple[str, ScoredRow]] | None = None, *, level: float = LEVEL) -> Interval:
         """Return the interval of the mean of these rows (id and row; default: all), within what the metric can be."""
         given = list(self.rows.items() if rows is None else rows)
+        if self.total is not None:
+            return Interval(self.total, math.nan, math.nan, len(given), "none", level=level)
         scores, clusters = [row.score for _, row in given], [row.cluster for _, row in given]
         return mean_interval(scores, clusters, level=level).within(self.bounds)
 
@@ -149,6 +153,8 @@ class RunScores:
         `method` is `none` where the answers do not tell: one row has one answer, or all answers of each row agree.
         """
         given = list(self.rows.values())
+        if self.total is not None:
+            return None
         trials = max(len(row.by_trial) for row in given)
         if trials:
             if any(len(row.by_trial) != trials for row in given):
@@ -165,7 +171,7 @@ class RunScores:
     def slices(self) -> dict[tuple[str, str], list[tuple[str, ScoredRow]]]:
         """Return the rows, with their ids, of each attribute and value, sorted."""
         members: dict[tuple[str, str], list[tuple[str, ScoredRow]]] = {}
-        for key, row in self.rows.items():
+        for key, row in self.rows.items() if self.total is None else ():
             for group in row.groups.items():
                 members.setdefault(group, []).append((key, row))
         return dict(sorted(members.items()))
@@ -177,7 +183,7 @@ class RunScores:
         if self.split is not None and row.split != self.split:
             self.elsewhere.add(row.instance_id)
             return False
-        score = row.score(self.metric)
+        score = row.score(self.metric) if self.total is None else (None if row.left_out else math.nan)
         if score is None:
             self.without.add(row.instance_id)
             return True
@@ -275,11 +281,14 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
         known = ", ".join(find_scores(run.row_stats.names)) or "none that is a score"
         hint = did_you_mean(name, run.row_stats.names) or f"it has {known}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
+    return replace(_make(run, name), key=cluster, instead=instead)
+
+
+def _make(run: RunFiles, name: str) -> RunScores:
     reducer = str(run.metric_arguments.get("completions") or FIRST)
     return RunScores(
         run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
-        completions="" if reducer in (FIRST, "mean") else reducer, is_of_first=reducer == FIRST, key=cluster,
-        split=find_split(run), instead=instead,
+        completions="" if reducer in (FIRST, "mean") else reducer, is_of_first=reducer == FIRST, split=find_split(run),
     )  # fmt: skip
 
 
@@ -296,19 +305,18 @@ def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
     return own, f"{said}; rows are compared by {own}"
 
 
-def read_reported(run: RunFiles) -> dict[str, Any] | None:
-    """Return what `Suite.scores` says of a run whose main metric is one number of all rows together, a perplexity say.
-
-    It has no interval. None for any other run.
+def open_total(run: RunFiles) -> RunScores | None:
+    """Return the score of a run whose main metric is one number of all rows together (a perplexity, `list_micro_f1`),
+    before any row was read; None for any other run. The rows are those that are in it.
     """
-    name, means = find_main_metric(run), run.read_means(find_split(run))
-    if name.endswith(CORRECTED) or name in run.row_stats.names or name not in means:
+    name, split = find_main_metric(run), find_split(run)
+    total = run.read_means(split).get(name)
+    if total is None or name.endswith(CORRECTED) or name in run.row_stats.names:
         return None
-    left_out = int(means.get("num_left_out", 0))
-    return {
-        "dataset": _title(run), "model": run.model, "metric": name, "mean": means[name], "low": None, "high": None,
-        "rows": int(means.get("num_instances", 0)) - left_out, "left_out": left_out, "method": "none",
-    }  # fmt: skip
+    scores = (run.metric_arguments.get("source") or {"scores": {}})["scores"].values()
+    why = next((score["no_mean"] for score in scores if score["stat"] == name and score.get("no_mean")), "")
+    said = f"{name} is a score of all rows together{f' ({why})' if why else ''}: no interval, slices or comparisons"
+    return replace(_make(run, name), instead=said, total=total)
 
 
 def find_split(run: RunFiles) -> str | None:
@@ -320,8 +328,12 @@ def find_split(run: RunFiles) -> str | None:
 
 def read_scores(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:
     """Read a run's scores; see `open_scores`. Raises RunEntryError for a cluster that no row has."""
-    found = open_scores(run, metric, cluster)
-    for row in run.predictions():
+    return read_rows(open_scores(run, metric, cluster))
+
+
+def read_rows(found: RunScores) -> RunScores:
+    """Read the rows of scores that were opened. Raises DatasetError, RunEntryError for a cluster that no row has."""
+    for row in found.run.predictions():
         found.see(row)
     found.finish()
     return found

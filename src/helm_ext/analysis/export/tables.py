@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from helm_ext.analysis.judged import list_judged, to_portable
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, find_scores, open_scores
+from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, find_scores, open_scores, open_total
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError, RunEntryError
 from helm_ext.files.writing import no_formula, open_part
@@ -183,7 +183,8 @@ def find_main(run: RunFiles) -> str | None:
 
 def _measure(run: RunFiles) -> Iterator[list[Any]]:
     main = find_main(run)
-    every = [open_scores(run, name) for name in find_scores(run.row_stats.names)]
+    total = None if main is None else open_total(run)
+    every = [*([total] if total else ()), *(open_scores(run, name) for name in find_scores(run.row_stats.names))]
     for row in run.predictions():
         for scores in every:
             scores.see(row)

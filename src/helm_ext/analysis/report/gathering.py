@@ -23,6 +23,7 @@ from helm_ext.analysis.run_scores import (
     measure_headline,
     name_by_suite,
     open_scores,
+    open_total,
 )
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
@@ -200,8 +201,11 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
     dataset = DatasetFacts(title, first.metric, headline, first.lower_is_better, ordered, rows=rows)
     if len(runs) > 1:
-        dataset.series = _find_series([run.scores for run in runs], notes)
+        are_total = any(run.scores.total is not None for run in runs)
+        dataset.series = [] if are_total else _find_series([run.scores for run in runs], notes)
         name_by_suite([run.scores for run in runs])
+        if are_total:
+            return dataset
         try:
             dataset.pairs, said = compare_runs([run.scores for run in ordered], allow_different=True)
             notes += said
@@ -234,7 +238,12 @@ def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
 
 
 def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:
-    scores = open_scores(run, metric, cluster)
+    try:
+        scores = open_scores(run, metric, cluster)
+    except RunEntryError:
+        if metric is not None or (total := open_total(run)) is None:
+            raise
+        scores = total
     scores.title = _find_title(scores)
     facts, sample = RunFacts(scores), _Sample(most_rows)
     bins = [Bin() for _ in range(_BINS)]
@@ -243,7 +252,7 @@ def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows:
     for row in run.predictions():
         if not scores.see(row) or row.trial:
             continue
-        score = row.score(scores.metric)
+        score = None if scores.total is not None else row.score(scores.metric)
         flags = _count(row, score, facts)
         if not scores.lower_is_better:
             _add_to_bin(bins, row, score)
@@ -278,9 +287,9 @@ def _count(row: Prediction, score: float | None, facts: RunFacts) -> list[str]:
         "cut off": bool(reasons & _CUT) if reasons - {None, "", "unknown"} else None,
         "prompt truncated": row.prompt_truncated,
     }
-    if row.left_out or score is None:
+    if row.left_out or (score is None and facts.scores.total is None):
         said = {row.left_out or "unscored": True, **said}
-    elif is_wrong(score, lower_is_better=facts.scores.lower_is_better):
+    elif score is not None and is_wrong(score, lower_is_better=facts.scores.lower_is_better):
         said = {"wrong": True, **said}
     facts.counts.update({name: bool(value) for name, value in said.items() if value is not None})
     return [name for name, value in said.items() if value]

@@ -23,7 +23,7 @@
       const scores = new Set(row.answers.filter((one) => one && one.score !== null).map((one) => one.score));
       return scores.size > 1;
     }
-    if (status === "left") return answers.some((one) => one.score === null);
+    if (status === "left") return answers.some((one) => one.flags.some((flag) => /^(not_run|failed|unscored|too_long)$/.test(flag)));
     return answers.some((one) => one.flags.includes(status));
   };
 
