@@ -120,6 +120,7 @@ def _to_metadata(row: Prediction, other_outputs: Sequence[str]) -> dict[str, str
         "answer_label": row.read.label,
         "option_labels": list(row.options) if row.options else None,
         "left_out": row.left_out,
+        "cluster": row.cluster,
         "likelihoods": row.likelihoods or None,
         "other_outputs": list(other_outputs) or None,
         "judgements": to_portable(row) or None,

@@ -155,7 +155,8 @@ class Evaluation:
     """By name of score: the sum over the lines that were scored, their number, and the number of all lines."""
     counts: Counter[str] = field(default_factory=Counter)
     """Lines: `chat`, conversations; `free`, without choices; `lists`, of these with the text of a Python list for
-    reference; `referenced`, that say what is right; `perturbed`; `unnamed`, whose score may be of several results.
+    reference; `referenced`, that say what is right; `perturbed`; `unnamed`, whose score may be of several results;
+    `clustered`, that say what they belong to.
     """
     repeats: set[str] = field(default_factory=set)
     """Names of the times that questions were asked."""
@@ -178,6 +179,7 @@ class Evaluation:
         self.counts["free"] += options is None
         self.counts["lists"] += options is None and len(references) == 1 and read_list(references[0]) is not None
         self.counts["referenced"] += bool(references)
+        self.counts["clustered"] += "cluster" in sample.details
         self.counts["perturbed"] += "perturbation" in sample.details
         self.counts["unnamed"] += not is_told
 
@@ -308,6 +310,8 @@ class Profile:
 
 def _notes(found: Profile, task: Evaluation, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
     """Yield what a reader of the score must know, in words."""
+    if task.counts["clustered"]:
+        yield "samples say what they belong to: intervals respect it with cluster=cluster, and are too short without"
     if aggregate is None:
         yield "no aggregate file beside the samples: what the record reports, and of whom, is not known"
         return

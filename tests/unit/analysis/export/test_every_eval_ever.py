@@ -368,14 +368,18 @@ def test_a_rows_own_keys_group_the_record_as_they_did_the_run(tmp_path):
     """They stood in the record's metadata as one text, `instance`, of which no key could be named."""
     states = [answered(state(f"{n}?", "a", passage=n // 3, id=f"r{n}"), "ab"[n > 3]) for n in range(6)]
     made, found = write(tmp_path / "f.jsonl", states), []
-    for number in range(2):
+    for number, key in enumerate(("passage", "cluster", "passage")):
         out = tmp_path / f"o{number}"
-        done = commands.run("score", made, "--model", "m", "-o", out, "--json", "--arg", "cluster=passage")
+        done = commands.run("score", made, "--model", "m", "-o", out, "--json", "--arg", f"cluster={key}")
         (line,) = [json.loads(text) for text in done.stdout.splitlines()]
-        found.append({key: line["metrics"][line["main_metric"]][key] for key in ("mean", "low", "high")})
+        found.append({end: line["metrics"][line["main_metric"]][end] for end in ("mean", "low", "high")})
         commands.run("export", out, "--to", "every_eval_ever", "--out", tmp_path / "records")
         (made,) = (tmp_path / "records").rglob("*.json")
         (tmp_path / "records").rename(tmp_path / f"records{number}")
         made = tmp_path / f"records{number}" / made.relative_to(tmp_path / "records")
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
+    assert (
+        "cluster=cluster, and are too short without"
+        in commands.run("score", made, "--model", "m", "-o", tmp_path / "again").stderr
+    )
     assert found[0]["high"] - found[0]["low"] > 0.7  # two passages tell less than six rows: Wilson's would be 0.60
