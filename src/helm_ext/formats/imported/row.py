@@ -347,6 +347,15 @@ def spells_list(cell: Any) -> bool:
     return isinstance(cell, str) and cell.startswith("[") and cell.endswith("]")
 
 
+def is_json(text: str) -> bool:
+    """Return whether a text is JSON, and not a list as Python writes it."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def parse_list(text: str) -> Any:
     """Return the list or object that a text spells, as JSON or else as a Python literal. Raises RowError."""
     try:

@@ -6,6 +6,7 @@ are positions, and whether a cell that looks like a list is one.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -13,8 +14,8 @@ from typing import Any, NoReturn
 from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
-from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, read_labels, to_options
-from helm_ext.formats.imported.row import Answer, Row, RowError, parse_list, spells_list
+from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, is_hidden, read_labels, to_options
+from helm_ext.formats.imported.row import NUMPY, Answer, Row, RowError, is_json, parse_list, spells_list
 from helm_ext.formats.table.records import OBJECT, SPLITS, Record, RecordReader
 
 _NO_ANSWER = re.compile(
@@ -53,8 +54,8 @@ class Profile:
     """Whose outputs they are, where a known layout or a column of models says so."""
     main = ""
     """The score of the tool that wrote the table that its own reports are headed by; `Source.main`."""
-    _gold_spells: Callable[[str], Any] | None = None
-    """What reads a cell of gold first, in a table whose cells are texts: where each spells a list, or says true or
+    _gold_spells: Callable[[Record], Any] | None = None
+    """What reads a cell of gold first, in a table whose cells are texts: where some spell lists, or each says true or
     false in a row without options."""
 
     def __init__(self, reader: RecordReader) -> None:
@@ -66,19 +67,25 @@ class Profile:
         table, options = self._table, self._options
         self.rows = 0
         self.scores: dict[str, SourceScore] = {}
-        self._golds, self._lists, self._truths = (self._make_column() for _ in range(3))
-        self._may_be_lists = table.is_text and options.gold_kind in (None, "list", "flags")
+        self._golds, self._truths = self._make_column(), self._make_column()
+        self._lists: GoldColumn | None = None
+        """The golds, lists as lists, since the first cell that spells one."""
+        self._may_be_lists = table.is_text and options.gold_kind != "text"
         self._may_be_truths = table.is_text and options.gold_kind is None
         self._positions = _Positions()
         self._splits: dict[str, list[int]] = {}
         """Name of a split to its first line and its rows."""
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
-        self._number_lists = self._same_as_gold = self._letters = self._odd = self._name_several = self._bracketed = 0
+        self._plain = self._text_lists = self._other_lists = 0
+        """Rows: whose gold spells no list; without options whose gold is a list of texts, or of anything else."""
+        self._unclear_list: tuple[int, str] | None = None
+        """The first gold without options that a program may have printed as one answer."""
+        self._same_as_gold = self._letters = self._odd = self._name_several = self._bracketed = 0
         self._parts = self._objects = 0
-        """Rows: without options whose gold spells a list of numbers; whose output is their gold to the letter; without
-        options whose gold is a letter, or several; whose output reads like an error or a missing value, names several
-        options where several are right, spells a list in a cell of text, is a part of its gold, or spells an object."""
+        """Rows: whose output is their gold to the letter; without options whose gold is a letter, or several; whose
+        output reads like an error or a missing value, names several options where several are right, spells a list in a
+        cell of text, is a part of its gold, or spells an object."""
         self._first_odd = (0, "")
         self._first_several = 0
         self._graded: dict[str, int] = {}
@@ -109,16 +116,20 @@ class Profile:
         if len(self._models) <= _SHOWN_MODELS:
             self._models.setdefault(record.model, record.line)
         gold, options, line = record.gold, record.options, record.line
+        items = self._read_list(record)
+        if isinstance(items, list) and items is not gold:
+            self._lists = self._lists or copy.deepcopy(self._golds)
+            if options is None:
+                are_texts = bool(items) and all(isinstance(item, str) for item in items)
+                self._text_lists += are_texts
+                self._other_lists += not are_texts
+                if not (are_texts and is_json(gold)):
+                    self._unclear_list = self._unclear_list or (line, gold)
+        else:
+            self._plain += not is_hidden(gold, options)
         self._golds.see(gold, options, line)
-        self._may_be_lists = self._may_be_lists and spells_list(gold)
-        if self._may_be_lists:
-            try:
-                items = parse_list(gold)
-            except RowError as error:
-                hint = error.hint if options is None else f"several right options are written {_LIST_IN_CSV}"
-                raise RowError(str(error), hint, place=self._roles.name("gold")) from error
+        if self._lists is not None:
             self._lists.see(items, options, line)
-            self._number_lists += options is None and not any(isinstance(item, str) for item in items)
         truth = _read_truth(gold) if isinstance(gold, str) else None
         self._may_be_truths = self._may_be_truths and options is None and (truth is not None or gold == "")
         if self._may_be_truths:
@@ -144,13 +155,15 @@ class Profile:
         text, options, gold = record.outputs[0], record.options, record.gold
         if options is not None:
             self._positions.see(record.outputs, options)
-            golds = parse_list(gold) if self._may_be_lists else gold
+            golds = self._read_list(record)
             is_list = isinstance(golds, list | tuple) and self.multi_label is None
             if is_list and len(read_labels("flags", 0, golds, options) or golds) > 1:
                 _, said = parsing.split_thinking(text) or ("", text)
                 if len({*parsing.read_choice(said, options, multi_label=True)}) > 1:
                     self._first_several = self._first_several or record.line
                     self._name_several += 1
+        elif spells_list(gold) and spells_list(text):
+            self._unclear_list = self._unclear_list or (record.line, gold)
         elif isinstance(gold, str) and ("|" in gold or ";" in gold):
             self._parts += text.strip().casefold() in _BETWEEN.split(gold.strip().casefold())
         self._objects += OBJECT.match(text) is not None
@@ -185,14 +198,10 @@ class Profile:
                 self._refuse(message, "output=COLUMN names it", role)
         (self.model,) = self._models
         golds = self._golds
-        if self._may_be_lists:
-            golds, self._gold_spells = self._lists, parse_list
+        if self._lists is not None and self._are_lists():
+            golds, self._gold_spells = self._lists, self._read_list
         elif self._may_be_truths:
-            golds, self._gold_spells = self._truths, _read_truth
-        if self._may_be_lists and self._number_lists and self._options.gold_kind is None:
-            message = "every gold is a list of numbers: one answer, or several that are accepted?"
-            hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
-            self._refuse(message, hint, "list")
+            golds, self._gold_spells = self._truths, lambda record: _read_truth(record.gold)
         self.is_measured = self._require_golds(golds)
         unmeasured = GoldKind("text", reason="no row has one: only the scores that it was given count")
         self.gold = golds.decide() if self.is_measured else unmeasured
@@ -214,6 +223,39 @@ class Profile:
         except ValueError as error:
             hint = "write both in one way: as labels, as texts, or as positions counted from the same number"
             self._refuse(str(error), hint, "positions")
+
+    def _read_list(self, record: Record) -> Any:
+        """Return the list that a gold spells, any other gold as it is. Raises RowError for a list that is misspelt."""
+        gold, options = record.gold, record.options
+        if not self._may_be_lists or not spells_list(gold):
+            return gold
+        if options is not None and any(read_labels(way, 0, gold, options) for way in ("label", "text")):
+            return gold
+        try:
+            items = parse_list(gold)
+        except RowError as error:
+            if self._plain and error.code != NUMPY and gold[1] not in "\"'":
+                return gold  # a text in brackets
+            hint = error.hint if options is None else f"several right options are written {_LIST_IN_CSV}"
+            raise RowError(str(error), hint, place=self._roles.name("gold")) from error
+        return items if isinstance(items, list) else gold
+
+    def _are_lists(self) -> bool:
+        """Return whether golds that spell lists are lists. Raises DatasetError where each may be one answer.
+
+        A list of texts in JSON is one, whatever the other golds are. Beside plain texts, what is spelt otherwise, or
+        answered by a list, may be what a program printed.
+        """
+        if self._options.gold_kind is not None:
+            return True
+        if self._plain and self._other_lists and not self._text_lists:
+            return False
+        if self._unclear_list is not None and (self._plain or self._other_lists):
+            line, gold = self._unclear_list
+            message = f"the gold {show(gold)} is a list: one answer, or several that are accepted?"
+            hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
+            self._refuse(message, hint, "list", line)
+        return True
 
     def _require_one_model(self) -> None:
         """Refuse outputs of several models: they would be scored as those of one."""
@@ -322,7 +364,7 @@ class Profile:
         """Return a record as a row. Raises DatasetError for a gold that cannot be read after all."""
         options = record.options
         try:
-            gold = self._gold_spells(record.gold) if self._gold_spells else record.gold
+            gold = self._gold_spells(record) if self._gold_spells else record.gold
             right = self.gold.read(gold, options)
         except ValueError as error:
             self._refuse(str(error), "", "cell", record.line)

@@ -83,6 +83,12 @@ READ = [
     (positions("1", "2"), {"index_base": 0}, {"golds": [["tin"], ["oak"]]}),
     *(([FREE, ["?", cell, "Fe"]], {}, {"golds": [["iron", "Fe"]]}) for cell in ('["iron", "Fe"]', "['iron', 'Fe']")),
     ([FREE, ["Range?", "[0, 1]", "0"], ["?", "iron", "iron"]], {}, {"golds": [["[0, 1]"], ["iron"]]}),
+    ([FREE, ["?", '["iron", "Fe"]', "Fe"], ["?", "tin", "tin"], ["?", "[sic] [x]", "x"]], {}, {"golds": [["iron", "Fe"], ["tin"], ["[sic] [x]"]]}),
+    *(([FREE, ["?", "tin", "tin"], ["?", cell, "['x']"]], {"gold_kind": kind}, {"golds": [["tin"], read]}) for cell, kind, read in [
+        ("['x', 'y']", "list", ["x", "y"]), ('["x", "y"]', "list", ["x", "y"]), ('["x", "y"]', "text", ['["x", "y"]']), ("[1]", "list", ["1"])]),
+    *(([MC, ["?", *METALS, several, "C"], ["?", *METALS, one, "B"]], said, {"golds": [["iron", "oak"], ["tin"]]}) for several, one, said in [
+        ('["A", "C"]', "B", {}), ("['A', 'C']", "[B]", {}), ('["iron", "oak"]', "tin", {}), ("[0, 2]", "1", {}), ('["A", "C"]', "B", {"gold_kind": "label"})]),
+    ([MC, ["?", '["x"]', "tin", "oak", '["x"]', "C"], ["?", *METALS, "tin", "B"]], {}, {"golds": [['["x"]'], ["tin"]]}),
     ([FREE, ["Range?", "[0, 1]", "0"]], {"gold_kind": "text"}, {"golds": [["[0, 1]"]]}),
     ([FREE, ["Range?", "[0, 1]", "0"]], {"gold_kind": "list"}, {"golds": [["0", "1"]]}),
     ([FREE, ["?", "{'value': 'iron'}", "iron"]], {"gold_kind": "text"}, {"golds": [["{'value': 'iron'}"]]}),
@@ -199,7 +205,10 @@ REFUSED = [
     # Golds
     (positions("1", "2"), {}, "gold-ambiguous", 2, "say which: index_base=0 or index_base=1"),
     (positions("A", ""), {}, "gold-hidden", 3, "write the gold"),
-    ([FREE, ["Range?", "[0, 1]", "0"]], {}, "list", None, "gold_kind=text"),
+    # A list beside plain golds is several answers, unless a program may have printed it as one.
+    *(([FREE, ["?", *cells], *plain], {}, "list", line, "gold_kind=text")
+      for cells, plain, line in [(["[0, 1]", "0"], [], 2), (["['x', 'y']", "x"], [["?", "iron", "iron"]], 2),
+                                 (['["x", "y"]', "['x']"], [["?", "iron", "iron"]], 2), (['["x"]', "x"], [["?", "[1]", "1"]], 3)]),
     *(([["question", "choices", "answer"], ["?", cell, "iron"]], {}, "cell", 2, "")
       for cell in ("['iron' 'Fe']", "['iron'\n 'Fe']", "[iron, Fe]", "['iron', 'Fe'")),
     ([FREE, ["?", "{'value': 'iron'}", "iron"]], {}, "cell", 2, "gold=COLUMN.KEY"),
