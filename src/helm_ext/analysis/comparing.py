@@ -305,7 +305,8 @@ def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: boo
         if {run.model for run in datasets[one]} & {run.model for run in datasets[other]}:
             continue
         a, b = datasets[one][0], datasets[other][0]
-        pairs, alone, different = _pair_rows(a, b)
+        pairs, _, different = _pair_rows(a, b)
+        alone = len((a.rows.keys() | a.without) ^ (b.rows.keys() | b.without))  # a row without a score was asked too
         if 2 * len(pairs) < min(len(a.rows), len(b.rows)):
             continue
         settings = () if alone or different else _find_settings(a, b)

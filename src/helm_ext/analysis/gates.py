@@ -95,8 +95,19 @@ class Gate:
 
 
 def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False) -> list[Gate]:
-    """Judge the comparisons of all rows among these: model b may be worse than model a by `margin`."""
+    """Judge the comparisons of all rows among these: model b may be worse than model a by `margin`.
+
+    Raises RunEntryError for a margin that no model can be worse by.
+    """
     whole = [one for one in results if not one.slice]
+    for one in whole:
+        lowest, highest = one.a.bounds
+        if margin >= highest - lowest:
+            hint = f"{margin / 100:g} is {margin:g} %" if (lowest, highest) == (0, 1) else "a difference of two scores"
+            raise RunEntryError(
+                f"--fail-if-worse {margin:g}: {one.a.metric} of {one.a.title} goes from {lowest:g} to {highest:g}, "
+                f"so no model can be worse by more\n  hint: {hint}"
+            )
     tests = [_test(one, margin) for one in whole]
     known = [test.p_worse for test in tests if test.p_worse is not None]
     corrected = iter(holm(known))

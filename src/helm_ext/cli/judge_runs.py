@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from helm_ext.analysis.json_arrays import RowKey, row_key
+from helm_ext.analysis.json_arrays import RowKey, read_array, row_key
 from helm_ext.analysis.labelling import answer_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
@@ -337,7 +337,7 @@ Judged = Mapping[RowKey, Sequence[Judgement]]
 
 _KEY = "judgements"
 _FOLDER = "judged"
-"""Of HELM's output folder: the files that judged runs are scored from."""
+"""Of HELM's output folder: the files that judged runs are scored from. The name of their suite, where none is given."""
 _LAST = "per_instance_stats.json"
 """The file of a run that is put in place last and taken away first: a killed one may hold the others alone."""
 
@@ -348,13 +348,13 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     A run of the suite that was made so of the same answers, before they had these judgements, goes. A judgement takes
     the place of an earlier one of the same answer and criterion by the same judge. The main metric is what was judged,
     if that is one criterion, of which models spoke, and not only of unclear rows. Raises HelmExtError, also where the
-    run that goes has judgements that the new one would lack.
+    file or the run that goes has judgements that the new one would lack.
     """
     run = RunFiles(folder)
     model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
     name = str((run.run_spec["scenario_spec"].get("args") or {}).get("name") or run.scenario_name)
-    # One file for the questions and the model, whatever was judged before: `siblings` knows its versions.
-    stem = f"{name}-{model}-{_digest_questions(run)}"
+    # One file of a suite for the questions and the model, whatever was judged before: `siblings` knows its versions.
+    stem = "-".join([name, model, _digest_questions(run), *([settings.suite] if settings.suite != _FOLDER else [])])
     target = settings.output_path / _FOLDER / (re.sub(r"[^\w.-]+", "_", stem) + ".json")
     runs = settings.output_path / "runs" / settings.suite
     _require_none_lost(runs, target, run, judged)
@@ -402,25 +402,41 @@ def _identify(run: Sibling | None) -> tuple[str, Any] | None:
 
 
 def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) -> None:
-    """Raise RunEntryError where a run that was scored from `target` has judgements that the new one would lack."""
-    told = {(key, _who(one.to_json())) for key, new in judged.items() for one in new}
-    told.update(_list_told(run))
+    """Raise RunEntryError where `target`, or a run scored from it, has judgements that the new one would lack."""
+    told = set(_list_told(run.iter_states(), judged))
+    there = {target: _read_written(target)} if target.exists() else {}
     for path in runs.glob("*:*"):
         if read_sibling(path) is None or not (path / _LAST).is_file():
             continue
-        there = RunFiles(path)
-        if (there.run_spec["scenario_spec"].get("args") or {}).get("path") == str(target):
-            lost = sorted({f"{who[0]} by {who[2]}" for key, who in set(_list_told(there)) - told})
-            if lost:
-                hint = "add to that run: name it (judge in: with --run); or name another --suite"
-                raise RunEntryError(f"{path} has judgements that {run.folder} lacks: {', '.join(lost)}\n  hint: {hint}")
+        other = RunFiles(path)
+        if (other.run_spec["scenario_spec"].get("args") or {}).get("path") == str(target):
+            there[path] = other.iter_states()
+    for path, states in there.items():
+        if lost := sorted({f"{who[0]} by {who[2]}" for _, who, _ in set(_list_told(states)) - told}):
+            hint = "add to the run that has them: name it (judge in: with --run); or name another --suite"
+            raise RunEntryError(f"{path} has judgements that {run.folder} lacks: {', '.join(lost)}\n  hint: {hint}")
 
 
-def _list_told(run: RunFiles) -> Iterator[tuple[RowKey, tuple[Any, ...]]]:
-    """Yield who said something of which row."""
-    for state in run.iter_states():
-        for one in _extra_of(state).get(_KEY) or ():
-            yield _key_of(state), _who(one)
+def _read_written(target: Path) -> Iterator[dict[str, Any]]:
+    try:
+        yield from read_array(target, "request_states")
+    except (ValueError, KeyError) as error:
+        hint = "move it away, if its judgements are not needed"
+        raise RunEntryError(f"{target} would be written anew, and cannot be read: {error}\n  hint: {hint}") from error
+
+
+def _list_told(
+    states: Iterable[dict[str, Any]], judged: Judged | None = None
+) -> Iterator[tuple[RowKey, tuple[Any, ...], str]]:
+    """Yield who said something of which row, and a person of which answers: nobody can be asked for a label again.
+
+    `judged`: what is said beside.
+    """
+    for state in states:
+        key, answers = _key_of(state), [one["text"] for one in (state.get("result") or {}).get("completions") or ()]
+        new = [one.to_json() for one in (judged or {}).get(key, ())]
+        for one in [*(_extra_of(state).get(_KEY) or ()), *new]:
+            yield key, _who(one), _sha256("\0".join(answers)) if one["kind"] == "human" else ""
 
 
 def _digest_questions(run: RunFiles) -> str:

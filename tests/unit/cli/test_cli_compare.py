@@ -62,3 +62,31 @@ def test_a_table_and_what_it_was_converted_to(tmp_path):
     run("score", table, "--arg", "output=a", "-o", tmp_path)
     run("score", tmp_path / "b.jsonl", "--model", "b", "-o", tmp_path)
     assert "\nall (8) " in run("compare", tmp_path / "runs").stdout
+
+
+def test_a_table_scored_twice_is_one_dataset_where_rows_have_no_answer(tmp_path):
+    table = tmp_path / "quiz.csv"
+    rows = (f"r{n},{n}?,yes,{'easy' if n % 2 else 'hard'},yes,{'' if n < 8 else 'no'}\n" for n in range(40))
+    table.write_text("id,question,answer,topic,a,b\n" + "".join(rows))
+    run("score", table, "--arg", "output=a", "--suite", "m", "-o", tmp_path)
+    run(
+        "score",
+        table,
+        "--arg",
+        "output=b",
+        "--arg",
+        "empty=not_run",
+        "--arg",
+        "by=topic",
+        "--suite",
+        "m",
+        "-o",
+        tmp_path,
+    )
+    done = run("compare", tmp_path / "runs" / "m", "--rows", "0")
+    assert "\nall (32) " in done.stdout
+    assert "8 rows were not compared" in done.stdout
+    # A margin beyond what scores can differ by would never fail.
+    said = run("compare", tmp_path / "runs" / "m", "--fail-if-worse", "2", code=2).stderr
+    assert "goes from 0 to 1" in said
+    assert "hint: 0.02 is 2 %" in said

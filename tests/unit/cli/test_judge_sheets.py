@@ -239,11 +239,28 @@ def test_a_run_with_labels_does_not_go_for_one_without(folder):
     run("judge", "labels", "sheet.csv", find_run())
     Path("mine.csv").write_text("id,label\nr5,1\n")
     mine = "judge", "labels", "mine.csv", "--by", "Bob", "--design", "random"
-    said = run(*mine, find_run(), code=1)
-    assert "lacks: correct by rater A" in said
+    [file] = Path("benchmark_output/judged").iterdir()
+    before = file.read_bytes()
+    assert "lacks: correct by rater A" in run(*mine, find_run(), code=1)
     assert sum(map(len, read_labels(find_run("judged")).values())) == 10
+    run(*mine, find_run(), "--suite", "other")  # the way out that the refusal names
+    assert file.read_bytes() == before
+    shutil.rmtree(find_run("judged"))  # the file alone has the labels now
+    assert "lacks: correct by rater A" in run(*mine, find_run(), code=1)
+    run("judge", "labels", "sheet.csv", find_run())
     run(*mine, find_run("judged"))
     assert sum(map(len, read_labels(find_run("judged")).values())) == 11
+
+
+def test_labels_of_other_answers_by_the_same_person_are_not_lost(folder):
+    draw_and_label(find_run(), "-n", 10)
+    run("judge", "labels", "sheet.csv", find_run())
+    write(folder / "sums.json", mark=" again")
+    run("score", "sums.json", "--model", "secret-model", "--suite", "again")
+    Path("mine.csv").write_text("id,label\n" + "".join(f"r{n},1\n" for n in range(ROWS)))
+    mine = "judge", "labels", "mine.csv", "--by", "rater A", "--design", "random", "--criterion", "correct"
+    assert "lacks: correct by rater A" in run(*mine, find_run("again"), code=1)
+    assert sum(map(len, read_labels(find_run("judged")).values())) == 10
 
 
 def test_labels_go_on_where_a_run_that_goes_was_removed_by_half(folder, monkeypatch):
