@@ -85,7 +85,8 @@ def test_means_count_the_rows_that_they_are_of(folder):
     (folder / "splits.json").write_text(json.dumps(state))
     found = json.loads(score("splits.json", "--model", "m", "--json", "--arg", "by=level").stdout)
     main = found["metrics"]["normalized_exact_match"]
-    assert (found["counts"]["read"], main["count"], main["mean"]) == (10, 6, pytest.approx(5 / 6))
+    rows = [found["counts"][name] for name in ("read", "scored", "other_splits")]
+    assert (rows, main["count"], main["mean"]) == ([10, 6, 4], 6, pytest.approx(5 / 6))
     assert found["metrics"]["normalized_exact_match@level=a"]["count"] == 3
     capped = score("outputs/one.json", "--model", "m", "--json", "--arg", "max_eval_instances=4")
     assert json.loads(capped.stdout)["metrics"]["normalized_exact_match"]["count"] == 4

@@ -181,9 +181,10 @@ class ScoredRun:
     def to_json(self) -> dict[str, Any]:
         """Return what the run scored, for programs.
 
-        `counts.read` rows were read, which is the sum of those scored and of those left out for each reason. `lines` is
-        what they stood in, where the format says so. A score of the source is named as in its own report, `reported` is
-        what that says, `differs` counts the rows that our own reading scores otherwise (null where none is comparable),
+        `counts` are of the rows that `metrics` are of, those of the main split: `scored`, and left out for each reason.
+        `read` is their sum with `other_splits`, `lines` what they stood in, where the format says so. A score of the
+        source is named as in its own report, `reported` is what that says, `differs` counts the rows that our own
+        reading scores otherwise (null where none is comparable),
         `unscored` those that the source could not score; `no_mean` says why what is reported is no mean of rows, where
         it is none. `own_metric` is our reading, null where nothing is measured here. A mean that is infinite or NaN is
         null. Of rows that were answered several times, `low` and `high` are of rows like these, `these_rows` of exactly
@@ -210,31 +211,29 @@ class ScoredRun:
         }
 
     def _count(self) -> dict[str, int]:
-        """Return the counts of rows, those of all splits together."""
-        numbers: Counter[str] = Counter()
-        in_split: dict[tuple[str, str], float] = {}
-        for stat in self.plain:
-            name, split = stat["name"]["name"], stat["name"].get("split")
-            if split in ("test", "valid"):
-                numbers[name] += round(stat["mean"])
-                in_split[name, split] = stat["mean"]
-        rows = {"scored": numbers["num_instances"], **{reason: numbers[f"num_{reason}"] for reason in _LEFT_OUT}}
+        """Return the counts of rows, those of the main split but for `lines`, `other_splits` and what its file says."""
+        names = ["num_instances", *(f"num_{reason}" for reason in _LEFT_OUT)]
+        scored, *left_out = (self._round(name) for name in names)
+        rows = {"scored": scored, **dict(zip(_LEFT_OUT, left_out, strict=True))}
         if not rows["too_long"]:
             del rows["too_long"]
+        elsewhere = [stat for stat in self.plain if stat["name"].get("split") in {"test", "valid"} - {self.split}]
+        if other := sum(round(stat["mean"]) for stat in elsewhere if stat["name"]["name"] in names):
+            rows["other_splits"] = other
         read, counted = sum(rows.values()), self.file.counts
         others = {name: number for name, number in counted.items() if name not in ("rows", "train", "eval", "recorded")}
-        if "unmapped" in numbers:
-            shares = [(split, share) for (name, split), share in in_split.items() if name == "unmapped"]
-            rows_in = {split: round(in_split.get(("num_instances", split), 0)) for split, _ in shares}
-            others["unmapped"] = sum(round(share * rows_in[split]) for split, share in shares)
-        if numbers[WRONG_WITH_GOLD]:
-            others["wrong_with_gold"] = numbers[WRONG_WITH_GOLD]
-        capped = {"capped": numbers[NUM_CAPPED]} if numbers[NUM_CAPPED] else {}
-        return {"lines": counted.get("lines", counted.get("rows", read)), **others, "read": read, **rows, **capped}
+        if "unmapped" in self.stats:
+            others["unmapped"] = round(self.mean("unmapped") * scored)
+        more = {"wrong_with_gold": self._round(WRONG_WITH_GOLD), "capped": self._round(NUM_CAPPED)}
+        known = {name: number for name, number in more.items() if number}
+        return {"lines": counted.get("lines", counted.get("rows", read)), **others, "read": read, **rows, **known}
+
+    def _round(self, name: str) -> int:
+        return round(self.mean(name)) if name in self.stats else 0
 
     def _count_rows(self, names: Sequence[str]) -> dict[str, int]:
         """Return by stat how many rows of the main split it is a mean of."""
-        whole = round(self.mean("num_instances")) if "num_instances" in self.stats else 0
+        whole = self._round("num_instances")
         found = dict.fromkeys(names, whole)
         # The source scored what it scored, also rows that ours leave out; a judge has no verdict on some rows.
         own = {score["stat"]: score["stat"] for score in self._source_means()}

@@ -17,9 +17,10 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 
 from helm_ext.errors import DatasetIntegrityError, Location, show
-from helm_ext.files import canonical_json, parse_json
+from helm_ext.files import canonical_json, is_faithful, parse_json
 from helm_ext.formats.imported.json_log import T, to_struct, without_nan
 from helm_ext.formats.imported.row import Message as Turn
 
@@ -162,12 +163,32 @@ def parse(data: bytes, kind: type[T], path: str, line: int = 1) -> T:
     Raises DatasetSyntaxError for what is no JSON, DatasetSchemaError for other types than inspect_ai's.
     """
     try:
-        return msgspec.json.decode(data, type=kind)
+        return _read_sample(data) if kind is Sample else msgspec.json.decode(data, type=kind)  # type: ignore[return-value]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         parsed = to_struct(parse_json(data, path, line, allow_nan=True), kind, "sample of inspect_ai", path, line)
     if isinstance(parsed, Sample) and parsed.metadata:
         parsed.metadata = without_nan(parsed.metadata)
     return parsed
+
+
+_PIECES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _read_sample(data: bytes) -> Sample:
+    """Read a sample. Raises MsgspecError where it, or what is read of it, has a key twice, or where this cannot be told
+    (`is_faithful`). Of events and store, nearly all of a log, only the quotes are counted.
+    """
+    pieces = _PIECES.decode(data)
+    read = {name: pieces[name] for name in Sample.__struct_fields__ if name in pieces}
+    values = {name: msgspec.json.decode(piece) for name, piece in read.items()}
+    is_whole = _count_quotes(data) == sum(map(_count_quotes, pieces.values())) + 2 * len(pieces)
+    if not (is_whole and all(is_faithful(bytes(read[name]), value) for name, value in values.items())):
+        raise msgspec.DecodeError("a key may be given twice")
+    return msgspec.convert(values, Sample)
+
+
+def _count_quotes(data: bytes | msgspec.Raw) -> int:
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord('"')))
 
 
 @dataclass(slots=True)

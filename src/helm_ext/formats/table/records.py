@@ -350,7 +350,8 @@ def _read_judgements(column: str, value: Any) -> list[dict[str, Any]]:
     verdict = {"by": column, "kind": "model", "criterion": _CRITERION}
     if value is None or value == "":
         return [{**verdict, "status": "not_run"}]
-    if (number := to_number(value)) not in (0.0, 1.0):
+    number = None if value == "N" else to_number(value)  # "no" of some judges, "no answer" of others: 0 to inspect_ai
+    if number not in (0.0, 1.0):
         hint = "a verdict is 1 or 0, true/false, yes/no, C or I; else a list of judgements as in format 1"
         if number is not None:
             hint = f"a verdict is 1 or 0; what was judged on another scale is a score: scores={column}"

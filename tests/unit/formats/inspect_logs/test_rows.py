@@ -272,6 +272,15 @@ def of(*samples, **head):
     return lambda folder: write_json(folder, list(samples), header(**head))
 
 
+def doubled(key):
+    """What writes a log of one sample that has a key a second time, with another value before it."""
+    text = json.dumps(sample(metadata={})).replace(f'"{key}": ', f'"{key}": null, "{key}": ', 1)
+    return lambda folder: write_zstandard(
+        folder / "log.eval",
+        {"header.json": json.dumps(header()).encode(), "samples/1_epoch_1.json": text.encode()},
+    )
+
+
 def members(**given):
     """What writes a ZIP of these members."""
     named = {name.replace("__", "/"): json.dumps(value).encode() for name, value in given.items()}
@@ -292,6 +301,7 @@ FAILED = (sample(id, error={"message": "no route"}) for id in (1, 2))
     (lambda folder: write_eval(folder, []), "there are no samples"),
     (members(header=header(), samples__notes={}), "samples/notes.json: no sample"),
     (members(other={}), "a ZIP without header.json"),
+    *((doubled(key), f'the key "{key}" is given twice in one object') for key in ("metadata", "value")),
     (of(sample(), version=4), "log.json: version: logs of version 4 are not known"),
     (of(sample(), version=""), 'log.json: version: logs of version ""'),
     (of(sample(), version=True), "logs of version true"),

@@ -265,7 +265,7 @@ REFUSED = [
     *(([FREE + ["judge"], ["?", "x", "y", value]], {"scores": ["judge"]}, "cell", 2, "a number has a decimal point")
       for value in ("85%", "80 %", "4,5", "1.000,5")),
     *(([row(j=value)], {"judgements": ["j"]}, "cell", 1, hint)
-      for value, hint in [(4, "a verdict is 1 or 0; what was judged on another scale is a score: scores=j"), ("good", "a verdict is 1 or 0, true")]),
+      for value, hint in [(4, "a verdict is 1 or 0; what was judged on another scale is a score: scores=j"), ("good", "a verdict is 1 or 0, true"), ("N", "a verdict is 1 or 0, true")]),
     ([["question", "answer", "a+b"], ["?", "x", "y"]], {"output": ["a", "b"]}, "several-outputs", None, ""),
     ([["question", "answer", "a+b"], ["?", "x", "y"]], {"by": ["b"]}, "unknown-column", None, "a + within a name is written %2B: by=a%2Bb"),
     ([["question", "choices", "answer"], ["?", "iron|tin", "iron"]], {}, "cell", 2, "give each option a column"),
