@@ -177,9 +177,10 @@ class Profile:
     def list_problems(self) -> list[Problem]:
         """Return what is wrong with whole columns, as far as it does not depend on rows that are wrong themselves."""
         found: list[Problem] = []
+        given = self._roles.scores or self._roles.source_scores  # with any that can be read, no gold is needed
         for require in (
             self._require_one_model, self._require_one_scale, self._decide_split,
-            lambda: self._require_golds(self._golds),
+            lambda: given or self._require_golds(self._golds),
         ):  # fmt: skip
             try:
                 require()

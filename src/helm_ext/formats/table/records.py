@@ -239,6 +239,7 @@ class RecordReader:
             if score is None or isinstance(score, int | float):
                 found[name] = float(score) if score is not None and score - score == 0 else None
                 numeric += [] if score is None or isinstance(score, bool) else [name]
+        is_answered = record.outputs is not None or bool(record.likelihoods)
         for name, column in self.roles.score_columns.items():
             score = look_up(cells, column)
             score = score.strip() if isinstance(score, str) else score
@@ -250,7 +251,7 @@ class RecordReader:
                 raise RowError(
                     f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
                 )
-            found[name] = None if math.isnan(number) else number
+            found[name] = number if is_answered and not math.isnan(number) else None
             numeric += [] if is_grade(score) or found[name] is None else [name]
         record.numeric = (*numeric,)
 

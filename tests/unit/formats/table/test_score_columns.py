@@ -115,6 +115,28 @@ def test_rows_without_a_gold_keep_their_scores(tmp_path):
     assert scores(evalset)[3] == {"table_judge": 0.5}
 
 
+def test_a_row_without_an_answer_has_none(tmp_path):
+    """4 and 2 have the mean 3; what stands beside the empty answer has no part in it."""
+    header = ["question", "bot", "grade"]
+    said = ["--model", "m", "--arg", "output=bot", "--arg", "scores=grade", "--arg", "empty=not_run", "-o", tmp_path]
+    path = write_csv(tmp_path, header, ["q1", "a", "4"], ["q2", "", "1"], ["q3", "c", "2"])
+    found = json.loads(run("score", path, *said, "--json").stdout)
+    assert (found["metrics"]["table_grade"]["mean"], found["metrics"]["table_grade"]["count"]) == (3, 2)
+    run("report", tmp_path / "runs/score", "--out", tmp_path / "report.html")
+    assert "2.333" not in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("score", ["4/5", "good"])
+def test_that_cannot_be_read_are_all_that_is_said(tmp_path, score):
+    """Not that there is no gold as well: with scores that can be read, none is needed."""
+    path = write_csv(tmp_path, ["question", "bot", "grade"], ["q1", "", "3"], ["q2", "a", score])
+    problems = run(
+        "validate", path, "--arg", "output=bot", "--arg", "scores=grade", "--arg", "empty=not_run", code=1
+    ).stdout
+    assert problems.count("error:") == 1
+    assert f'the score grade is "{score}"' in problems
+
+
 def test_are_those_of_one_output(tmp_path):
     path = write_csv(tmp_path, ["question", "answer", "a", "b", "judge"], ["?", "x", "x", "y", "C"])
     with pytest.raises(RunEntryError, match="scores=judge would be those of 2 models, a\\+b"):
