@@ -140,6 +140,8 @@ def get_language_modeling_values(state: RequestState) -> Values:
         if tokens[0].text == "":
             tokens = tokens[1:]
         tokens = tokens[skipped:]
+    if not tokens:  # most recorded completions have none
+        return [("logprob", 0), ("num_perplexity_tokens", 0), ("num_bytes", 0)]
     return [
         ("logprob", sum([token.logprob for token in tokens])),
         ("num_perplexity_tokens", len(tokens)),
