@@ -28,7 +28,7 @@ from helm_ext.judging.judgement import HowDrawn, Judgement, Scale, bind, judged_
 from helm_ext.judging.rubrics import Rubric
 from helm_ext.judging.sheets import DRAW_ENDING, RATERS, Draw, DrawnRow, draw, find_draw, order, read_rows
 from helm_ext.parsing import split_thinking
-from helm_ext.scoring.corrected_scores import see
+from helm_ext.scoring.corrected_scores import Seen, join_designs, see
 
 _NO_VERDICT = "none"
 """The stratum of answers without a verdict: a jury that lacks one judge's may have none."""
@@ -92,9 +92,8 @@ def find_asked(runs: Sequence[Sequence[Prediction]], criterion: str | None, rubr
     return Asked(criteria[0], said[0].scale, sha256, is_pair=any(one.order for one in said))
 
 
-def _name_stratum(row: Prediction, criterion: str) -> str:
+def _name_stratum(seen: Seen | None) -> str:
     """Return what judges said of an answer, as labels correct it: the verdict, of a jury the sum of its verdicts."""
-    seen = see(row.list_said(criterion))
     return _NO_VERDICT if seen is None or seen.verdict is None else seen.cell
 
 
@@ -111,7 +110,9 @@ def draw_sheet(
     """Return a draw of so many answers of one or two runs; and question, reference and answer of each item.
 
     Where there are verdicts, answers without one are not drawn. `disagreements` of two runs draws questions that both
-    have answered: both answers are labelled. Raises HelmExtError.
+    have answered: both answers are labelled. Those that have labels of a draw which this one is joined with are left
+    out: of n of N answers and m of the N - n others, each has the chance (n + m) / N, as in one draw of all. It is what
+    `choose_labels` makes of n / N and m / (N - n). Raises HelmExtError.
     """
     if asked.is_pair:
         hint = "helm-ext judge labels FILE.csv RUN --design random takes labels of pairs that were made elsewhere"
@@ -130,19 +131,25 @@ def draw_sheet(
     }
     judges = sorted({by for said in by_models.values() for by in said})
     strata: dict[str, list[RowKey]] = {}
-    keys = []
+    keys, labelled = [], 0
     for key, said in by_models.items():
         if not all(key in rows[name] for name in names):
             continue
-        verdicts = [_name_stratum(rows[name][key], asked.criterion) for name in names]
+        seen = [see(rows[name][key].list_said(asked.criterion)) for name in names]
+        verdicts = [_name_stratum(one) for one in seen]
         if is_judged and _NO_VERDICT in verdicts:
             continue  # labels of what the judge said nothing of correct nothing of what it said
-        keys.append(key)
         if design == "disagreements" and len(names) == 1:
             verdicts = [said.get(by, _NO_VERDICT) for by in judges]
-        strata.setdefault("all" if design == "random" else ", ".join(verdicts), []).append(key)
+        inside = strata.setdefault("all" if design == "random" else ", ".join(verdicts), [])
+        if all(one and any(label.kind == join_designs(design) for label in one.labels) for one in seen):
+            labelled += 1
+        else:
+            keys.append(key)
+            inside.append(key)
     if not keys:
-        raise HelmExtError(f"{' and '.join(names)}: no answer to label")
+        all_have = f": all {labelled} have labels drawn so" if labelled else ""
+        raise HelmExtError(f"{' and '.join(names)}: no answer to label{all_have}")
     if design != "random" and len(strata) == 1:
         refused = f"--design {design}: all answers have one verdict, {next(iter(strata))}"
         raise RunEntryError(f"{refused}\n  hint: --design random")
@@ -164,7 +171,7 @@ def draw_sheet(
         sheet=told, criterion=asked.criterion, rubric_sha256=asked.rubric_sha256, scale=_ends(asked.scale),
         is_range=isinstance(asked.scale, Scale), design=design, seed=seed,
         strata={name: len(inside) for name, inside in sorted(strata.items())}, rows=found,
-        answers=len(rows[names[0]]) if len(names) == 1 else 0,
+        answers=len(rows[names[0]]) if len(names) == 1 else 0, labelled=labelled,
     )  # fmt: skip
     return made, items
 
@@ -273,7 +280,7 @@ def take_elsewhere(
     raise_for(problems.finish())
     shown = [key for key, row in rows.items() if _can_be_labelled(row)]
     is_random = design == "random"
-    strata = {key: "all" if is_random else _name_stratum(rows[key], asked.criterion) for key in shown}
+    strata = {key: "all" if is_random else _name_stratum(see(rows[key].list_said(asked.criterion))) for key in shown}
     inside, taken = Counter(strata.values()), Counter(strata.get(target.key, "") for target, _ in labels)
     found = []
     for target, value in labels:

@@ -45,6 +45,7 @@ MainMetric = Annotated[
     Option(help="The run's main metric. Default: judge_CRITERION of what was judged; with --judge-unclear as it was."),
 ]
 
+_DRAWN = {"random": "at random", "by_verdict": "by verdict", "disagreements": "by disagreement"}
 _DESIGNS_ELSEWHERE = ("random", "by_verdict", "by_label")
 
 
@@ -274,7 +275,9 @@ def sheet(
     with writing(target):
         written = write_sheets(made, cells, target, raters)
     taken = Counter(row.stratum for row in made.rows)
-    echo(f"{count(len(made.rows), 'answer')} to label: {asked.criterion}, drawn {design.replace('_', ' ')}")
+    echo(f"{count(len(made.rows), 'answer')} to label: {asked.criterion}, drawn {_DRAWN[design]}")
+    if made.labelled:
+        echo(f"  {made.labelled * len(runs)} have labels already, and are left out: both sheets count together")
     for stratum, size in made.strata.items():
         echo(f"  {stratum}: {taken[stratum]} of {size * len(runs)}")
     for path in written:

@@ -69,10 +69,12 @@ class Draw(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     design: str
     seed: int
     strata: dict[str, int]
-    """How many answers each has."""
+    """How many answers each has that may be drawn."""
     rows: list[DrawnRow]
     answers: int = 0
     """How many answers the run had that can be labelled, with a verdict or without; 0 of two runs."""
+    labelled: int = 0
+    """How many have labels of such a draw already, and are left out."""
 
 
 T = TypeVar("T", bound=Hashable)

@@ -37,6 +37,11 @@ _FEW_GRADES = 11
 """Grades that are taken for steps in an order rather than for any number."""
 
 
+def join_designs(design: str) -> str:
+    """Return the design; one word for those whose draws may be joined: all rows of a verdict have one chance."""
+    return BY_VERDICT if design == RANDOM else design
+
+
 class Label(NamedTuple):
     """What a person said of a row that was drawn in a known way."""
 
@@ -50,8 +55,8 @@ class Label(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The design; one word for those by which all rows of a verdict have one chance: such draws may be joined."""
-        return BY_VERDICT if self.design == RANDOM else self.design
+        """The design, one word for those whose draws may be joined."""
+        return join_designs(self.design)
 
 
 class Seen(NamedTuple):

@@ -126,6 +126,29 @@ def test_a_sheet_is_blind_and_its_labels_know_their_chances(folder):
     assert sum(map(len, read_labels(find_run("judged", -1)).values())) == 19
 
 
+@pytest.mark.parametrize("design", ["random", "by_verdict", "disagreements"])
+def test_a_further_sheet_has_other_answers_and_counts_with_the_first(folder, design):
+    """With the same seed, two sheets of 20 are one of 40: the same rows, chances and corrected score."""
+
+    def label(run_of, suite, *arguments):
+        said = run("judge", "sheet", run_of, "--design", design, *arguments)
+        asked = read_sheet(f"{arguments[-1]}.csv")
+        write_back([{**row, "label": len(row["question"]) % 2} for row in asked], f"{arguments[-1]}.csv")
+        scored = run("judge", "labels", f"{arguments[-1]}.csv", run_of, "--suite", suite)
+        return said, {row["question"] for row in asked}, re.findall("(?m)^.*corrected.*$", scored)
+
+    _, whole, expected = label(find_run(), "once", "-n", 40, "-o", "whole")
+    _, first, _ = label(find_run(), "twice", "-n", 20, "-o", "first")
+    said, second, found = label(find_run("twice"), "twice", "-n", 20, "-o", "second")
+    assert "20 have labels already, and are left out" in said
+    assert (first | second, len(first & second)) == (whole, 0)
+    assert expected
+    assert found == expected
+    rows = json.loads(Path("second.draw.json").read_text())["rows"]
+    left = {"0": 2 / 2, "1": 18 / 38, "all": 20 / 40}
+    assert all(row["p"] == pytest.approx(left[row["stratum"]]) for row in rows)
+
+
 def test_every_answer_has_the_chance_that_is_recorded():
     strata = {"0": range(5), "1": range(5, 40)}
     counted = Counter(key for seed in range(2000) for key in draw(strata, 10, seed))
