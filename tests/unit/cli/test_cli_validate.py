@@ -45,6 +45,20 @@ def test_all_problems_of_a_file_at_once_with_line_field_value_and_hint(folder):
     assert "2 errors" in result.stdout
 
 
+def test_rows_without_a_correct_reference_are_named_beside_errors_of_the_header_and_of_the_row(folder):
+    """Unless the header says that rows are scored elsewhere."""
+    wrong = json.loads((folder / "bad.json").read_text())
+    wrong["request_states"][0]["instance"] |= {
+        "split": "tset",
+        "references": [{"output": {"text": "x"}, "tags": ["corect"]}],
+    }
+    (folder / "bad.json").write_text(json.dumps(wrong))
+    assert '[0].instance.references: no reference is tagged correct, but "corect"' in run("bad.json", code=1).stdout
+    wrong |= {"scoring": {"metrics": []}, "source": {"tool": "x"}}
+    (folder / "bad.json").write_text(json.dumps(wrong))
+    assert "tagged correct" not in run("bad.json", code=1).stdout
+
+
 def test_a_folder_of_files_and_a_name(folder):
     (folder / "adapter_specs").mkdir()
     for name in ("good.json", "bad.json"):

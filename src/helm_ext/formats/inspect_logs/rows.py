@@ -186,6 +186,8 @@ class RowMaker:
             yield "the log's own scores are means over all epochs, of which some rows have fewer: they are not compared"
         for name, why in sorted(self.scores.left_out.items()):
             yield f"rows have no score {name} of the log: {why}"
+        for said in self.scores.contradictions:
+            yield f"{said}: one of them was changed, or the task has a metric of its own of that name"
         for what, one, many, said in _NOTED:
             if counts[what]:
                 yield f"{count(counts[what], one, many)}{said}"

@@ -43,6 +43,8 @@ _NO_NUMBERS = "its values are no numbers"
 _OWN_REDUCER = "the task's reducer of epochs has settings that the log does not hold"
 """Another mean is reported than that of the rows, by a reducer that a task may have told its own threshold
 (`at_least(2, value=0.5)`) or numbers of words: a log has the reducer's name alone."""
+_OTHER_MEAN = "the mean of the rows' scores is "
+"""Begins why an accuracy or a mean is none, though the log holds all that it is made of."""
 _CLOSE = 1e-9
 
 Key = tuple[str, str | None]
@@ -103,7 +105,7 @@ class _Score:
             if is_equal or not is_whole:
                 return ""
             is_known = self.reducer == "mode" or (self.reducer == "mean" and not self.has_words)
-            return f"the mean of the rows' scores is {mean:.6g}" if is_known else _OWN_REDUCER
+            return f"{_OTHER_MEAN}{mean:.6g}" if is_known else _OWN_REDUCER
         if is_equal and is_whole and by not in _NO_MEANS and min(self.values) < max(self.values):
             return ""
         return f"inspect_ai makes it of all rows at once, by {by}"
@@ -131,6 +133,8 @@ class Scores:
         """Whether the log's own numbers are means over all samples of all epochs, not over rows."""
         self.reported: dict[str, SourceScore] = {}
         """By name, when all rows were read (`finish`): those that a row has, and what else the log reports."""
+        self.contradictions: list[str] = []
+        """Of a mean that the log reports, and that its rows have not, both numbers in words."""
         self.no_answer = 0
         """Scores "N"."""
         self._results = results
@@ -221,6 +225,8 @@ class Scores:
                 names[metric], mine.mean = score.name, reported
                 continue
             names[metric] = f"{score.name}/{metric}"
+            if reported is not None and why.startswith(_OTHER_MEAN):
+                self.contradictions.append(f"the {metric} of {score.name} is {reported:.6g} in the log, and {why}")
             lower = None if by in _SPREADS else "perplexity" in by
             score.left_out = _OWN_REDUCER if why == _OWN_REDUCER else score.left_out
             same = "it is the mean of the rows' scores once more"

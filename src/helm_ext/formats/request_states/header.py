@@ -125,17 +125,16 @@ def read_header(given: Mapping[str, Any] | None, options: Options, problems: Pro
     if given is None:
         return Header({}, read_settings({}, Options(), Problems()), overrides, is_right=False)
     keys, findings = conform({**given, "request_states": []}, FileShape)
-    if findings:
-        for found in findings:
-            problems.add(found.path, found.message, found.hint, code=found.code)
-        settings = read_settings(keys.get("adapter_spec") or {}, options, problems)
-        return Header({}, settings, overrides, is_right=False)
+    for found in findings:
+        problems.add(found.path, found.message, found.hint, code=found.code)
     scoring = {**(keys.get("scoring") or {}), **overrides}
-    settings = read_settings(keys["adapter_spec"], options, problems)
-    source = _read_source(keys.get("source"))
+    settings = read_settings(keys.get("adapter_spec") or {}, options, problems)
     is_judged = str(scoring.get("main_metric")).startswith(judge_stat(""))
-    is_measured = scoring.get("metrics") != [] or (source is None and not is_judged)
-    return Header(keys, replace(settings, source=source, is_measured=is_measured), scoring, is_right=True)
+    is_measured = scoring.get("metrics") != [] or not (given.get("source") or is_judged)
+    settings = replace(settings, is_measured=is_measured)
+    if findings:
+        return Header({}, settings, overrides, is_right=False)
+    return Header(keys, replace(settings, source=_read_source(keys.get("source"))), scoring, is_right=True)
 
 
 def _read_source(given: Mapping[str, Any] | None) -> Source | None:

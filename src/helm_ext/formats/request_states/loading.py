@@ -27,7 +27,7 @@ from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, open_file
 from helm_ext.formats.request_states.rows import Row, RowReader, combine, unpack
-from helm_ext.formats.request_states.rules import File, report
+from helm_ext.formats.request_states.rules import File, no_correct_reference, report
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment, SpillWriter
@@ -214,6 +214,8 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
         file.plan = make_plan(header, options, profile, problems, reader)
         file.counts = _count(file.plan, profile)
         report(file)
+    else:
+        no_correct_reference(file)  # of what is said of all rows, what needs no plan
     return file
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from finished_runs import score as score_file
 from tests.inspect_files import header, sample, score, write_json
 
@@ -89,6 +90,9 @@ def test_an_accuracy_that_is_not_the_mean_of_the_rows_is_shown_as_it_is_reported
     found = evalset.source.scores["match/accuracy"]
     assert (evalset.scoring.main_metric, found.mean) == ("inspect_match/accuracy", 0.25)
     assert found.no_mean == "the mean of the rows' scores is 0.75"
+    said = run("score", tmp_path / "log.json", "-o", tmp_path).stderr
+    assert "warning: " in said
+    assert "the accuracy of match is 0.25 in the log, and the mean of the rows' scores is 0.75" in said
     # Of a log that holds a part of its samples, the part's mean is the score.
     part = {"results": {"completed_samples": 9, "scores": [score("match", accuracy=0.25)]}}
     assert load(tmp_path, part).scoring.main_metric == "inspect_match"
