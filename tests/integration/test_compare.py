@@ -213,6 +213,16 @@ def test_other_questions_are_no_comparison(suite, tmp_path):
     assert "there is nothing to compare" in run("compare", one_run, tmp_path / "out", code=2).stderr
 
 
+def test_one_table_in_two_orders_needs_ids(tmp_path):
+    for name, numbers in (("up", range(9)), ("down", range(8, -1, -1))):
+        rows = [f"{n} + 1?,{n + 1},{n + n % 2}\n" for n in numbers]
+        (tmp_path / f"{name}.csv").write_text("".join(["question,answer,output\n", *rows]))
+        run("score", tmp_path / f"{name}.csv", "--model", name, "-o", tmp_path / "out")
+    said = run("compare", tmp_path / "out", code=1).stderr
+    assert "different questions in 8 rows" in said  # all but the one in the middle
+    assert "both ask the same under other ids, as rows without ids are numbered: id=COLUMN" in said
+
+
 def test_of_one_file_under_two_rules_for_empty_cells_the_newer_run_is_compared(tmp_path):
     """The hint of an empty cell is followed: the model without one has a run already."""
     table, out = tmp_path / "t.csv", ("-o", tmp_path / "out")

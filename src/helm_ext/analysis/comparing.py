@@ -374,7 +374,7 @@ def _compare_pair(
         raise DatasetIntegrityError(
             f"{a.title}: {a.model} and {b.model} were asked different questions in {count(len(different), 'row')}, "
             f"for example {different[0]}: {a.run.folder} and {b.run.folder}\n"
-            "  hint: --allow-different compares the other rows"
+            f"  hint: --allow-different compares the other rows{_ask_for_ids(a, b)}"
         )
     if not pairs:
         raise DatasetIntegrityError(f"{a.title}: {a.model} and {b.model} have no row in common")
@@ -444,6 +444,13 @@ def _pair_rows(a: RunScores, b: RunScores) -> tuple[list[RowPair], int, list[str
             different.append(key)
     common = len(pairs) + len(different)
     return pairs, len(a.rows) + len(b.rows) - 2 * common, different
+
+
+def _ask_for_ids(a: RunScores, b: RunScores) -> str:
+    """Return what else may help where rows of one id ask different questions: both runs ask the same, in two orders."""
+    if {row.question for row in a.rows.values()} != {row.question for row in b.rows.values()}:
+        return ""
+    return "; both ask the same under other ids, as rows without ids are numbered: id=COLUMN names ids of a table"
 
 
 def correct_pairs(pairs: Sequence[RowPair], level: float = LEVEL) -> Corrected | Refused:

@@ -84,6 +84,8 @@ def open_raw(path: str | Path) -> BinaryIO:
 
 def near_files(path: Path) -> str:
     """Return a hint for a file that does not exist: names like it in its folder, or that there is no such folder."""
+    if path.is_symlink():
+        return f"it is a link to {path.readlink()}, which leads to no file"
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:

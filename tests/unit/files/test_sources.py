@@ -68,6 +68,11 @@ def no_such_file(folder):
     return folder / "capitols.json"
 
 
+def link_to_nowhere(folder):
+    (folder / "link").symlink_to("gone")
+    return folder / "link"
+
+
 def pipe(folder):
     os.mkfifo(folder / "pipe")
     return folder / "pipe"
@@ -82,6 +87,10 @@ CANNOT_BE_READ = {
     "no folder but a file": (lambda folder: write(folder / "x", b"1") / "y", "{path}: no such file"),
     "a folder": (lambda folder: folder, "{path}: this is a folder, not a file\n  hint: name the file inside it"),
     "0 bytes": (lambda folder: write(folder / "x", b""), "{path}: the file is empty (0 bytes)"),
+    "a link to nowhere": (
+        link_to_nowhere,
+        "{path}: no such file\n  hint: it is a link to gone, which leads to no file",
+    ),
     "a pipe": (pipe, "{path}: this is no regular file"),
     "a null character": (lambda _: "a\0b", "a\\u0000b: the file cannot be read: "),
 }

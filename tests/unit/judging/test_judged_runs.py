@@ -185,6 +185,19 @@ def test_one_judged_run_in_four_formats_says_the_same(tmp_path: Path, monkeypatc
         ]  # fmt: skip
 
 
+def test_a_verdict_on_an_answer_that_is_not_there_is_counted_after_an_export_too(tmp_path: Path) -> None:
+    failed = {**files.state("?", "x", id="f"), "request": {"result": {"success": False, "error": "no route"}}}
+    states = [*rows()[:2], {**failed, "judgements": [judged(GPT, 1.0)]}]
+    run = finished_runs.score(tmp_path, files.write(tmp_path / "f.json", states), missing="skip")
+    out = tmp_path / "records"
+    assert (
+        CliRunner().invoke(app, ["export", str(run.folder), "--to", "every_eval_ever", "--out", str(out)]).exit_code
+        == 0
+    )
+    again = finished_runs.score(tmp_path / "again", next(out.rglob("*-*.json")), missing="skip")
+    assert [stats_of(one)[f"judge_correct[{GPT}]_stale"] for one in (run, again)] == [1, 1]
+
+
 def test_a_record_names_the_judges_as_its_schema_demands(tmp_path: Path) -> None:
     """eval.schema.json of every_eval_ever 0.3.0: `llm_scoring` needs `judges`, each with a whole `model_info`."""
     run = finished_runs.score(tmp_path, files.write(tmp_path / "judged.json", rows()))

@@ -258,8 +258,9 @@ class ImportReader(Reader):
         elif row.answers:
             completions = list(map(_to_completion, row.answers))
             value["request"] = {"result": {"success": True, "completions": completions}}
-        if row.judgements and row.answers:
-            value["judgements"] = list(row.judgements)
+        # A verdict on an answer that is not there is stale, and counted; who was not asked has said nothing of it.
+        if judgements := [one for one in row.judgements if row.answers or one.get("status", "ok") == "ok"]:
+            value["judgements"] = judgements
         source = self._opened.source
         scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.
