@@ -10,13 +10,14 @@ Whoever reads a file collects its problems in `Problems` and raises them all at 
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import logging
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partialmethod
 from os import PathLike
@@ -414,3 +415,12 @@ def describe_missing(error: ModuleNotFoundError) -> str:
         raise error
     package = _PACKAGES.get(module, module.replace("_", "-"))
     return f"this needs the package {package}, which is not installed\n  hint: pip install {package}"
+
+
+@contextlib.contextmanager
+def missing_package_named() -> Iterator[None]:
+    """Raise HelmExtError that names it for a package that is not installed; of a function as a decorator."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise HelmExtError(describe_missing(error)) from error

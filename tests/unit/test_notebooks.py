@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import helm_ext
+from helm_ext import formats
 from helm_ext.cli import app
 from helm_ext.errors import HelmExtError, RunEntryError
 
@@ -20,6 +21,9 @@ ROWS = {
     "fox": ["Paris", "Milan", "Madrid", "Quito"],
     "hen": ["paris", "Rome", "Madrid", "Quito"],
 }
+
+
+RECORD = {"id": "a", "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"}
 
 
 @pytest.fixture(autouse=True)
@@ -51,13 +55,26 @@ def test_a_file_is_scored_and_compared_as_the_commands_do(tmp_path):
     }
 
 
-def test_rows_without_pandas_say_what_to_install(tmp_path, monkeypatch):
-    path = tmp_path / "facts.csv"
-    path.write_text("question,answer,output\n2+2?,4,4\n", encoding="utf-8")
-    run = helm_ext.score(path, model="m")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(HelmExtError, match="needs the package pandas(.|\n)*pip install pandas"):
-        _ = run.rows
+@pytest.mark.parametrize(("package", "call"), [
+    ("pandas", lambda run: run.rows),
+    ("pandas", lambda run: run.to_pandas()),
+    ("pandas", lambda run: helm_ext.compare(run, run)),
+    ("pandas", lambda run: helm_ext.read_suite(run.folder).scores()),
+    ("pyarrow", lambda _: helm_ext.score("rows.parquet")),
+    ("pyarrow", lambda _: formats.load("rows.parquet")),
+    ("pyarrow", lambda _: formats.check("rows.parquet")),
+    ("datasets", lambda _: helm_ext.hub.load("campus", hub="hub")),
+])  # fmt: skip
+def test_what_is_not_installed_is_named(tmp_path, monkeypatch, package, call):
+    (tmp_path / "facts.csv").write_text("question,answer,output\n2+2?,4,4\n", encoding="utf-8")
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    (tmp_path / "test.jsonl").write_text(json.dumps(RECORD), encoding="utf-8")
+    helm_ext.hub.upload(helm_ext.hub.pack(name="campus", test="test.jsonl", target=".").path, hub="hub")
+    run = helm_ext.score("facts.csv", model="m")
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(HelmExtError, match=f"needs the package {package}(.|\n)*pip install {package}"):
+        call(run)
 
 
 @pytest.mark.long

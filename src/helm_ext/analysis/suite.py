@@ -12,10 +12,9 @@ from helm_ext.analysis.runs import RUN_FILES, RunFiles
 from helm_ext.errors import (
     DatasetIntegrityError,
     DatasetNotFoundError,
-    HelmExtError,
     count,
-    describe_missing,
     did_you_mean,
+    missing_package_named,
 )
 from helm_ext.scoring.score import CORRECTED
 from helm_ext.scoring.statistics.intervals import LEVEL
@@ -34,10 +33,7 @@ class FinishedRun(RunFiles):
     @property
     def rows(self) -> pd.DataFrame:
         """The rows as `to_pandas` returns them. Raises HelmExtError where pandas is not installed."""
-        try:
-            return self.to_pandas()
-        except ModuleNotFoundError as error:
-            raise HelmExtError(describe_missing(error)) from error
+        return self.to_pandas()
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a DataFrame with the columns of docs/how-to/export.md. All of them are in memory."""
@@ -128,12 +124,14 @@ class Suite:
 
     runs: tuple[FinishedRun, ...]
 
+    @missing_package_named()
     def to_pandas(self) -> pd.DataFrame:
         """Return all rows of all runs, with the columns of docs/how-to/export.md. All of them are in memory."""
         from helm_ext.analysis.export.tables import to_pandas
 
         return to_pandas(self.runs)
 
+    @missing_package_named()
     def scores(self, metric: str | None = None, *, cluster: str | None = None, level: float = LEVEL) -> pd.DataFrame:
         """Return one line a run: dataset, model, metric, mean, low, high, rows, left_out, method.
 
@@ -166,6 +164,7 @@ class Suite:
             )
         return pd.DataFrame(lines)
 
+    @missing_package_named()
     def compare(
         self, *, baseline: str | None = None, metric: str | None = None, cluster: str | None = None,
         allow_different: bool = False, slices: Collection[str] | None = None,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.analysis import FinishedRun, Suite, read_run
+from helm_ext.errors import missing_package_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,7 @@ def score(
     file = Path(data) if isinstance(data, str | Path) else _write_table(data)
     given = parse_arguments([f"{name}={_to_text(value)}" for name, value in arguments.items()])
     local_path = Path("prod_env") if Path("prod_env").is_dir() else folder / "prod_env"
-    with _log_as_it_was():
+    with _log_as_it_was(), missing_package_named():
         made = score_one(file, format, given, model, Settings(folder, local_path, suite))
         said = made.list_warnings()
     for one in said:

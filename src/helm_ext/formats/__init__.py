@@ -14,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helm_ext.errors import missing_package_named
 from helm_ext.formats.format import Argument, Claim, Format, Kind, Plan, Seen
 from helm_ext.formats.registry import all_formats, detect, files_in, format_names, get_format
 
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 
+@missing_package_named()
 def load(path: str | Path, **arguments: Any) -> EvalSet:
     """Read a dataset file of any format; the arguments are those of its run entry, with their types.
 
@@ -47,6 +49,7 @@ def load(path: str | Path, **arguments: Any) -> EvalSet:
     return format_.load(**format_.name_file(path), **arguments)
 
 
+@missing_package_named()
 def check(path: str | Path, *, execute: bool = True, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
     """Return all problems of a dataset file of any format and what was counted; raise nothing for bad data.
 

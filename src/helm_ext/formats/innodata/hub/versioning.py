@@ -35,6 +35,7 @@ from helm_ext.errors import (
     Problem,
     Problems,
     did_you_mean,
+    missing_package_named,
     raise_for,
     show,
 )
@@ -354,14 +355,15 @@ def load(name: str, version: int | str | None = None, hub: str | Path | None = N
     object, because Arrow gives every row the same keys and would invent some. `ds["test"].info.description` is JSON
     with name, version, digest and attributes (`get_attributes` reads it).
 
-    Raises HubError; warns (UserWarning) when frozen to a version that is not the newest.
+    Raises HubError, HelmExtError where `datasets` is not installed; warns (UserWarning) when frozen to a version that
+    is not the newest.
     """
     from helm_ext.formats.innodata.hub.bundle import to_dataset_dict
 
     resolved = resolve(name, version, hub)
     if resolved.notice:
         warnings.warn(resolved.notice, UserWarning, stacklevel=2)
-    with open_version(resolved, hub) as bundle:
+    with missing_package_named(), open_version(resolved, hub) as bundle:
         return to_dataset_dict(bundle, resolved.version)
 
 
