@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 JURY = "all judges together"
 
+_MOST_DIGITS = 6
 _GOOD, _FAIR = 0.8, 0.6
 """Gwet's AC1 above which a judge agrees well with people, and above which it agrees fairly (Landis and Koch 1977)."""
 
@@ -252,13 +253,14 @@ def describe(one: JudgeCheck) -> list[str]:
         labels, raw = count(score.labels, "label"), _percent(score.raw)
         said.append(f"It says {raw}; corrected by {labels}: {_percent(found.interval)}.")
     said += _describe_favour(one.models)
+    alpha = f"{score.scale} alpha"
     if score.agreement is not None:
-        named = (("kappa", score.agreement.kappa), ("AC1", score.agreement.ac1), ("alpha", score.agreement.alpha))
+        named = (("kappa", score.agreement.kappa), ("AC1", score.agreement.ac1), (alpha, score.agreement.alpha))
         shown = ", ".join(f"{name} {_number(value)}" for name, value in named)
         base = f"; the judge passes {score.raw.mean:.0%} of all answers" if one.whole.sensitivity else ""
         said.append(f"Agreement with people: on {score.agreement.observed:.1%} of the answers; {shown}{base}.")
     if score.raters is not None:
-        said.append(f"Agreement of people with one another: alpha {_number(score.raters)}.")
+        said.append(f"Agreement of people with one another: {alpha} {_number(score.raters)}.")
     if one.length is not None:
         how = "kinder" if one.length.mean > 0 else "harsher"
         sure = "" if _holds_zero(one.length) else f": it is {how} to long ones"
@@ -372,7 +374,12 @@ def _points(interval: Interval) -> str:
 
 
 def _number(interval: Interval | None) -> str:
-    return "not defined (all say the same)" if interval is None else interval.show(".2f")
+    if interval is None:
+        return "not defined (all say the same)"
+    digits = 2
+    while interval.mean < 1 and round(interval.mean, digits) == 1 and digits < _MOST_DIGITS:  # not all say the same
+        digits += 1
+    return interval.show(f".{digits}f")
 
 
 def _holds_zero(interval: Interval) -> bool:
@@ -391,6 +398,7 @@ def to_json(one: JudgeCheck) -> dict[str, Any]:
         "observed_agreement": None if agreement is None else agreement.observed,
         **{name: _to_json(agreement and getattr(agreement, name)) for name in ("kappa", "ac1", "alpha")},
         "favours": favours and {"most": favours.most, "least": favours.least, **favours.apart.to_json()},
+        "alpha_scale": one.whole.score.scale,
         "raters_alpha": _to_json(one.whole.score.raters),
         "longer_half": _to_json(one.length),
         "consistency": _to_json(one.swapped and one.swapped.consistency),

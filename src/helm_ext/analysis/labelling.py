@@ -305,6 +305,7 @@ def _read_labels(
     problems = Problems(str(path))
     ends, is_range = _ends(asked.scale), isinstance(asked.scale, Scale)
     expected = f"a number from {ends[0]:g} to {ends[-1]:g}" if is_range else " or ".join(f"{one:g}" for one in ends)
+    expected += ", no or yes" if ends == [0.0, 1.0] else ""
     seen: dict[str, int] = {}
     labels, empty = [], 0
     for line, cells in lines:

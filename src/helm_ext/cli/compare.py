@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -345,7 +346,14 @@ def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[
     say(without, "note: ")
     whole = [one for one in results if not one.slice]
     if len(whole) != 1:
-        raise RunEntryError(f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs")
+        named = [f"{one.a.model} and {one.b.model} on {one.a.title}" for one in whole]
+        more = f"; and {len(whole) - 10} more" if len(whole) > 10 else ""
+        chosen = " ".join(shlex.quote(str(run.run.folder)) for run in (whole[0].a, whole[0].b))
+        raise RunEntryError(
+            f"--from: expected the runs of two models on one dataset, got {len(whole)} pairs: "
+            f"{'; '.join(named[:10])}{more}\n"
+            f"  hint: name two runs: helm-ext plan {difference:g} --from {chosen}"
+        )
     [one] = whole
     measured = f"as measured on {one.rows} rows of {one.a.title}"
     if one.refusal is not None:

@@ -105,6 +105,8 @@ class JudgedScore(NamedTuple):
     """Of judge and people, weighted so that it is that of all rows; None without labels."""
     raters: Interval | None
     """Krippendorff's alpha of people who labelled the same rows."""
+    scale: Scale
+    """What both alphas take the values for."""
 
 
 def see(judgements: Iterable[Judgement]) -> Seen | None:
@@ -210,15 +212,15 @@ def measure_judged(
     raw = mean_interval(verdicts, belongs, level=level).within(_find_scale(rows) or (-math.inf, math.inf))
     cells, undesigned = [row.cell for row in rows], sum(row.undesigned for row in rows)
     chosen = choose_labels(rows, cells)
-    if isinstance(chosen, Refused):
-        return JudgedScore(raw, chosen, sum(bool(row.labels) for row in rows), undesigned, 0, None, None)
-    drawn = ~np.isnan(chosen.gold)
     is_binary = all(row.is_binary for row in rows)
+    scale: Scale = "nominal" if is_binary else "ordinal" if len(np.unique(verdicts)) <= _FEW_GRADES else "interval"
+    if isinstance(chosen, Refused):
+        return JudgedScore(raw, chosen, sum(bool(row.labels) for row in rows), undesigned, 0, None, None, scale)
+    drawn = ~np.isnan(chosen.gold)
     ratings = _to_matrix(chosen.labels)
     corrected = _correct(
         rows, cells, verdicts, chosen, belongs, rater_variance(ratings), is_binary=is_binary, level=level
     )
-    scale: Scale = "nominal" if is_binary else "ordinal" if len(np.unique(verdicts)) <= _FEW_GRADES else "interval"
     weights = None if chosen.chances is None else 1 / chosen.chances[drawn]
     of_labels = None if belongs is None else [one for one, is_one in zip(belongs, drawn, strict=True) if is_one]
     agreement = None
@@ -227,7 +229,7 @@ def measure_judged(
         agreement = agree(*pair, weights=weights, clusters=of_labels, scale=scale)
     raters = alpha(ratings, clusters=belongs, scale=scale) if ratings.shape[1] > 1 else None
     aside = sum(bool(row.labels) for row in rows) - int(drawn.sum())
-    return JudgedScore(raw, corrected, int(drawn.sum()), undesigned, aside, agreement, raters)
+    return JudgedScore(raw, corrected, int(drawn.sum()), undesigned, aside, agreement, raters, scale)
 
 
 def _correct(

@@ -1,6 +1,7 @@
 """`judge check` of judges whose faults are known."""
 
 import re
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,8 +23,9 @@ def verdict(value, by="gpt", **more):
     return Judgement(by=by, kind="model", criterion="correct", value=value, rubric_sha256="d" * 64, **more)
 
 
-def label(value, by="ann", design="random", **chance):
-    return Judgement(by=by, kind="human", criterion="correct", value=value, drawn=HowDrawn(design, **chance))
+def label(value, by="ann", design="random", scale=(0.0, 1.0), **chance):
+    drawn = HowDrawn(design, **chance)
+    return Judgement(by=by, kind="human", criterion="correct", value=value, scale=scale, drawn=drawn)
 
 
 def check(*models):
@@ -139,3 +141,17 @@ def test_a_jury_keeps_its_verdict_where_the_majority_of_each_order_is_one():
 def test_what_was_not_judged_is_an_error():
     with pytest.raises(DatasetIntegrityError, match="no row has a verdict"):
         check(("org/m", [row(1, [label(1.0)])]))
+
+
+def test_agreement_on_grades_names_its_alpha_and_is_not_rounded_up_to_1():
+    """Krippendorff's ordinal alpha by hand: of 200 pairs one differs, by ranks that are next to each other."""
+    grades = [(n % 5 + 1, n % 5 + 1) for n in range(199)] + [(5, 4)]
+    of = {"scale": (1.0, 2.0, 3.0, 4.0, 5.0)}
+    (one,) = check(("org/a", [row(n, [verdict(j, **of), label(p, **of)]) for n, (j, p) in enumerate(grades)]))
+    times = Counter(value for pair in grades for value in pair)
+    ranks = {value: sum(times[low] for low in times if low < value) + times[value] / 2 for value in times}
+    apart = {(a, b): (ranks[a] - ranks[b]) ** 2 for a in times for b in times}
+    expected = sum(times[a] * times[b] * apart[a, b] for a, b in apart) / (400 * 399)
+    assert one.whole.score.agreement.alpha.mean == pytest.approx(1 - 2 * apart[5, 4] / 400 / expected)
+    assert "ordinal alpha 0.999" in " ".join(describe(one))
+    assert to_json(one)["alpha_scale"] == "ordinal"

@@ -1,6 +1,7 @@
 """`helm-ext compare` of folders of runs, in this process; tests/integration/test_compare.py has the rest."""
 
 import json
+import shlex
 
 import finished_runs
 import request_states_files as files
@@ -65,28 +66,27 @@ def test_a_table_and_what_it_was_converted_to(tmp_path):
 
 
 def test_a_table_scored_twice_is_one_dataset_where_rows_have_no_answer(tmp_path):
-    table = tmp_path / "quiz.csv"
-    rows = (f"r{n},{n}?,yes,{'easy' if n % 2 else 'hard'},yes,{'' if n < 8 else 'no'}\n" for n in range(40))
-    table.write_text("id,question,answer,topic,a,b\n" + "".join(rows))
-    run("score", table, "--arg", "output=a", "--suite", "m", "-o", tmp_path)
-    run(
-        "score",
-        table,
-        "--arg",
-        "output=b",
-        "--arg",
-        "empty=not_run",
-        "--arg",
-        "by=topic",
-        "--suite",
-        "m",
-        "-o",
-        tmp_path,
-    )
-    done = run("compare", tmp_path / "runs" / "m", "--rows", "0")
+    table, runs = tmp_path / "quiz.csv", tmp_path / "runs" / "m"
+    rows = (f"r{n},{n}?,yes,{'easy' if n % 2 else 'hard'},yes,{'' if n < 8 else 'no'},yes\n" for n in range(40))
+    table.write_text("id,question,answer,topic,a,b,c\n" + "".join(rows))
+
+    def score(*arguments):
+        run("score", table, *(part for one in arguments for part in ("--arg", one)), "--suite", "m", "-o", tmp_path)
+
+    score("output=a")
+    score("output=b", "empty=not_run", "by=topic")
+    done = run("compare", runs, "--rows", "0")
     assert "\nall (32) " in done.stdout
     assert "8 rows were not compared" in done.stdout
     # A margin beyond what scores can differ by would never fail.
-    said = run("compare", tmp_path / "runs" / "m", "--fail-if-worse", "2", code=2).stderr
+    said = run("compare", runs, "--fail-if-worse", "2", code=2).stderr
     assert "goes from 0 to 1" in said
     assert "hint: 0.02 is 2 %" in said
+
+    score("output=c", "by=topic")
+    run("report", runs, "-o", tmp_path / "r.html")
+    assert "; 32 of 40 rows compared" in (tmp_path / "r.html").read_text()
+    said = run("plan", "0.05", "--from", runs, code=2).stderr
+    assert "got 3 pairs: " in said
+    assert "a and b on quiz" in said
+    assert "rows tell" in run(*shlex.split(said.partition("hint: name two runs: helm-ext ")[2])).stdout

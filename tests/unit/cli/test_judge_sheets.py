@@ -219,7 +219,7 @@ def test_two_judges_are_drawn_where_they_differ(folder):
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda rows: rows.append(dict(rows[0])), r"sheet.csv:12: item: \w+-0001-A stands in line 2 already"),
-    (lambda rows: rows[3].update(label="maybe"), 'sheet.csv:5: label: expected 0 or 1, got "maybe"\n  hint: leave it'),
+    (lambda rows: rows[3].update(label="maybe"), 'sheet.csv:5: label: expected 0 or 1, no or yes, got "maybe"\n  hint: leave it'),
     (lambda rows: rows[3].update(label="0.5"), "sheet.csv:5: label: expected 0 or 1"),
     (lambda rows: rows[9].update(item=rows[9]["item"][:-6] + "9999-A"), r'sheet.csv:11: item: "\w+-9999-A" is no row'),
     (lambda rows: [row.pop("label") for row in rows], "sheet.csv:1: no column label"),
