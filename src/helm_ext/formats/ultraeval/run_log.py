@@ -95,7 +95,12 @@ def read_run_log_config(path: Path) -> RunLog:
         hint = "metric=NAME says how to score, in its place"
         raise DatasetSchemaError.at(place, "not the metrics of an UltraEval run", hint, code="config") from None
     name = content.get("task_name") or content.get("dataset_name") or ""
-    posts = {key: str(content.get(key) or "") for key in ("task_postprocess", "model_postprocess")}
+    posts = {}
+    for key in ("task_postprocess", "model_postprocess"):
+        posts[key] = "" if content.get(key) is None else content[key]
+        if not isinstance(posts[key], str):
+            place, message = Location(str(beside), field=key), f"expected a text, got {show(posts[key])}"
+            raise DatasetSchemaError.at(place, message, "the name of UltraEval's, or null", code="config")
     return RunLog(beside, metrics, str(name), **posts)
 
 

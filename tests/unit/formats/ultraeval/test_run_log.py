@@ -201,6 +201,8 @@ def test_what_is_beside_a_log(write):
     path = write([line(1, ["2"])], {"metrics": {"accuracy": 3}})
     assert "not the metrics of an UltraEval run" in refused(DatasetError, ultraeval.load, data=path)
     assert "holds the outputs of a gen run" in refused(RunEntryError, ultraeval.load, data=path, method="ppl")
+    write([line(1, ["2"])], {**config_of("gen"), "task_postprocess": False})
+    assert "task_postprocess: expected a text, got false" in refused(DatasetError, ultraeval.load, data=path)
     write([line(1, ["2"])], [])
     assert "config.json: expected an object, got []" in refused(DatasetError, ultraeval.load, data=path)
     write([line(1, ["2"])], {"metrics": {"pass_k": {"evaluation": {"type": "function_execution"}}}})
