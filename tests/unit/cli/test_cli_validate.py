@@ -45,15 +45,22 @@ def test_all_problems_of_a_file_at_once_with_line_field_value_and_hint(folder):
     assert "2 errors" in result.stdout
 
 
-def test_rows_without_a_correct_reference_are_named_beside_errors_of_the_header_and_of_the_row(folder):
-    """Unless the header says that rows are scored elsewhere."""
+def test_what_rows_alone_say_is_said_beside_errors_of_the_header_and_of_the_row(folder):
+    """Of references nothing, where the header says that rows are scored elsewhere."""
     wrong = json.loads((folder / "bad.json").read_text())
     wrong["request_states"][0]["instance"] |= {
         "split": "tset",
         "references": [{"output": {"text": "x"}, "tags": ["corect"]}],
     }
+    right = {**GOOD["request_states"][0], "request": {"results": {}}}
+    right["instance"] = {**right["instance"], "id": "twice"}
+    wrong["request_states"] += [right, right]
     (folder / "bad.json").write_text(json.dumps(wrong))
-    assert '[0].instance.references: no reference is tagged correct, but "corect"' in run("bad.json", code=1).stdout
+    said = run("bad.json", code=1).stdout
+    assert '[0].instance.references: no reference is tagged correct, but "corect"' in said
+    assert "[4].instance.id: 1 row has no id, or that of an earlier row" in said
+    assert "[3].request.results: 2 rows have this key, which means nothing here" in said
+    assert "3 rows, 1 renamed id" in said  # those that are right
     wrong |= {"scoring": {"metrics": []}, "source": {"tool": "x"}}
     (folder / "bad.json").write_text(json.dumps(wrong))
     assert "tagged correct" not in run("bad.json", code=1).stdout

@@ -27,7 +27,7 @@ from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, open_file
 from helm_ext.formats.request_states.rows import Row, RowReader, combine, unpack
-from helm_ext.formats.request_states.rules import File, no_correct_reference, report
+from helm_ext.formats.request_states.rules import File, report
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment, SpillWriter
@@ -158,7 +158,7 @@ def check(path: str | Path, open_: Opener = open_file, **arguments: Any) -> tupl
         file = _read(path, open_, options, kept=None)
     except DatasetError as error:
         return list(error.problems), {}
-    return file.finish(), file.counts or {"rows": file.profile.rows}
+    return file.finish(), {"rows": file.profile.rows, **file.counts}
 
 
 _SCORING = {"cut_at_stop", *(field.name for field in fields(Scoring))}
@@ -213,9 +213,7 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
     if header.is_right and profile.rows:
         file.plan = make_plan(header, options, profile, problems, reader)
         file.counts = _count(file.plan, profile)
-        report(file)
-    else:
-        no_correct_reference(file)  # of what is said of all rows, what needs no plan
+    report(file, is_planned=header.is_right and profile.rows > 0)
     return file
 
 
