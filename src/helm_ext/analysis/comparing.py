@@ -91,8 +91,18 @@ class PairResult:
     @property
     def difference(self) -> Interval:
         """B - a, corrected where it can be."""
-        found: Interval = getattr(self.corrected, "interval", self.comparison.difference)
+        found: Interval = getattr(self.corrected, "interval", self.own_difference)
         return found
+
+    @property
+    def own_difference(self) -> Interval:
+        """B - a of the scores themselves; its ends are within what scores can differ by."""
+        return self.comparison.difference.within((-self._span, self._span))
+
+    @property
+    def _span(self) -> float:
+        lowest, highest = self.a.bounds
+        return highest - lowest
 
     @property
     def gain(self) -> Interval:
@@ -122,6 +132,16 @@ class PairResult:
         why = "only one of the models has a score of them, or they were asked something else"
         return f"{rows} not compared: {why}" if self.unpaired else ""
 
+    def describe_methods(self) -> str:
+        """Return in words that p and the interval disagree about whether the models differ; "" where they agree."""
+        low, high = self.difference.ends
+        if self.is_corrected or low is None or high is None or (self.p < 0.05) == (low > 0 or high < 0):
+            return ""
+        is_exact, groups = self.comparison.test == "mcnemar", self.difference.clusters
+        test = "McNemar's exact test" if is_exact else f"random signs of the {'clusters' if groups else 'rows'}"
+        interval = "Tango's" if is_exact else "cluster-robust" if groups else "Student's t"
+        return f"the interval ({interval}) and p ({test}) are two methods, which disagree here: p decides"
+
     def flips(self) -> list[Flip]:
         """Return the rows that differ, the largest differences first; their texts are read by `read_flips`."""
         found = [Flip(key, one.score, other.score) for key, one, other in self.pairs if one.score != other.score]
@@ -141,7 +161,7 @@ class PairResult:
         numbers = {
             "mean_a": c.mean_a,
             "mean_b": c.mean_b,
-            **difference(c.difference),
+            **difference(self.own_difference),
             "test": c.test,
             "p": c.p,
             "greater": c.greater,
@@ -187,8 +207,7 @@ class PairResult:
         return self._bound(find_detectable(self.difference) if self.is_corrected else self.comparison.detectable)
 
     def _bound(self, detectable: float) -> float | None:
-        lowest, highest = self.a.bounds
-        return detectable if detectable <= highest - lowest and detectable < np.inf else None
+        return detectable if detectable <= self._span and detectable < np.inf else None
 
     def describe_detectable(self) -> str:
         """Return in words how small a difference these rows could have shown."""
@@ -219,7 +238,7 @@ class PairResult:
         raw.
         """
         c, name = self.comparison, f"{self.slice or 'all'} ({self.rows})"
-        own = [f"{c.mean_a:.4g}", f"{c.mean_b:.4g}", *_show(c.difference), f"{c.greater}/{c.less}", show_p(c.p)]
+        own = [f"{c.mean_a:.4g}", f"{c.mean_b:.4g}", *_show(self.own_difference), f"{c.greater}/{c.less}", show_p(c.p)]
         if self.is_corrected:
             first = [f"{name}, corrected by {count(self.labels, 'label')}", "", "", *_show(self.difference), ""]
             return [[*first, show_p(self.p), show_p(self.p_holm)], ["  raw: the judge's own", *own, ""]]

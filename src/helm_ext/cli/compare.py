@@ -279,7 +279,7 @@ def describe_result(one: PairResult, *, is_gate: bool = False) -> str:
     said.append(one.describe_detectable())
     if c.difference.clusters is not None:
         said.append(f"{c.difference.clusters} clusters" + (", few" if "few" in c.difference.method else ""))
-    said += filter(None, [one.describe_unpaired()])
+    said += filter(None, ["" if is_gate else one.describe_methods(), one.describe_unpaired()])
     return "; ".join(said)
 
 
@@ -366,5 +366,6 @@ def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[
         raise RunEntryError(f"--from: {one.describe_detectable()}")
     if one.is_corrected:
         measured += f" with {one.labels} labels, of more rows as many in proportion"
-    rows = rows_to_narrow(difference, one.difference.half_width, one.rows, power=power)
+    measured_as = one.difference if one.is_corrected else one.comparison.difference  # however far beyond the scale
+    rows = rows_to_narrow(difference, measured_as.half_width, one.rows, power=power)
     return rows, f"b - a by {one.metric}: {low:+.3g} to {high:+.3g} (95 %), {measured}"

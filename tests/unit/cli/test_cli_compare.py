@@ -1,6 +1,7 @@
 """`helm-ext compare` of folders of runs, in this process; tests/integration/test_compare.py has the rest."""
 
 import json
+import re
 import shlex
 
 import finished_runs
@@ -90,3 +91,20 @@ def test_a_table_scored_twice_is_one_dataset_where_rows_have_no_answer(tmp_path)
     assert "got 3 pairs: " in said
     assert "a and b on quiz" in said
     assert "rows tell" in run(*shlex.split(said.partition("hint: name two runs: helm-ext ")[2])).stdout
+
+
+def test_an_interval_and_a_p_that_disagree_say_so_and_end_where_scores_do(tmp_path):
+    """Differences of -1, three times, and -1/3, twice: t is -0.733 ± 0.453; 2 of 32 ways of signs are as uneven."""
+    table, runs = tmp_path / "few.csv", tmp_path / "runs" / "score"
+    rows = (f"r{n},{n}?,yes,yes,{'yes sir' if n < 2 else 'no'}\n" for n in range(5))
+    table.write_text("id,question,answer,a,b\n" + "".join(rows))
+    for model in "ab":
+        run("score", table, "--arg", f"output={model}", "--arg", "main_metric=f1_score", "-o", tmp_path)
+    done = run("compare", runs)
+    assert re.search(r"-1 to -0\.28\d* +0/5 +0\.062", done.stdout)
+    said = "the interval (Student's t) and p (random signs of the rows) are two methods, which disagree here: p decides"
+    assert said in " ".join(done.stdout.split())
+    run("report", runs, "-o", tmp_path / "r.html")
+    assert "which disagree here" in (tmp_path / "r.html").read_text()
+    # How many rows it takes is by the whole interval, ± 0.453 at 5 rows: 5 * (0.453 / 0.7 * 2.8016 / 1.96)^2 = 4.3
+    assert run("plan", "0.7", "--from", runs).stdout.startswith("5 rows tell")
