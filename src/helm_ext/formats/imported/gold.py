@@ -225,6 +225,10 @@ class _Way:
         return f"index_base={self.base}" if self.element == "index" else f"gold_kind={self.element}"
 
 
+TRUTHS = GoldKind("text", options=NO_YES, reason="every gold is true or false: the options are no and yes")
+"""Of a column of true and false whose rows have no options."""
+
+
 class GoldColumn:
     """The golds of a file, seen one by one: `see` each, then `decide`."""
 
@@ -324,8 +328,7 @@ class GoldColumn:
 
     def _of_texts(self) -> GoldKind:
         if self._booleans and self._booleans == self._free and not self._lists:
-            said = "every gold is true or false: the options are no and yes"
-            return GoldKind("text", options=NO_YES, reason=said)
+            return TRUTHS
         if self._gold_kind == "list" and not self._lists:
             raise self._refuse(None, "no gold is a list, as gold_kind=list says", "leave gold_kind= out")
         reason = "lists of accepted texts" if self._lists else "the rows have no options: accepted texts"

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
-from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, is_hidden, read_labels, to_options
+from helm_ext.formats.imported.gold import NO_YES, TRUTHS, GoldColumn, GoldKind, is_hidden, read_labels, to_options
 from helm_ext.formats.imported.row import NUMPY, Answer, Row, RowError, is_json, parse_list, spells_list
 from helm_ext.formats.table.records import OBJECT, SPLITS, Record, RecordReader
 
@@ -67,7 +67,7 @@ class Profile:
         table, options = self._table, self._options
         self.rows = 0
         self.scores: dict[str, SourceScore] = {}
-        self._golds, self._truths = self._make_column(), self._make_column()
+        self._golds = self._make_column()
         self._lists: GoldColumn | None = None
         """The golds, lists as lists, since the first cell that spells one."""
         self._may_be_lists = table.is_text and options.gold_kind != "text"
@@ -130,10 +130,8 @@ class Profile:
         self._golds.see(gold, options, line)
         if self._lists is not None:
             self._lists.see(items, options, line)
-        truth = _read_truth(gold) if isinstance(gold, str) else None
-        self._may_be_truths = self._may_be_truths and options is None and (truth is not None or gold == "")
-        if self._may_be_truths:
-            self._truths.see(truth, None, line)
+        is_truth = isinstance(gold, str) and (gold == "" or _read_truth(gold) is not None)
+        self._may_be_truths = self._may_be_truths and options is None and is_truth
         self._letters += options is None and isinstance(gold, str) and _LETTERS.fullmatch(gold) is not None
 
     def see_answer(self, record: Record) -> None:
@@ -202,10 +200,12 @@ class Profile:
         if self._lists is not None and self._are_lists():
             golds, self._gold_spells = self._lists, self._read_list
         elif self._may_be_truths:
-            golds, self._gold_spells = self._truths, lambda record: _read_truth(record.gold)
+            self._gold_spells = lambda record: _read_truth(record.gold)
         self.is_measured = self._require_golds(golds)
-        unmeasured = GoldKind("text", reason="no row has one: only the scores that it was given count")
-        self.gold = golds.decide() if self.is_measured else unmeasured
+        if not self.is_measured:
+            self.gold = GoldKind("text", reason="no row has one: only the scores that it was given count")
+        else:
+            self.gold = TRUTHS if self._may_be_truths else golds.decide()
         if self.gold.several and self._name_several:
             rows = count(self._name_several, "output names", "outputs name")
             message = f"{rows} several options where several are right: are all of them the answer, or any?"
