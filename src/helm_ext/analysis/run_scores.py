@@ -102,6 +102,8 @@ class RunScores:
     """What is said of the main metric where no row has it."""
     total: float | None = None
     """The score, where it is one of all rows together: no row has it, and there is no interval."""
+    is_of_source: bool = False
+    """Whether `total` is what a source reports: of rows too that we make no score of."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -183,7 +185,7 @@ class RunScores:
         if self.split is not None and row.split != self.split:
             self.elsewhere.add(row.instance_id)
             return False
-        score = row.score(self.metric) if self.total is None else (None if row.left_out else math.nan)
+        score = row.score(self.metric) if self.total is None else self._place_in_total(row)
         if score is None:
             self.without.add(row.instance_id)
             return True
@@ -200,6 +202,9 @@ class RunScores:
         if answers is not None:
             made.answers, made.noise = answers, math.nan if noise is None else noise
         return True
+
+    def _place_in_total(self, row: Prediction) -> float | None:
+        return None if row.left_out and not (self.is_of_source and row.left_out == "unscored") else math.nan
 
     def _see_judged(self, row: Prediction) -> tuple[Seen, ...]:
         named = _JUDGED.fullmatch(self.metric)
@@ -316,7 +321,7 @@ def open_total(run: RunFiles) -> RunScores | None:
     scores = (run.metric_arguments.get("source") or {"scores": {}})["scores"].values()
     why = next((score["no_mean"] for score in scores if score["stat"] == name and score.get("no_mean")), "")
     said = f"{name} is a score of all rows together{f' ({why})' if why else ''}: no interval, slices or comparisons"
-    return replace(_make(run, name), instead=said, total=total)
+    return replace(_make(run, name), instead=said, total=total, is_of_source=bool(why))
 
 
 def find_split(run: RunFiles) -> str | None:

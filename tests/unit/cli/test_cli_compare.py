@@ -18,6 +18,10 @@ def test_a_perplexity_of_all_rows_is_left_out_and_named(tmp_path):
     done = run("compare", tmp_path / "out")
     assert done.stderr.count("not compared: ") == 2
     assert "lm_eval_acc" in done.stdout
+    done = run("export", tmp_path / "out", "--table", "scores", "--to", "csv", "--out", tmp_path / "s.csv")
+    assert (tmp_path / "s.csv").read_text().count("lm_eval_word_perplexity,true") == 2, done
+    run("report", tmp_path / "out", "-o", tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text().count('<td class="whole">no interval</td><td>6</td><td>0</td>') == 2
     # what cannot be compared does not pass
     run("compare", tmp_path / "out", "--baseline", "org/one", "--fail-if-worse", "0.02", code=2)
 

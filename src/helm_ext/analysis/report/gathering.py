@@ -287,7 +287,7 @@ def _count(row: Prediction, score: float | None, facts: RunFacts) -> list[str]:
         "cut off": bool(reasons & _CUT) if reasons - {None, "", "unknown"} else None,
         "prompt truncated": row.prompt_truncated,
     }
-    if row.left_out or (score is None and facts.scores.total is None):
+    if (row.left_out or score is None) and (facts.scores.total is None or row.instance_id in facts.scores.without):
         said = {row.left_out or "unscored": True, **said}
     elif score is not None and is_wrong(score, lower_is_better=facts.scores.lower_is_better):
         said = {"wrong": True, **said}
