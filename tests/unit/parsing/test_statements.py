@@ -277,3 +277,17 @@ def test_a_list_of_two_options_is_all_of_them():
 
 def test_numbers_that_are_options_are_no_chances():
     assert read_label("A: 25%, B: 75%", {"A": "25%", "B": "75%"}) is None
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("It happens by way of photosynthesis. Light is needed, and the chloroplasts.", "A"),  # two of three words
+    ("It happens by way of photosynthesis. Light is needed.", None),
+    ("It happens by way of photosynthesis in the chloroplasts. Or is it yeast?", None),
+])  # fmt: skip
+def test_words_of_an_option_may_stand_in_several_sentences(text, expected):
+    options = {
+        "A": "photosynthesis in the chloroplasts of leaves",
+        "B": "respiration within mitochondria",
+        "C": "fermentation by yeast",
+    }
+    assert read_label(text, options) == expected
