@@ -131,7 +131,7 @@ def sync_folder(folder: Path) -> None:
 def append_file(source: IO[bytes], target: IO[bytes], size: int) -> None:
     """Write the first `size` bytes of an open file where another one stands; in the kernel where that is possible.
 
-    Raises OSError.
+    Raises OSError, also where it has fewer.
     """
     target.flush()
     source.seek(0)
@@ -149,6 +149,8 @@ def append_file(source: IO[bytes], target: IO[bytes], size: int) -> None:
     while left and (data := source.read(min(left, COPY_BYTES))):
         target.write(data)
         left -= len(data)
+    if left:
+        raise OSError(errno.EIO, f"{left} of {size} bytes are missing", source.name)
 
 
 def no_formula(value: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from helm_ext.files import writing as module
-from helm_ext.files.writing import StagedFiles, staged
+from helm_ext.files.writing import StagedFiles, append_file, staged
 
 
 def write(files, *names, text="[]"):
@@ -171,3 +171,11 @@ def test_sigterm_leaves_nothing_behind(tmp_path):
         process.terminate()
         assert process.wait(30) == 143
     assert (shown(tmp_path), leftovers(tmp_path)) == ({}, [])
+
+
+def test_a_part_that_is_shorter_than_what_was_written_is_an_error(tmp_path):
+    (tmp_path / "part").write_bytes(b"[1,2")
+    with (tmp_path / "part").open("rb") as part, (tmp_path / "whole").open("wb") as whole:
+        append_file(part, whole, 4)
+        with pytest.raises(OSError, match="1 of 5 bytes are missing"):
+            append_file(part, whole, 5)
