@@ -22,7 +22,7 @@ TIMES_FILE = "helm_ext.json"
 
 _DIGEST = re.compile(r",(?:digest|script_sha|data_sha)=[0-9a-f]+(?=,|$)")
 """What a run's name says of the bytes that it was made of."""
-_RULE = re.compile(r",(?:missing|empty)=[^,]*")
+_RULE = re.compile(r",(?:missing|empty)=[^,]*|(?<=:)(?:missing|empty)=[^,]*,")
 """What it says of rows without an answer. Where one output of several has such rows, a hint names these arguments, and
 all are scored again with them."""
 

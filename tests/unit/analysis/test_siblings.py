@@ -177,3 +177,22 @@ def test_runs_of_other_scenarios_are_left_alone(tmp_path):
     (tmp_path / "run_spec.json").write_text(json.dumps(spec))
     assert read_sibling(tmp_path) is None
     assert find_siblings([None]) == find_siblings([])
+
+
+@pytest.mark.long
+def test_a_rule_for_rows_without_an_answer_makes_no_other_file(tmp_path, table):
+    """Wherever it stands in the run entry."""
+    score(tmp_path, table, "--arg", "output=alpha")
+    (run,) = find_runs([tmp_path / "out"])[0]
+    plain = read_sibling(run.folder).identity
+    file = run.folder / "run_spec.json"
+    spec = json.loads(file.read_text())
+    kind, _, rest = spec["name"].partition(":")
+    first, _, others = rest.partition(",")
+    for name in (
+        f"{kind}:empty=not_run,{rest}",
+        f"{kind}:{first},missing=skip,{others}",
+        f"{spec['name']},missing=skip",
+    ):
+        file.write_text(json.dumps({**spec, "name": name}))
+        assert read_sibling(run.folder).identity == plain
