@@ -125,13 +125,6 @@ def test_processes_find_what_one_finds(folder):
     assert read(folder, "wrong.jsonl", 2)[0] == read(folder, "wrong.jsonl", 1)[0]
 
 
-def test_a_process_that_is_killed_changes_nothing(folder):
-    two, how = read(folder, "f.jsonl", 2, "kill")
-    assert "True True" in how
-    without_the_log = [line for line in two.splitlines() if "a worker process was lost" not in line]
-    assert without_the_log == read(folder, "f.jsonl", 1)[0].splitlines()
-
-
 def test_a_row_that_ends_each_process_is_named(folder):
     said, _ = read(folder, "f.jsonl", 2, path=str(folder / "poison"))
     assert "BatchLostError lines 79 to 79: this batch ends each process that does it" in said

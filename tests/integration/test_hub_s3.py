@@ -9,7 +9,6 @@ from moto import server as moto_server
 
 from helm_ext import hub
 from helm_ext.errors import HubError
-from helm_ext.formats.innodata.hub import versioning
 from helm_ext.formats.innodata.hub.storage import open_storage
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly("src/helm_ext/formats/innodata/hub")]
@@ -68,38 +67,6 @@ def test_upload_load_damage(root, tmp_path):
         hub.download("demo", hub=root, target=tmp_path / "cache")
 
 
-def test_a_race_is_lost_to_the_server(root, tmp_path, monkeypatch):
-    mine, theirs = make(tmp_path / "mine", "4"), make(tmp_path / "theirs", "5")
-    original = versioning.claim
-    waiting = [theirs]
-
-    def race(storage, *arguments):
-        if waiting:
-            hub.upload(waiting.pop(), root)
-        return original(storage, *arguments)
-
-    monkeypatch.setattr(versioning, "claim", race)
-    assert hub.upload(mine, root).version.number == 2
-    assert [version.number for version in hub.versions("demo", root)] == [1, 2]
-    assert hub.verify(hub=root) == []
-
-
 def test_no_such_bucket(root, tmp_path):
     with pytest.raises(HubError, match="cannot be written: no such bucket or folder; nothing was changed"):
         hub.upload(make(tmp_path / "a", "4"), "s3://other-bucket/hub")
-
-
-def test_verify_reads_the_server_and_not_the_cache(root, tmp_path):
-    hub.upload(make(tmp_path / "a", "4"), root)
-    assert hub.load("demo", hub=root)["test"].num_rows == 1  # a copy is in the cache now
-    server = s3fs.S3FileSystem()
-    path = f"{root}/blobs/{hub.resolve('demo', hub=root).digest}.zip"
-    data = server.cat_file(path)
-    server.pipe_file(path, data[:-3])
-    (problem,) = hub.verify(hub=root)
-    assert "is damaged" in str(problem)
-    server.rm(path)
-    (problem,) = hub.verify(hub=root)
-    assert "is missing" in str(problem)
-    server.pipe_file(path, data)
-    assert hub.verify(hub=root) == []

@@ -1,10 +1,7 @@
 """helm-run with the client that computes a row's options together, beside HELM's client and HELM's runner."""
 
-import inspect
 import json
 import random
-import signal
-import sqlite3
 
 import processes
 import pytest
@@ -138,65 +135,3 @@ def test_the_files_say_how_each_was_computed(runs):
         said = [state["annotations"]["helm_ext"] for state in read_states(run, without=())["request_states"]]
         assert {(one["device"], one["dtype"]) for one in said} == {("cpu", "torch.float32")}
         assert all(one["computed_together"] > 1 and one["shared_tokens"] > 5 for one in said) or "calib" in name
-
-
-KILL = """
-import os, signal, sqlite3
-from pathlib import Path
-from helm_ext.clients import SharedPrefixHuggingFaceClient
-make_requests = SharedPrefixHuggingFaceClient.make_requests
-
-def make_and_die(self, requests):
-    if count_likelihoods(Path("prod_env/cache/tiny.sqlite")):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return make_requests(self, requests)
-
-SharedPrefixHuggingFaceClient.make_requests = make_and_die
-"""
-
-
-def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, model):
-    entry = f"ultraeval:dataset=sums,root=checkout,method=ppl,model={MODEL}"
-    rows = make_rows(100)
-    for name in ("whole", "killed"):
-        prepare(tmp_path / name, model, rows, client=OURS)
-    environment = {**tiny_model.offline_environment(), **processes.OFFLINE}
-
-    command = ["helm-run", "--suite", "s", "-m", "100000", "-n", "1", *STREAMING, "--run-entries", entry]
-    processes.command(tmp_path / "whole", *command, env=environment)
-    cache = tmp_path / "killed" / "prod_env" / "cache" / "tiny.sqlite"
-    (tmp_path / "killed" / "kill.py").write_text(inspect.getsource(count_likelihoods) + KILL)
-    killed = processes.command(tmp_path / "killed", *command, "--plugins", "./kill.py", env=environment, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    assert not processes.run_folders(tmp_path / "killed")
-    kept = count_likelihoods(cache)
-    processes.command(tmp_path / "killed", *command, env=environment)
-    states = {
-        name: processes.load(processes.only_run(tmp_path / name) / "scenario_state.json")
-        for name in ("whole", "killed")
-    }
-    cached = sum(state["result"]["cached"] for state in states["killed"]["request_states"])
-    assert 0 < cached <= kept < len(states["killed"]["request_states"])
-    for found in states.values():
-        for state in found["request_states"]:
-            for name in TIMES:
-                state["result"].pop(name)
-    assert states["killed"] == states["whole"]
-    stats = [
-        stats_by_name(processes.load(processes.only_run(tmp_path / name) / "stats.json"))
-        for name in ("whole", "killed")
-    ]
-    assert stats[0] == stats[1]
-
-
-def count_likelihoods(path):
-    """Return how many replies with log-probabilities of a prompt a cache holds; the tokenizer has a file of its own."""
-    if not path.exists():
-        return 0
-    connection = sqlite3.connect(path, timeout=30)
-    try:
-        return connection.execute("SELECT count(*) FROM unnamed WHERE key LIKE '%echo_prompt%'").fetchone()[0]
-    except sqlite3.OperationalError:  # not made yet
-        return 0
-    finally:
-        connection.close()

@@ -4,13 +4,10 @@ import json
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from helm_ext import hub
-from helm_ext.errors import HubError, Location, Problems
+from helm_ext.errors import Location, Problems
 from helm_ext.formats.innodata.hub import open_bundle, pack
 from helm_ext.formats.innodata.hub.records import parse_record
 from helm_ext.formats.innodata.loading import check
@@ -77,61 +74,3 @@ def test_scores_are_between_0_and_1_and_perfect_on_themselves(gold, reply):
     for score in SCORES:
         assert 0 <= score.function(gold, reply) <= 1 + 1e-9
         assert score.function(gold, gold) > 0.99
-
-
-class HubMachine(RuleBasedStateMachine):
-    """A hub against a model of it: a list of digests for each name."""
-
-    bundles = Bundle("bundles")
-
-    def __init__(self):
-        super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.root = str(Path(self.folder.name) / "hub")
-        self.model = {}
-        self.count = 0
-
-    @rule(target=bundles, name=st.sampled_from(["a", "b.c"]), answer=st.integers(0, 3), severity=st.sampled_from("xy"))
-    def make(self, name, answer, severity):
-        self.count += 1
-        folder = Path(self.folder.name) / str(self.count)
-        folder.mkdir()
-        line = {"id": "1", "messages": [{"role": "user", "content": "?"}], "expected": str(answer)}
-        (folder / "t.jsonl").write_text(json.dumps(line) + "\n")
-        return pack(name=name, test=folder / "t.jsonl", attributes={"severity": severity}, target=folder)
-
-    @rule(packed=bundles)
-    def upload(self, packed):
-        known = self.model.setdefault(packed.path.stem, [])
-        if packed.digest in known:
-            with pytest.raises(HubError, match=f"is version {known.index(packed.digest) + 1} already"):
-                hub.upload(packed.path, self.root)
-        else:
-            version = hub.upload(packed.path, self.root).version
-            known.append(packed.digest)
-            assert (version.number, version.digest) == (len(known), packed.digest)
-
-    @rule(data=st.data())
-    def resolve(self, data):
-        names = [name for name, digests in self.model.items() if digests]
-        if names:
-            name = data.draw(st.sampled_from(names))
-            digests = self.model[name]
-            number = data.draw(st.integers(1, len(digests)))
-            wanted = data.draw(st.sampled_from([number, str(number)]))
-            assert hub.resolve(name, wanted, self.root) == hub.Resolved(name, number, digests[number - 1], len(digests))
-            with hub.open_version(hub.resolve(name, hub=self.root), self.root) as bundle:
-                assert bundle.digest == digests[-1]
-
-    @invariant()
-    def sound(self):
-        assert hub.names(self.root) == sorted(name for name, digests in self.model.items() if digests)
-        if any(self.model.values()):  # the first upload makes the hub
-            assert hub.verify(hub=self.root) == []
-
-    def teardown(self):
-        self.folder.cleanup()
-
-
-TestHubMachine = pytest.mark.long(HubMachine.TestCase)
-TestHubMachine.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)

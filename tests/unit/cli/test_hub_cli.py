@@ -76,17 +76,6 @@ def test_a_warning_of_equal_content(tmp_path):
     assert done.stderr == f"warning: sums.zip: {said}\n"
 
 
-def test_damage_is_an_exit_code(tmp_path):
-    write(tmp_path / "t.jsonl", "4")
-    run("pack", "--test", "t.jsonl", "--name", "sums")
-    run("upload", "sums.zip")
-    (blob,) = (tmp_path / "hub" / "blobs").iterdir()
-    blob.write_bytes(b"")
-    done = run("verify", code=1)
-    assert done.stdout.startswith("error: sums@1: the bundle hub/blobs/")
-    assert done.stdout.endswith("1 dataset verified, 1 problem\n")
-
-
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--attr", "severity"], "--attr severity: expected KEY=VALUE"),
     (["--attr", "=x"], "--attr =x: expected KEY=VALUE"),
@@ -131,19 +120,3 @@ def test_what_a_terminal_would_obey_is_escaped(tmp_path):
         run("upload", "odd.zip")
     for command in (["list"], ["show", "odd"]):
         assert "a\\u001b]0;b2=x\\ny\\u202eé" in run(*command).stdout
-
-
-def test_downloading_where_a_folder_is(tmp_path):
-    write(tmp_path / "t.jsonl", "4")
-    run("pack", "--test", "t.jsonl", "--name", "sums")
-    run("upload", "sums.zip")
-    (tmp_path / "out" / "sums.zip").mkdir(parents=True)
-    for options in ([], ["--replace"]):
-        said = run("download", "sums", "--out", "out", *options, code=1).stderr
-        assert "out/sums.zip: cannot be written: Is a directory" in said
-
-
-def test_problems_of_records_are_shown_with_file_and_line(tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"id": 1}\n')
-    said = run("pack", "--test", "t.jsonl", "--name", "sums", code=1).stderr
-    assert "t.jsonl:1: id: expected a string, got 1" in said

@@ -226,13 +226,6 @@ def test_what_a_limit_leaves_unchecked_a_load_of_all_and_validate_find(tmp_path)
     assert {problem.code for problem in check(tmp_path / "sums.zip")[0]} == {"duplicate-id", "missing-key"}
 
 
-def test_a_broken_bundle_is_not_loaded_even_if_the_other_split_is_broken(tmp_path, bundle):
-    damaged = tmp_path / "sums.zip"
-    damaged.write_bytes(bundle.read_bytes().replace(b'"id": "d"', b'"id": "a"'))
-    with pytest.raises(DatasetError):
-        load(path=damaged, split="test")
-
-
 def test_commas_in_a_hubs_path():
     """HELM splits run entries at commas, so paths are written with %2C."""
     assert FORMAT.parse({"hub": "a%2Cb/hub"}) == {"hub": "a,b/hub"}

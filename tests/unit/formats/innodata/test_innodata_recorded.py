@@ -1,18 +1,14 @@
 """Large bundles with replies: both files are read once, and rows are stored."""
 
-import gc
 import json
 import os
-import pickle
 import random
 import threading
-import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
-from helm_ext import hub
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.evalset.rows import RECORDED, StoredRows, Unrecorded
@@ -111,46 +107,6 @@ def test_the_columns_say_what_the_rows_say(tmp_path, large):
 
 
 # What is held
-
-
-def test_memory_does_not_hold_the_rows(tmp_path, large):
-    text = 100_000
-    rows_bytes = 2 * text * COUNT
-    path, replies = write(tmp_path, size=text)
-    load(path=path, replies=replies, limit=5)  # imports and caches
-    gc.collect()
-    tracemalloc.start()
-    try:
-        rows = load(path=path, replies=replies).instances
-        gc.collect()
-        held, _ = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
-        number = sum(1 for _ in rows)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert number == COUNT
-    assert held < 0.05 * rows_bytes
-    assert peak < 0.4 * rows_bytes  # a row; and a MiB at a time is hashed
-
-
-def test_tasks_are_read_by_another_process(tmp_path, large):
-    """What is sent are numbers; the reader opens the files by itself."""
-    path, replies = write(tmp_path)
-    rows = load(path=path, replies=replies).instances
-    sent = pickle.loads(pickle.dumps(rows))
-    assert list(map(repr, sent)) == list(map(repr, rows))
-    assert [row.id for row in sent.read([10, 11, 12])] == ["ид 10", "ид 11", "ид 12"]
-
-
-def test_a_version_of_the_hub(tmp_path, large):
-    root = tmp_path / "hub"
-    path, replies = write(tmp_path / "data")
-    hub.upload(path, hub=root)
-    path.unlink()
-    rows = load(dataset="sums", hub=str(root), replies=replies).instances
-    assert isinstance(rows, StoredRows)
-    assert [row_extra(row)["recorded"]["status"] for row in rows].count("ok") == COUNT - len({*NULL, *ABSENT})
 
 
 @pytest.mark.parametrize("compress", [False, True], ids=["stored", "deflated"])

@@ -14,7 +14,7 @@ from bundles import record
 
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
-from helm_ext.formats.innodata.hub import packing, versioning
+from helm_ext.formats.innodata.hub import versioning
 from helm_ext.formats.innodata.hub.bundle import get_attributes
 
 
@@ -152,15 +152,6 @@ def test_a_broken_bundle_is_refused_and_changes_nothing(local, make, tmp_path):
     assert not local.exists()
 
 
-def test_two_ids_are_refused_on_upload(local, make, monkeypatch):
-    with monkeypatch.context() as patch:  # as other tools pack
-        patch.setattr(packing.UniqueIds, "see", lambda *_: None)
-        path = make(record("a"), train=[record("a")])
-    with pytest.raises(DatasetError, match=r'demo.zip/train.jsonl:1: id: "a" occurs already in test.jsonl:1'):
-        hub.upload(path, local)
-    assert not local.exists()
-
-
 @pytest.mark.parametrize("call", ["link", "fsync", "open"])
 @pytest.mark.parametrize(("number", "text"), [
     (errno.ENOSPC, "No space left on device"), (errno.EROFS, "Read-only file system"),
@@ -287,18 +278,6 @@ def test_a_remote_bundle_that_is_damaged(tmp_path, make, monkeypatch):
     with pytest.raises(HubError, match="is missing"):
         hub.load("demo", hub=root)
     memory.rm(root, recursive=True)
-
-
-@pytest.mark.parametrize("content", [b"{", b"[]"])
-def test_a_damaged_entry(local, make, content):
-    hub.upload(make(), local)
-    hub.upload(make(record("a", "5")), local)
-    (local / "datasets/demo/versions/00000002.json").write_bytes(content)
-    for use in (lambda: hub.load("demo", hub=local), lambda: hub.upload(make(record("a", "6")), local)):
-        with pytest.raises(HubError, match=r"00000002.json: damaged entry; restore it from a backup"):
-            use()
-    assert [problem.code for problem in hub.verify(hub=local)] == ["damaged-entry"]
-    assert hub.resolve("demo", 1, local).version == 1
 
 
 def change_entry(local, **changes):

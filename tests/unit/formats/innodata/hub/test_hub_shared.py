@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 from helm_ext import hub
 from helm_ext.cli.hub import hub_app
 from helm_ext.errors import HelmExtError, HubError
-from helm_ext.files import writing
 
 
 def make(folder, *records, name="demo", train=(), **attributes):
@@ -181,11 +180,6 @@ def loop_instead(path):
     path.symlink_to(path.name)
 
 
-def pipe_instead(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
 @pytest.mark.parametrize("spoil", [folder_instead, broken_link_instead, loop_instead])
 @pytest.mark.parametrize("what", ["blobs/*.zip", "datasets/demo/versions/00000001.json"])
 def test_files_that_cannot_be_read(root, run, tmp_path, what, spoil):
@@ -200,13 +194,6 @@ def test_files_that_cannot_be_read(root, run, tmp_path, what, spoil):
     assert run("download", "demo", "--out", tmp_path / "hub").exit_code == 1
     for command in (["list"], ["show", "demo"], ["upload", tmp_path / "demo.zip"]):
         run(*command)
-
-
-def test_a_pipe_in_place_of_a_bundle_does_not_hang(root, tmp_path):
-    hub.upload(make(tmp_path), root)
-    pipe_instead(next(root.glob("blobs/*.zip")))
-    with pytest.raises(HubError, match="this is no regular file"):
-        hub.load("demo", hub=root)
 
 
 def test_a_disk_that_cannot_read_a_bundle(root, tmp_path, monkeypatch):
@@ -281,15 +268,6 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     hub.upload(make(tmp_path), root)
     with pytest.raises(HubError, match=r"\.zip: cannot be written: Not a directory"):
         hub.load("demo", hub=root)
-
-
-def test_a_file_of_the_longest_name_is_written_aside(tmp_path):
-    path = tmp_path / ("x" * 255)
-    with (tmp_path / "source").open("w+b") as file:
-        file.write(b"data")
-        writing.replace_file(file, path)
-    assert path.read_bytes() == b"data"
-    assert sorted(found.name[:6] for found in tmp_path.iterdir()) == ["source", "xxxxxx"]
 
 
 def test_a_zip_that_is_an_older_version_names_the_newest(root, tmp_path):
