@@ -168,27 +168,3 @@ def test_everything_is_synced(tmp_path, monkeypatch):
         ("link", ".json"),
         ("sync", "versions"),
     ]
-
-
-def test_a_disk_that_fills_up_while_it_writes(tmp_path):
-    """A real limit of the operating system: the write stops half-way, as on a full disk."""
-    import resource
-
-    small, big = make(tmp_path, 1), make(tmp_path, 2, rows=2000)
-    root = tmp_path / "hub"
-    hub.upload(small, root)
-
-    def task():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-        try:
-            hub.upload(big, root)
-        except HubError as error:
-            os._exit(0 if str(error).endswith("File too large; nothing was changed") else 3)
-        os._exit(4)
-
-    assert wait(fork(task)) == 0
-    assert [version.number for version in hub.versions("demo", root)] == [1]
-    assert not list(root.rglob("*.part"))
-    assert hub.verify(hub=root) == []
-    assert hub.upload(big, root).version.number == 2

@@ -116,27 +116,6 @@ def test_a_run_that_is_ended_asks_again_for_what_was_in_flight_and_killed_for_a_
     assert stat_means(only_run(folder))["num_instances"] == rows
 
 
-def test_a_second_run_is_the_first_also_where_rows_are_equal_and_answers_sampled(server, tmp_path):
-    folder = make_folder(tmp_path, server, rows=6)
-    server.generates, server.seconds = True, 0.05
-    head = {"adapter_spec": {
-        "method": "generation", "max_tokens": 5, "max_train_instances": 0, "num_outputs": 3,
-        "stop_sequences": [" w1"], "decoding_parameters": {"temperature": 1.0},
-    }}  # fmt: skip
-    lines = (folder / "questions.jsonl").read_text().splitlines()[1:]
-    equal = [re.sub(r"Question [0-4]\\?", "Question 0?", line) for line in lines]
-    (folder / "questions.jsonl").write_text("\n".join([json.dumps(head), *equal]) + "\n")
-    answers = []
-    for _ in range(2):
-        run(folder)
-        states = load(only_run(folder) / "scenario_state.json")["request_states"]
-        answers.append([state["result"]["completions"] for state in states])
-        shutil.rmtree(folder / "benchmark_output")
-    assert answers[0] == answers[1]
-    assert answers[0][0] != answers[0][5]
-    assert len(server.asked) == 2
-
-
 def test_one_request_an_option_and_what_a_prompt_is_worth(server, tmp_path):
     """A row of PPL against vLLM's prompt_logprobs and against echo: the same numbers."""
     server.is_vllm = True

@@ -198,35 +198,6 @@ def test_runs_of_helms_runner_and_of_a_live_model(folder):
     assert [stat["name"] for stat in merged] == [stat["name"] for stat in whole]
 
 
-def test_merged_runs_are_compared(folder):
-    """Shards of two models, merged: the comparison of two runs of all rows."""
-    lines = [json.loads(line) for line in (folder / "groups.jsonl").read_text().splitlines()]
-    for row in lines[1::5]:
-        if (row.get("request") or {}).get("result", {}).get("completions"):
-            row["request"]["result"]["completions"][0]["text"] = "nothing"
-    (folder / "other").mkdir()
-    write_lines(folder / "other" / "groups.jsonl", lines)
-    for number, (first, last) in enumerate(zip(CUTS, CUTS[1:], strict=False), 1):
-        write_lines(folder / "other" / f"groups-{number}.jsonl", [lines[0], *lines[1 + first : 1 + last]])
-    entries = [
-        f"adapter_spec:path=other/groups{end}.jsonl{EXTRA['groups']},model=recorded/other"
-        for end in ("-1", "-2", "-3", "")
-    ]
-    helm_run(folder, "others", *entries)
-    *shards, other = sorted(run_folders(folder, "others").values())
-    merge(folder, find(folder, "groups"), into="pair")
-    merge(folder, shards, into="pair")
-    compared, expected = (
-        [
-            {**json.loads(line), "dataset": "", "run_a": "", "run_b": ""}
-            for line in helm_ext(folder, "compare", *runs, "--json").stdout.splitlines()
-        ]
-        for runs in (["benchmark_output/runs/pair"], [*find(folder, "groups", "whole"), other])
-    )
-    assert len(compared) > 1
-    assert compared == expected
-
-
 def test_what_was_merged_is_not_merged_again_when_asked_not_to(folder):
     runs = find(folder, "choices")
     merge(folder, runs, into="once")

@@ -6,7 +6,6 @@ The model writes down every call. Runs that leave Ray alone join one cluster, as
 
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -243,24 +242,3 @@ def test_a_server_is_asked_as_without_ray(tmp_path, cluster):
     assert (means["num_left_out"], means["num_instances"]) == (1, 19)
     # The second time, all that did not fail is cached.
     assert asked == {"StreamingRunner": [20], "RayRunner": [20, 1]}
-
-
-def test_an_actor_is_killed_and_then_a_node_removed(tmp_path, cluster, joined, expected):
-    node = cluster.add_node(num_cpus=1)
-    gate = tmp_path / "gate"  # else two actors may have done all before the third one is there
-    with running(tmp_path, **{**joined, "HELM_EXT_RAY_ACTORS": 3, "COUNTED_GATE": gate}) as process:
-        # The third actor can only be there.
-        wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 3, process)
-        os.kill(random.Random(3).choice(sorted(ray_runs.actors_of(tmp_path))), signal.SIGKILL)
-        # What takes its place may be put on any node.
-        wait_until(lambda: len(ray_runs.actors_of(tmp_path)) == 4, process)
-        gate.touch()
-        cluster.remove_node(node, allow_graceful=False)
-        begun = calls(tmp_path).keys()
-        assert process.wait() == 0, (tmp_path / "output.log").read_text()[-5000:]
-    assert begun < PROMPTS.keys()
-    assert read_files(tmp_path) == expected
-    asked = calls(tmp_path)
-    assert asked.keys() == PROMPTS.keys()
-    # Two batches of 8, and one that waits, are an actor's.
-    assert asked.total() <= ROWS + 2 * 16

@@ -4,12 +4,10 @@
 """
 
 import os
-import re
 import shutil
 import signal
 import time
 
-import processes
 import pytest
 import recorded_runs
 from ray_runs import children, wait_until
@@ -81,28 +79,6 @@ def test_ctrl_c_leaves_no_process_and_no_file(folder, moment):
     assert read_files(folder) == {}
 
 
-DEAD = """
-import os
-import re
-if any("spawn_main" in argument for argument in sys.orig_argv):
-    os._exit(3)
-"""
-
-
-def test_workers_that_cannot_start_end_the_run_and_no_row_is_named(folder):
-    path = recorded_runs.few_rows(folder)["PYTHONPATH"]
-    dead = folder / "dead"
-    dead.mkdir()
-    (dead / "sitecustomize.py").write_text((folder / "small" / "sitecustomize.py").read_text() + DEAD)
-    with running(folder, PYTHONPATH=f"{dead}{os.pathsep}{path}") as process:
-        assert process.wait() == 1
-    assert "a worker process was lost while it started" in said(folder)
-    assert "workers cannot start: " in said(folder).splitlines()[-2]
-    assert not re.search(r"many\.jsonl:\d", said(folder))  # a line
-    assert "BrokenProcessPool" not in said(folder)
-    assert read_files(folder) == {}
-
-
 def test_helm_run_is_killed_and_started_again(made, folder):
     """What it left is not taken for complete, its workers end, and the next start leaves nothing but the files."""
     with running(folder, holds=True) as process:
@@ -135,27 +111,3 @@ def test_a_full_disk_is_one_error_and_nothing_is_left(folder, kilobytes, message
     assert "During handling" not in said(folder)
     assert not any(path.is_file() for path in (folder / "benchmark_output" / "runs").rglob("*.json"))
     assert not list((folder / "benchmark_output").rglob(".staged-*"))
-
-
-SUMMARIZE = (
-    "helm-summarize", "--suite", "s", "--auto-generate-schema", "--num-threads", "1",
-    "--skip-completed-run-display-json", "--summarizer-class-name", "helm_ext.running.StreamingSummarizer",
-)  # fmt: skip
-DISPLAYED = {"instances.json", "display_predictions.json", "display_requests.json"}
-
-
-def test_a_summarizer_that_is_killed_leaves_no_page_that_is_taken_for_complete(made, tmp_path):
-    for name in ("whole", "killed"):
-        shutil.copytree(made / "benchmark_output", tmp_path / name / "benchmark_output")
-    processes.command(tmp_path / "whole", *SUMMARIZE)
-    folder = tmp_path / "killed"
-    run = recorded_runs.run_folder(folder)
-    killed = processes.command(folder, *SUMMARIZE, check=False, env=processes.killed_before_file(folder, 1))
-    assert killed.returncode == -signal.SIGKILL
-    assert list(run.glob(".staged-*/instances.json.part"))
-    assert DISPLAYED.isdisjoint(path.name for path in run.iterdir())
-    processes.command(folder, *SUMMARIZE)
-    files = read_files(folder)
-    assert files.keys() > DISPLAYED
-    assert files == read_files(tmp_path / "whole")
-    assert not list(run.glob(".staged-*"))

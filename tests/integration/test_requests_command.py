@@ -6,11 +6,9 @@ tests/integration/test_requests_elsewhere.py compares whole runs with live ones.
 import json
 import re
 import shutil
-import signal
 from pathlib import Path
 
 import commands
-import processes
 import pytest
 import request_states_files
 from openai_server import answer_file, serve, write_lines
@@ -163,19 +161,6 @@ def test_answers_to_a_changed_dataset_are_refused(folder, server, change):
     assert "is no request of new/manifest.json" in said
 
 
-def test_two_different_results_for_one_request_are_refused(folder, server):
-    out()
-    lines = answer_file(server, folder / "requests" / "requests-1-0001.jsonl")
-    first = write_lines(folder / "1.jsonl", lines)
-    lines[2]["response"]["body"]["choices"][0]["message"]["content"] = "something else"
-    second = write_lines(folder / "2.jsonl", lines)
-    code, said = refused("in", "requests", first, second)
-    assert code == 1
-    assert f"{second}:3: custom_id: another result for {lines[2]['custom_id']} stands in {first}:3" in said
-    assert finished(folder) == []
-    assert not (folder / "requests" / "answers.jsonl").exists()
-
-
 def test_results_of_requests_that_were_never_written(folder):
     code, said = refused("in", "never", "results.jsonl")
     assert code == 1
@@ -230,42 +215,6 @@ def test_requests_that_are_there_are_not_written_over(folder):
     code, said = refused("out", "--only-missing", "--model", "here/other")
     assert code == 2
     assert 'these requests were planned with "here/tiny"' in said
-
-
-def kill_before_each_file(folder, *arguments):
-    """Run the command, killed before it puts its first file in place, then its second ...; yield after each."""
-    for step in range(1, 20):
-        env = processes.killed_before_file(folder, step)
-        done = processes.command(folder, "helm-ext", "requests", *arguments, check=False, env=env)
-        if done.returncode == 0:
-            assert step > 2
-            return
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        yield step
-    raise AssertionError("it does not end")
-
-
-@pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/cli/requests", "src/helm_ext/running")
-def test_whenever_it_is_killed_what_is_there_is_whole(folder, server):
-    """No half manifest, no half run, and nothing is lost: files are put in place by their names, one after the other."""
-    arguments = ["out", "adapter_spec:path=sums.json", "--model", "here/tiny", "--endpoint", "chat"]
-    processes.command(folder, "helm-ext", "requests", *arguments, "--out", "whole")
-    for _ in kill_before_each_file(folder, *arguments, "--out", "killed"):
-        assert not (folder / "killed" / "manifest.json").exists()  # put in place last
-    for name in ("manifest.json", "requests-1-0001.jsonl"):
-        assert (folder / "killed" / name).read_bytes() == (folder / "whole" / name).read_bytes()
-    results = write_lines(folder / "1.jsonl", answer_file(server, folder / "whole" / "requests-1-0001.jsonl"))
-    processes.command(folder, "helm-ext", "requests", "in", "whole", str(results), "--suite", "whole")
-    (folder / "whole" / "answers.jsonl").unlink()
-    for _ in kill_before_each_file(folder, "in", "whole", str(results), "--suite", "killed"):
-        kept = folder / "whole" / "answers.jsonl"
-        assert not kept.exists() or len(kept.read_bytes().splitlines()) == 7
-        for run_folder in folder.glob("benchmark_output/runs/killed/*/"):
-            files = {path.name for path in run_folder.glob("*.json")}
-            assert files.issuperset(FILES) or "per_instance_stats.json" not in files  # put in place last
-    [whole], [after] = finished(folder, "whole"), finished(folder, "killed")
-    for name in FILES:
-        assert (whole / name).read_bytes() == (after / name).read_bytes()
 
 
 def test_rows_without_an_answer_are_left_out_where_that_is_asked_for(folder, server):

@@ -7,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,15 +50,6 @@ def test_what_is_stored_is_read_in_any_order(output, monkeypatch, number):
     expected = repr([rows[n] for n in order])  # a number keeps its kind
     assert repr(list(store.read(order))) == expected
     assert repr(list(pickle.loads(pickle.dumps(store)).read(order))) == expected
-
-
-def test_several_threads_read(output):
-    rows = make_rows(200)
-    store = fill(rows, 3)
-    with ThreadPoolExecutor(8) as threads:
-        for _ in range(100):
-            records = pickle.loads(pickle.dumps(store))  # noqa: S301 - nothing of it is known yet
-            assert [*threads.map(lambda number: next(records.read([number])), range(8))] == rows[:8]  # noqa: B023
 
 
 def test_several_processes_write_what_one_store_holds(output):

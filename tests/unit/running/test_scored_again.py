@@ -521,21 +521,3 @@ def test_one_row_alone_says_how_a_run_scores(tmp_path):
     states = json.loads(finished(tmp_path, "innodata").read_bytes())["request_states"]
     said = ["scoring" in state["instance"]["extra_data"]["helm_ext"] for state in states]
     assert said == [True, False, False, False, False, False]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["left_out", "lists", "groups", "innodata"])
-def test_rows_that_are_read_when_they_are_scored_tell_the_same(tmp_path, monkeypatch, name):
-    """Of files that are not in memory; by HELM's runner, which has all rows, and by ours."""
-    from helm_ext.formats.innodata import loading as of_innodata
-    from helm_ext.formats.request_states import loading
-
-    entry, write_files, arguments = KINDS[name]
-    named = write_files(tmp_path)
-    whole = run(tmp_path, entry, suite="whole", **named, **arguments)
-    monkeypatch.setattr(loading, "KEPT_ROWS", 1)
-    monkeypatch.setattr(of_innodata, "UNREAD", 1)
-    for runner in (StreamingRunner, Runner):
-        made = run(tmp_path, entry, runner=runner, suite=runner.__name__, **named, **arguments)
-        for file in ("scenario_state.json", "stats.json"):
-            assert (made / file).read_bytes() == (whole / file).read_bytes()

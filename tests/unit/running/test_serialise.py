@@ -5,7 +5,7 @@ import enum
 import io
 import json
 import math
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from helm_ext.adaptation.recorded import make_recorded_request
 from helm_ext.running import serialise
-from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, dumps, write_array
+from helm_ext.running.serialise import ArrayWriter, StatRenderer, dumps, write_array
 from helm_ext.scoring.basic.row_stats import Names, RowStats
 
 
@@ -182,10 +182,6 @@ def test_odd_values(value, depth):
         assert data == expected
 
 
-def test_default_dict():
-    assert json.loads(dumps(Box(defaultdict(list, {"a": [1]})))) == {"value": {"a": [1]}}
-
-
 @pytest.mark.parametrize("value", [
     {1, 2}, object(), np.float32(1), dt.date(2024, 1, 1), Box, b"x",
 ], ids=lambda value: type(value).__name__)  # fmt: skip
@@ -194,35 +190,6 @@ def test_what_json_cannot_write_is_refused_as_in_helm(value):
         helm(Box(value))
     with pytest.raises(TypeError, match="not JSON serializable"):
         dumps(Box(value))
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 60])
-@pytest.mark.parametrize("odd", [False, True])
-def test_arrays(count, odd):
-    items = [Box(i, "ü" if i % 100 == 0 else math.nan if odd and i % 50 == 1 else None) for i in range(count)]
-    file = io.BytesIO()
-    write_array(file, iter(items))
-    assert file.getvalue().decode() == json.dumps([asdict_without_nones(item) for item in items], indent=2)
-
-
-@pytest.mark.parametrize("items", [[], [Box(1)], [Box({2: 3}), Box(None)]])
-def test_objects_with_a_streamed_field(items):
-    @dataclass
-    class State:
-        spec: Box
-        items: list
-        last: Any = None
-
-    for state in (State(Box({"a": [1]}), items), State(Box(), items, [Box(2)])):
-        file = io.BytesIO()
-        before, behind = around_field(state, "items")
-        file.write(before)
-        writer = ArrayWriter(file, depth=1)
-        for item in state.items:
-            writer.add(item)
-        writer.close()
-        file.write(behind)
-        assert file.getvalue().decode() == helm(state)
 
 
 def test_parts_of_an_array():

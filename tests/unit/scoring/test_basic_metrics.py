@@ -379,28 +379,6 @@ def test_quasi_matches(gold, prediction):
     assert repr(ours) == repr(helms)  # 0 and 0.0 are two things in the files
 
 
-@pytest.mark.parametrize("trials", [1, 3])
-def test_instances_are_counted_as_by_helm(trials):
-    from helm.benchmark.metrics.basic_metrics import InstancesPerSplitMetric
-
-    from helm_ext.scoring.basic.metrics import InstanceCountMetric
-
-    states = [
-        helm_states.make_state(
-            Instance(Input(f"{n}"), [], "test" if n % 3 else "valid", sub_split="hard" if n % 2 else None, id=f"{n}"),
-            train_trial_index=trial,
-        )
-        for trial in range(trials)
-        for n in range(7 - trial)
-    ]
-    state = ScenarioState(AdapterSpec(num_train_trials=trials), states)
-    ours, helms = (metric.evaluate(state, None, "", 1) for metric in (InstanceCountMetric(), InstancesPerSplitMetric()))
-    assert [asdict_without_nones(stat) for stat in ours.aggregated_stats] == [
-        asdict_without_nones(stat) for stat in helms.aggregated_stats
-    ]
-    assert InstanceCountMetric().get_metadata() == InstancesPerSplitMetric().get_metadata()
-
-
 def test_calibration_that_cannot_be_loaded_is_an_error_and_no_run_with_fewer_stats(monkeypatch):
     """As under `ulimit -v`, where a shared library cannot be mapped."""
     from array import array

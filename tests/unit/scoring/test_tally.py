@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import random
 
 import pytest
 from helm.benchmark.metrics.metric_name import MetricName
@@ -71,18 +70,6 @@ def test_rows_of_values(given, size):
     names = {places: Names([NAMES[place] for place in places]) for places in {places for places, _ in given}}
     rows = [RowStats(names[places], values[: len(places)]) for places, values in given]
     assert plain(in_batches(rows, iter(lambda: size, 0)).to_stats()) == plain(by_helm(map(list, rows)))
-
-
-def test_many_floats_in_batches_of_any_size():
-    draw = random.Random(7)
-    rows = [[to_stat(0, [draw.choice([0, 1, draw.random(), draw.gauss(0, 1e6)])]), to_stat(1, [draw.randint(0, 9)])]
-            for _ in range(5_000)]  # fmt: skip
-    expected = by_helm(rows)
-    assert isinstance(expected[1].sum, int)
-    for most in (1, 10, 1_000, 5_000):
-        totals = in_batches(rows, iter(lambda most=most: draw.randint(1, most), 0))
-        assert totals.to_stats() == expected
-        assert plain(totals.to_stats()) == plain(expected)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5])

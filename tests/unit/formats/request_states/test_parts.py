@@ -12,15 +12,12 @@ import pytest
 from request_states_files import answered, choice, reference, state
 
 from helm_ext.engines import engine as engines
-from helm_ext.errors import DatasetError, HelmExtError, Problems
+from helm_ext.errors import DatasetError, Problems
 from helm_ext.evalset.rows import Unrecorded
 from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
-from helm_ext.formats.request_states.header import Options, read_header
-from helm_ext.formats.request_states.loading import read_rows
-from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import Lines, open_file
 
 
@@ -301,20 +298,6 @@ def test_a_wrong_file_is_not_held_in_memory(tmp_path, in_parts, monkeypatch):
     assert max(held) == 3
 
 
-def test_what_is_known_of_rows_is_small_whatever_keys_they_have(tmp_path):
-    sizes = []
-    for name in ("own {}", "own"):
-        rows = lines(*({**ask(n), name.format(n): 1} for n in range(2_000)))
-        path = write(tmp_path / f"{name}.jsonl", rows)
-        reader = open_file(path, Problems())
-        known_header = read_header(reader.header, Options(), reader.problems)
-        profile = Profile(known_header.settings, 0, is_checked=True)
-        read_rows(reader, known_header, profile, None, may_group=False)
-        assert profile.rows == 2_000
-        sizes.append(len(pickle.dumps(profile)))
-    assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
-
-
 def test_what_is_wrong_with_a_truncated_file_is_said_in_the_same_words(tmp_path, in_parts):
     """Of its rows too: here the first has no correct reference."""
     rows = [ask(0, references=[]), *map(ask, range(1, 3_000))]
@@ -343,14 +326,6 @@ def test_files_without_rows_that_can_be_cut_are_read_in_one_piece(tmp_path, in_p
     ):
         (tmp_path / name).write_bytes(data)
         assert in_parts(Here(), tmp_path / name) == see(tmp_path / name)
-
-
-def test_a_number_of_processes_that_is_none_is_refused_before_a_row_is_read(tmp_path, monkeypatch):
-    path = write(tmp_path / "f.jsonl", [*FILES["ids"], b"no row"])
-    monkeypatch.setattr(loading, "LEAST_BYTES", 0)
-    monkeypatch.setenv("HELM_EXT_WORKERS", "two")
-    with pytest.raises(HelmExtError, match="HELM_EXT_WORKERS=.two.: expected a whole number from 1"):
-        request_states.load(path)
 
 
 def test_lines_can_be_split_down_to_one():
