@@ -196,7 +196,7 @@ def _check_model(model: str, rows: Sequence[_Row]) -> ModelCheck:
 
 def _check_sides(seen: Sequence[Seen], clusters: Sequence[str]) -> dict[str, Interval | None]:
     """Return sensitivity and specificity, as far as labels tell them."""
-    chosen = choose_labels(seen, [row.cell for row in seen])
+    chosen = choose_labels(seen)
     found: dict[str, Interval | None] = {"sensitivity": None, "specificity": None}
     if isinstance(chosen, Refused) or not all(row.is_binary for row in seen):
         return found
@@ -220,7 +220,7 @@ def _check_sides(seen: Sequence[Seen], clusters: Sequence[str]) -> dict[str, Int
 
 def _check_length(rows: Sequence[_Row]) -> Interval | None:
     seen = [row.seen for row in rows]
-    chosen = choose_labels(seen, [row.cell for row in seen])
+    chosen = choose_labels(seen)
     if isinstance(chosen, Refused) or chosen.is_balanced:
         return None
     drawn = (~np.isnan(chosen.gold)).nonzero()[0].tolist()

@@ -139,8 +139,8 @@ def see(judgements: Iterable[Judgement]) -> Seen | None:
     )
 
 
-def choose_labels(rows: Sequence[Seen], cells: Sequence[Hashable]) -> Chosen | Refused:
-    """Return the labels that count, by how they were drawn. `cells`: each row's verdict, or both of two models.
+def choose_labels(rows: Sequence[Seen]) -> Chosen | Refused:
+    """Return the labels that count, by how they were drawn.
 
     Of labels that were drawn in several ways, whose chances cannot be joined, the latest ones count: a later label of a
     rater replaces the earlier one, so that of the earlier draw some are missing.
@@ -164,19 +164,17 @@ def choose_labels(rows: Sequence[Seen], cells: Sequence[Hashable]) -> Chosen | R
         return Chosen(gold, None, labels, is_balanced=True)
     if all(label.design == RANDOM for one in labels for label in one):
         return Chosen(gold, None, labels)
-    strata: dict[tuple[Hashable, str], set[tuple[str, float | None]]] = {}
-    for cell, one in zip(cells, labels, strict=True):
+    by_verdict = kind == BY_VERDICT
+    strata: dict[tuple[str, str], set[tuple[str, float | None]]] = {}
+    named: set[tuple[str, str]] = set()
+    for row, one in zip(rows, labels, strict=True):
         for label in one:
-            strata.setdefault((cell if kind == BY_VERDICT else "", label.stratum), set()).add((label.draw, label.p))
-    named = {
-        (cell, label.stratum)
-        for cell, one in zip(cells, labels, strict=True)
-        for label in one
-        if label.stratum and label.design != RANDOM
-    }
-    if kind == BY_VERDICT and len({cell for cell, _ in named}) == len(named):
+            strata.setdefault((row.cell if by_verdict else "", label.stratum), set()).add((label.draw, label.p))
+            if label.stratum and label.design != RANDOM:
+                named.add((row.cell, label.stratum))
+    if by_verdict and len({cell for cell, _ in named}) == len(named):
         # The verdicts are those by which rows were drawn: each had one chance, which the labels' number tells.
-        verdicts, names = np.unique(np.array([str(cell) for cell in cells]), return_inverse=True)
+        verdicts, names = np.unique(np.array([row.cell for row in rows]), return_inverse=True)
         chances = np.bincount(names, weights=~np.isnan(gold)) / np.bincount(names)
         if not chances.all() and not all(row.is_binary for row in rows):  # of right and wrong `corrected` says it
             return Refused(f"no row with the verdict {verdicts[chances.argmin()]} has a label")
@@ -186,8 +184,8 @@ def choose_labels(rows: Sequence[Seen], cells: Sequence[Hashable]) -> Chosen | R
     # Of several draws, the chance to be in one of them.
     joined = {name: 1 - math.prod(1 - (p or 0.0) for _, p in chances) for name, chances in strata.items()}
     of_rows = [
-        joined[cell if kind == BY_VERDICT else "", one[0].stratum] if one else math.nan
-        for cell, one in zip(cells, labels, strict=True)
+        joined[row.cell if by_verdict else "", one[0].stratum] if one else math.nan
+        for row, one in zip(rows, labels, strict=True)
     ]
     return Chosen(gold, np.array(of_rows), labels)
 
@@ -210,17 +208,15 @@ def measure_judged(
     belongs = None if clusters is None else [clusters[place] for place in places]
     verdicts = np.array([row.verdict for row in rows], dtype=np.float64)
     raw = mean_interval(verdicts, belongs, level=level).within(_find_scale(rows) or (-math.inf, math.inf))
-    cells, undesigned = [row.cell for row in rows], sum(row.undesigned for row in rows)
-    chosen = choose_labels(rows, cells)
+    undesigned = sum(row.undesigned for row in rows)
+    chosen = choose_labels(rows)
     is_binary = all(row.is_binary for row in rows)
     scale: Scale = "nominal" if is_binary else "ordinal" if len(np.unique(verdicts)) <= _FEW_GRADES else "interval"
     if isinstance(chosen, Refused):
         return JudgedScore(raw, chosen, sum(bool(row.labels) for row in rows), undesigned, 0, None, None, scale)
     drawn = ~np.isnan(chosen.gold)
     ratings = _to_matrix(chosen.labels)
-    corrected = _correct(
-        rows, cells, verdicts, chosen, belongs, rater_variance(ratings), is_binary=is_binary, level=level
-    )
+    corrected = _correct(rows, verdicts, chosen, belongs, rater_variance(ratings), level=level)
     weights = None if chosen.chances is None else 1 / chosen.chances[drawn]
     of_labels = None if belongs is None else [one for one, is_one in zip(belongs, drawn, strict=True) if is_one]
     agreement = None
@@ -234,17 +230,15 @@ def measure_judged(
 
 def _correct(
     rows: Sequence[Seen],
-    cells: Sequence[str],
     verdicts: NDArray[np.float64],
     chosen: Chosen,
     clusters: Sequence[Hashable] | None,
     variance: float,
     *,
-    is_binary: bool,
     is_difference: bool = False,
     level: float = LEVEL,
 ) -> Corrected | Refused:
-    scale = _find_scale(rows)
+    scale, is_binary, cells = _find_scale(rows), all(row.is_binary for row in rows), [row.cell for row in rows]
     if scale is None:
         return Refused("labels and verdicts are not all on one scale")
     if chosen.is_balanced:
@@ -272,16 +266,14 @@ def _correct(
 
 def measure_bias(rows: Sequence[Seen], clusters: Sequence[Hashable] | None = None) -> Corrected | Refused:
     """Return by how much the judge overrates these rows, each of which has a verdict: the mean of verdict - label."""
-    cells, verdicts = [row.cell for row in rows], np.array([row.verdict for row in rows], dtype=np.float64)
-    chosen = choose_labels(rows, cells)
+    verdicts, chosen = np.array([row.verdict for row in rows], dtype=np.float64), choose_labels(rows)
     if isinstance(chosen, Refused):
         return chosen
     if chosen.is_balanced:
         return Refused("labels balanced on the human verdict do not tell")
     variance = rater_variance(_to_matrix(chosen.labels))
     errors = chosen._replace(gold=verdicts - chosen.gold)
-    is_binary = all(row.is_binary for row in rows)
-    return _correct(rows, cells, verdicts, errors, clusters, variance, is_binary=is_binary, is_difference=True)
+    return _correct(rows, verdicts, errors, clusters, variance, is_difference=True)
 
 
 def _are_juries(rows: Sequence[Seen]) -> bool:
@@ -316,8 +308,7 @@ def compare_judged(
         )
         for (one, other), labels in zip(both, matching, strict=True)
     ]  # fmt: skip
-    cells = [row.cell for row in rows]
-    chosen = choose_labels(rows, cells)
+    chosen = choose_labels(rows)
     if isinstance(chosen, Refused):
         return chosen
     if chosen.is_balanced:
@@ -330,8 +321,7 @@ def compare_judged(
     ]
     chosen = chosen._replace(gold=np.array([_mean_label(one) for one in others]) - chosen.gold)
     verdicts = np.array([other.verdict for other in b], np.float64) - np.array([one.verdict for one in a], np.float64)
-    is_binary = all(row.is_binary for row in rows)
-    return _correct(rows, cells, verdicts, chosen, clusters, 0.0, is_binary=is_binary, is_difference=True, level=level)
+    return _correct(rows, verdicts, chosen, clusters, 0.0, is_difference=True, level=level)
 
 
 def _are_one_draw(one: Label, other: Label) -> bool:

@@ -33,7 +33,7 @@ from helm_ext.scoring.statistics.intervals import (
     is_binary,
     normal_quantile,
     number_clusters,
-    t_quantile,
+    t_around,
     wilson_interval,
     wilson_share,
 )
@@ -41,7 +41,7 @@ from helm_ext.scoring.statistics.intervals import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from helm_ext.scoring.statistics.intervals import Floats
 
 Scale = Literal["nominal", "ordinal", "interval"]
 _ROUNDING = 1e-12
@@ -299,10 +299,10 @@ def _measure_beyond_chance(
     is_clustered: bool,
     farthest: float = 1.0,
 ) -> Interval | None:
-    """Return 1 - observed / expected disagreement; None where chance alone would agree always.
+    """Return 1 - observed / expected disagreement of the sum of the parts; None where chance alone would agree always.
 
-    `farthest` is the greatest disagreement of a row: where all rows disagree alike, or none does, Wilson's limits say
-    how many others may not.
+    Its error is the jackknife's: how much it depends on each of the parts. `farthest` is the greatest disagreement of a
+    row: where all rows disagree alike, or none does, Wilson's limits say how many others may not.
     """
 
     def measure(totals: Floats) -> Floats:
@@ -310,33 +310,17 @@ def _measure_beyond_chance(
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(expected > _ROUNDING * farthest, 1 - observed / expected, np.nan)
 
-    found = _jackknife(parts, measure, rows, is_clustered)
-    observed, expected = map(float, disagree(parts.sum(axis=0)))
-    if found is None:
+    total, number = parts.sum(axis=0), len(parts)
+    value, without = float(measure(total)), measure(total - parts)
+    if math.isnan(value):
         return None
-    low, high, method = found.low, found.high, found.method
-    share = min(1.0, observed / farthest)
-    if share < _ROUNDING or method == "equal":
-        perhaps = wilson_share(share if share > _ROUNDING else 0.0, len(parts), normal_quantile(LEVEL))
+    error = math.sqrt((number - 1) / number * float(((without - without.mean()) ** 2).sum()))  # NaN: not defined
+    told = error if number > 1 and error > _ROUNDING else math.inf
+    found = t_around(value, told, number - 1, rows, "jackknife", number if is_clustered else None, LEVEL)
+    observed, expected = map(float, disagree(total))
+    low, high, method, share = found.low, found.high, found.method, min(1.0, observed / farthest)
+    if share < _ROUNDING or (number > 1 and error <= _ROUNDING):
+        perhaps = wilson_share(share if share > _ROUNDING else 0.0, number, normal_quantile(LEVEL))
         low, high = (1 - end * farthest / expected for end in (perhaps.high, perhaps.low))
         method = "wilson"
     return replace(found, low=max(low, -1.0), high=min(high, 1.0), method=method)
-
-
-def _jackknife(parts: Floats, measure: Callable[[Floats], Floats], rows: int, is_clustered: bool) -> Interval | None:
-    """Return what `measure` makes of the sum of the parts, and how much that depends on each of them.
-
-    None where it is not defined (NaN). Infinite ends where it is not without one of the parts (`none`), or depends on
-    none of them (`equal`): then nothing is known of the error.
-    """
-    total = parts.sum(axis=0)
-    value, groups, without = float(measure(total)), len(parts), measure(total - parts)
-    if math.isnan(value):
-        return None
-    number = groups if is_clustered else None
-    if groups < 2 or np.isnan(without).any():
-        return Interval(value, -math.inf, math.inf, rows, "none", number)
-    error = math.sqrt((groups - 1) / groups * float(((without - without.mean()) ** 2).sum()))
-    half = t_quantile(LEVEL, groups - 1) * error if error > _ROUNDING else math.inf
-    method = "jackknife" if error > _ROUNDING else "equal"
-    return Interval(value, value - half, value + half, rows, method, number)

@@ -43,15 +43,20 @@ import numpy as np
 from helm_ext.scoring.statistics.intervals import (
     LEVEL,
     Interval,
+    find_freedom,
     find_groups,
     normal_quantile,
     number_clusters,
+    t_around,
     t_quantile,
+    wilson_limits,
     wilson_share,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from helm_ext.scoring.statistics.intervals import Floats
 
 FEWEST_LABELS = 20
 """Labels, or labelled clusters, below which nothing is corrected."""
@@ -193,7 +198,7 @@ def _count_thin(inside: NDArray[np.bool_], groups: NDArray[np.intp], drawn: NDAr
     return few if few < FEWEST_IN_CELL and (drawn & inside).sum() < inside.sum() else None
 
 
-def _effective_labels(values: NDArray[np.float64], own: NDArray[np.float64], mean: float) -> float:
+def _effective_labels(values: Floats, own: Floats, mean: float) -> float:
     """Return as how many labels that were drawn at one rate these tell, `own` being their weights, of a sum of 1.
 
     1 / the sum of squares (Kish 1965), and fewer where the labels of great weight are those that differ.
@@ -204,15 +209,15 @@ def _effective_labels(values: NDArray[np.float64], own: NDArray[np.float64], mea
 
 
 def combine_cells(
-    sizes: NDArray[np.float64],
-    means: NDArray[np.float64],
-    lows: NDArray[np.float64],
-    highs: NDArray[np.float64],
+    sizes: Floats,
+    means: Floats,
+    lows: Floats,
+    highs: Floats,
     quantile: float,
     *,
     effect: float = 1.0,
     variance: float = 0.0,
-) -> tuple[NDArray[np.float64], ...]:
+) -> tuple[Floats, ...]:
     """Return the weighted mean of cells (the last axis) and its limits by MOVER.
 
     `effect` is the design effect of clusters on the mix of cells, `variance` what else makes the mean uncertain.
@@ -227,19 +232,14 @@ def combine_cells(
     return mean, mean - below, mean + above
 
 
-def share_limits(
-    shares: NDArray[np.float64], counts: NDArray[np.float64], quantile: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def share_limits(shares: Floats, counts: Floats, quantile: float) -> tuple[Floats, Floats]:
     """Return the limits of shares of so many labels, which may be fractions: the rule of this module's docstring."""
     from scipy.special import betaincinv
 
     tail = 1 - NormalDist().cdf(quantile)
-    squared = quantile**2 / counts
-    middle = (shares + squared / 2) / (1 + squared)
-    half = quantile / (1 + squared) * np.sqrt(shares * (1 - shares) / counts + squared / (4 * counts))
+    low, high = wilson_limits(shares, counts, quantile)
     right, wrong = shares * counts + 0.5, (1 - shares) * counts + 0.5
-    low = np.minimum(middle - half, betaincinv(right, wrong, tail))
-    high = np.maximum(middle + half, betaincinv(right, wrong, 1 - tail))
+    low, high = np.minimum(low, betaincinv(right, wrong, tail)), np.maximum(high, betaincinv(right, wrong, 1 - tail))
     agreed = (2 * tail) ** (1 / counts)
     none, every = shares <= _ROUNDING, shares >= 1 - _ROUNDING
     low = np.where(none, 0.0, np.where(every, agreed, np.maximum(low, 0.0)))
@@ -250,39 +250,35 @@ def share_limits(
 class _Weighed(NamedTuple):
     """Rows of unequal weights, and as how many rows of one weight they tell."""
 
-    own: NDArray[np.float64]
+    own: Floats
     """The weights, of a sum of 1."""
     mean: float
     told: float
-    quantile: float
+    freedom: float
+    """Of Student's t; infinite where the rows are none of clusters, or nothing was estimated of these."""
     clusters: int | None
 
 
-def _weigh(values: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None) -> _Weighed:
+def _weigh(values: Floats, weights: Floats, clusters: Sequence[Hashable] | None) -> _Weighed:
     mean, own = float(weights @ values) / float(weights @ np.ones(len(weights))), weights / weights.sum()
     count = _effective_labels(values, own, mean)
     groups, parts = find_groups(clusters, len(values)), len(values) * own * (values - mean)
     if groups is None:
-        return _Weighed(own, mean, count, normal_quantile(LEVEL), None)
+        return _Weighed(own, mean, count, math.inf, None)
     error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
     alone, number = float(np.hypot.reduce(parts)) / len(values), int(groups.max()) + 1
     count /= _design_effect(error, alone, len(values) / number)
-    quantile = t_quantile(LEVEL, freedom) if error else normal_quantile(LEVEL)  # else nothing was estimated
-    return _Weighed(own, mean, count, quantile, number)
+    return _Weighed(own, mean, count, freedom if error else math.inf, number)
 
 
-def share_of(
-    values: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None = None
-) -> Interval:
+def share_of(values: Floats, weights: Floats, clusters: Sequence[Hashable] | None = None) -> Interval:
     """Return the share of ones among rows of these weights, and Wilson's 95 % interval of as many rows as they tell."""
     found = _weigh(values, weights, clusters)
-    interval = wilson_share(found.mean, found.told, found.quantile)
+    interval = wilson_share(found.mean, found.told, t_quantile(LEVEL, found.freedom))
     return replace(interval, count=len(values), clusters=found.clusters)
 
 
-def mean_error(
-    errors: NDArray[np.float64], weights: NDArray[np.float64], clusters: Sequence[Hashable] | None, *, are_grades: bool
-) -> Interval:
+def mean_error(errors: Floats, weights: Floats, clusters: Sequence[Hashable] | None, *, are_grades: bool) -> Interval:
     """Return the mean of a judge's errors on rows of these weights, and its 95 % interval.
 
     Of grades Student's t; where they are all equal, nothing is known. Of right and wrong, errors of -1 to 1, the limits
@@ -290,20 +286,16 @@ def mean_error(
     """
     found = _weigh(errors, weights, clusters)
     if are_grades:
-        spread, freedom = float(found.own @ (errors - found.mean) ** 2), found.told - 1
-        half = math.inf
-        if freedom > 0 and spread:
-            quantile = t_quantile(LEVEL, freedom) if found.clusters is None else found.quantile
-            half = quantile * math.sqrt(spread / freedom)
-        return Interval(found.mean, found.mean - half, found.mean + half, len(errors), "t", found.clusters)
+        freedom = found.told - 1
+        error = math.sqrt(float(found.own @ (errors - found.mean) ** 2) / freedom) if freedom > 0 else math.inf
+        freedom = freedom if found.clusters is None else found.freedom
+        return t_around(found.mean, error, freedom, len(errors), "t", found.clusters, LEVEL)
     more, less = (np.array([found.own @ np.maximum(sign * errors, 0)]) for sign in (1, -1))
-    (low,), (high,) = difference_limits(more, less, np.array([found.told]), found.quantile)
+    (low,), (high,) = difference_limits(more, less, np.array([found.told]), t_quantile(LEVEL, found.freedom))
     return Interval(found.mean, float(low), float(high), len(errors), "Agresti-Min", found.clusters)
 
 
-def difference_limits(
-    more: NDArray[np.float64], less: NDArray[np.float64], counts: NDArray[np.float64], quantile: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def difference_limits(more: Floats, less: Floats, counts: Floats, quantile: float) -> tuple[Floats, Floats]:
     """Return the limits of differences, of the shares of labels that are greater for one model or the other."""
     rows = counts + 2
     greater, lesser = (more * counts + 0.5) / rows, (less * counts + 0.5) / rows
@@ -394,8 +386,8 @@ def labels_needed(corrected: Corrected) -> dict[Hashable, int] | None:
 
 
 def _prepare(
-    labels: NDArray[np.float64], chances: ArrayLike | None, clusters: Sequence[Hashable] | None
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp], int, bool]:
+    labels: Floats, chances: ArrayLike | None, clusters: Sequence[Hashable] | None
+) -> tuple[NDArray[np.bool_], Floats, NDArray[np.intp], int, bool]:
     """Return which rows are labelled, 1 / chance of each, the rows' clusters, how many have labels, if there are any.
 
     Without chances the weights are 1, without clusters each row is one. Raises ValueError for what is no chance.
@@ -426,9 +418,7 @@ def _design_effect(error: float, alone: float, rows: float) -> float:
     return max(1.0, (error / alone) ** 2) if alone > _ROUNDING else rows
 
 
-def _influence_error(
-    influence: NDArray[np.float64], groups: NDArray[np.intp], drawn: NDArray[np.bool_]
-) -> tuple[float, float]:
+def _influence_error(influence: Floats, groups: NDArray[np.intp], drawn: NDArray[np.bool_]) -> tuple[float, float]:
     """Return the standard error of the mean of `influence`, each row's part in an estimate, and its degrees of freedom.
 
     `groups` numbers the clusters from 0; without clusters each row is its own. What makes the error is the clusters
@@ -443,9 +433,7 @@ def _influence_error(
     total = float(squares.sum())
     if not total:
         return 0.0, max(1.0, labelled - 1)
-    kurtosis = len(sums) * float((squares**2).sum()) / total**2
-    freedom = 2 * len(sums) / (kurtosis - 1) if kurtosis > 1 else math.inf
-    return math.sqrt(total) / len(influence), max(1.0, min(labelled - 1, freedom))
+    return math.sqrt(total) / len(influence), max(1.0, min(labelled - 1, find_freedom(squares)))
 
 
 def correct_graded(
@@ -480,12 +468,11 @@ def correct_graded(
     error, freedom = _influence_error(influence, groups, drawn)
     if not error:
         return Refused("all labels and all grades agree with one line, which tells nothing of an error")
-    half = t_quantile(level, freedom) * float(np.hypot(error, np.sqrt(rater_variance)))
-    number = units if is_clustered else None
-    return Corrected(Interval(mean, mean - half, mean + half, len(labels), "PPI++", number, level), int(drawn.sum()))
+    error, number = math.hypot(error, math.sqrt(rater_variance)), units if is_clustered else None
+    return Corrected(t_around(mean, error, freedom, len(labels), "PPI++", number, level), int(drawn.sum()))
 
 
-def _slope(x: NDArray[np.float64], y: NDArray[np.float64], own: NDArray[np.float64]) -> float:
+def _slope(x: Floats, y: Floats, own: Floats) -> float:
     """Return the slope of the weighted regression of y on x; 0 where all x are equal."""
     own = own / own.sum()
     away = x - own @ x

@@ -36,6 +36,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    Floats = NDArray[np.float64]
+
 LEVEL = 0.95
 """The confidence of intervals, where nobody asks for another; reports say "95 %"."""
 
@@ -128,23 +130,44 @@ def wilson_interval(successes: int, count: int, *, level: float = LEVEL) -> Inte
 
 def wilson_share(share: float, count: float, z: float) -> Interval:
     """Return Wilson's interval, `z` standard errors wide, of a share of so many rows; neither need be whole."""
-    squared = z * z / count
-    middle = (share + squared / 2) / (1 + squared)
-    half = z / (1 + squared) * math.sqrt(share * (1 - share) / count + squared / (4 * count))
+    low, high = map(float, wilson_limits(np.float64(share), np.float64(count), z))
     # Rounding must not move an end off its boundary.
-    low = 0.0 if share == 0 else max(0.0, middle - half)
-    high = 1.0 if share == 1 else min(1.0, middle + half)
+    low, high = 0.0 if share == 0 else max(0.0, low), 1.0 if share == 1 else min(1.0, high)
     return Interval(share, low, high, round(count), "wilson")
+
+
+def wilson_limits(shares: Floats, counts: Floats, z: float) -> tuple[Floats, Floats]:
+    """Return Wilson's limits of shares of so many rows, `z` standard errors away."""
+    squared = z * z / counts
+    middle = (shares + squared / 2) / (1 + squared)
+    half = z / (1 + squared) * np.sqrt(shares * (1 - shares) / counts + squared / (4 * counts))
+    return middle - half, middle + half
+
+
+def t_around(
+    mean: float, error: float, freedom: float, count: int, method: str, clusters: int | None, level: float
+) -> Interval:
+    """Return Student's t interval of a mean of this standard error.
+
+    Where the error is 0 or infinite, nothing is known of it: `none`, and the ends are infinite.
+    """
+    is_known = 0 < error < math.inf
+    half = t_quantile(level, freedom) * error if is_known else math.inf
+    return Interval(mean, mean - half, mean + half, count, method if is_known else "none", clusters, level)
 
 
 def t_interval(values: ArrayLike, *, level: float = LEVEL) -> Interval:
     """Return Student's t interval of a mean. Of one row, or of equal ones, nothing is known: its ends are infinite."""
     array = _to_array(values)
-    count, mean = len(array), float(array.mean())
-    if count < 2 or array.min() == array.max():
-        return Interval(mean, -math.inf, math.inf, count, "none", level=level)
-    half = t_quantile(level, count - 1) * float(array.std(ddof=1)) / math.sqrt(count)
-    return Interval(mean, mean - half, mean + half, count, "t", level=level)
+    count = len(array)
+    return t_around(float(array.mean()), standard_error(array), count - 1, count, "t", None, level)
+
+
+def standard_error(values: Floats) -> float:
+    """Return the standard error of the mean of rows: 0 where they are equal, infinite of one alone."""
+    if len(values) < 2:
+        return math.inf
+    return float(values.std(ddof=1)) / math.sqrt(len(values)) if values.min() < values.max() else 0.0
 
 
 def clustered_interval(
@@ -157,27 +180,15 @@ def clustered_interval(
     """
     array, groups = _to_array(values), number_clusters(clusters)
     number, count, mean = int(groups.max()) + 1, len(array), float(array.mean())
-    if number < 2:
-        return Interval(mean, -math.inf, math.inf, count, "none", number, level)
     error, freedom = clustered_error(array, groups)
-    if is_binary(array):
+    if number > 1 and is_binary(array):
         rows, freedom = _effective_rows(array, groups, error, freedom)
-        return replace(
-            wilson_share(mean, rows, t_quantile(level, freedom)),
-            count=count,
-            method=name_method(number),
-            clusters=number,
-            level=level,
-        )
-    if not error:
-        return Interval(mean, -math.inf, math.inf, count, "none", number, level)
-    half = t_quantile(level, freedom) * error
-    return Interval(mean, mean - half, mean + half, count, name_method(number), number, level)
+        found = wilson_share(mean, rows, t_quantile(level, freedom))
+        return replace(found, count=count, method=name_method(number), clusters=number, level=level)
+    return t_around(mean, error, freedom, count, name_method(number), number, level)
 
 
-def _effective_rows(
-    values: NDArray[np.float64], groups: NDArray[np.intp], error: float, freedom: float
-) -> tuple[float, float]:
+def _effective_rows(values: Floats, groups: NDArray[np.intp], error: float, freedom: float) -> tuple[float, float]:
     """Return how many independent rows tell as much as these right and wrong ones, and the degrees of freedom.
 
     Rows over the design effect, which is the variance of the mean over that of as many independent rows, at least 1.
@@ -188,28 +199,33 @@ def _effective_rows(
     docs/uncertainty.md says how often this holds.
     """
     count, sizes, sums = len(values), np.bincount(groups), np.bincount(groups, weights=values)
-    number, mean = len(sizes), float(values.mean())
+    mean = float(values.mean())
     worst = float((sizes.astype(float) ** 2).sum()) / count
     holders = int(min((sums > 0).sum(), (sums < sizes).sum()))
     if not holders:
         return count / worst, math.inf  # nothing was estimated
     effect = max(1.0, error**2 * count / (mean * (1 - mean)))
     effect = math.exp((holders * math.log(effect) + math.log(worst)) / (holders + 1))
-    squares = (sums - sizes * mean) ** 2
-    if error:
-        kurtosis = number * float((squares**2).sum()) / float(squares.sum()) ** 2
-        freedom = min(freedom, max(1.0, 2 * number / (kurtosis - 1))) if kurtosis > 1 else freedom
-    return count / effect, freedom
+    return count / effect, min(freedom, max(1.0, find_freedom((sums - sizes * mean) ** 2))) if error else freedom
 
 
-def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tuple[float, float]:
-    """Return the standard error of the mean of clustered rows, and its degrees of freedom; 0.0 where all have one mean.
+def find_freedom(squares: Floats) -> float:
+    """Return the degrees of freedom of a sum of squares by Satterthwaite: few where some of them are much of it."""
+    kurtosis = len(squares) * float((squares**2).sum()) / float(squares.sum()) ** 2
+    return 2 * len(squares) / (kurtosis - 1) if kurtosis > 1 else math.inf
 
+
+def clustered_error(values: Floats, groups: NDArray[np.intp]) -> tuple[float, float]:
+    """Return the standard error of the mean of clustered rows, and its degrees of freedom.
+
+    0.0 where all clusters have one mean, infinite where there is but one.
     `groups` numbers the clusters from 0. A regression on a constant alone, so sums over each cluster are enough.
     CR1: factor G / (G - 1), as in statsmodels (`cov_type="cluster"`) and Stata. CR2: each cluster's residual is divided
     by sqrt(1 - n_g / N); Bell and McCaffrey's degrees of freedom, for equal and independent errors.
     """
     count, number = len(values), int(groups.max()) + 1
+    if number < 2:
+        return math.inf, 0.0
     sums = np.bincount(groups, weights=values - values.mean())
     if number >= FEW_CLUSTERS:
         variance = number / (number - 1) * float((sums**2).sum()) / count**2
@@ -223,7 +239,7 @@ def clustered_error(values: NDArray[np.float64], groups: NDArray[np.intp]) -> tu
     return _above_rounding(math.sqrt(variance), values), freedom
 
 
-def _above_rounding(error: float, values: NDArray[np.float64]) -> float:
+def _above_rounding(error: float, values: Floats) -> float:
     return error if error > _ROUNDING * float(np.abs(values).max()) else 0.0
 
 
@@ -232,7 +248,7 @@ def name_method(clusters: int) -> str:
     return "clusters" if clusters >= FEW_CLUSTERS else "few clusters"
 
 
-def _to_array(values: ArrayLike) -> NDArray[np.float64]:
+def _to_array(values: ArrayLike) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not len(array):
         raise ValueError(f"expected one number a row and at least one row, got the shape {array.shape}")
@@ -261,7 +277,7 @@ def number_clusters(clusters: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.i
     return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in named], dtype=np.intp)
 
 
-def is_binary(array: NDArray[np.float64]) -> bool:
+def is_binary(array: Floats) -> bool:
     """Whether each value is 0 or 1."""
     return bool(((array == 0) | (array == 1)).all())
 
@@ -292,13 +308,10 @@ def answers_interval(values: ArrayLike, noise: ArrayLike, answers: ArrayLike, *,
     array, variances, numbers = (np.asarray(given, dtype=np.float64) for given in (values, noise, answers))
     if not len(array) or not array.shape == variances.shape == numbers.shape:
         raise ValueError(f"expected three numbers a row, got {array.shape}, {variances.shape} and {numbers.shape}")
-    count, mean = len(array), float(array.mean())
-    total = float(variances.sum())
-    if not (math.isfinite(total) and total > 0 and numbers.min() > 1):
-        return Interval(mean, -math.inf, math.inf, count, "none", level=level)
-    freedom = total**2 / float((variances**2 / (numbers - 1)).sum())
-    half = t_quantile(level, freedom) * math.sqrt(total) / count
-    return Interval(mean, mean - half, mean + half, count, "answers", level=level)
+    total, error, freedom = float(variances.sum()), math.inf, 0.0
+    if total > 0 and numbers.min() > 1:
+        error, freedom = math.sqrt(total) / len(array), total**2 / float((variances**2 / (numbers - 1)).sum())
+    return t_around(float(array.mean()), error, freedom, len(array), "answers", None, level)
 
 
 def trials_interval(means: ArrayLike, count: int, *, level: float = LEVEL) -> Interval:

@@ -45,11 +45,14 @@ from helm_ext.scoring.statistics.intervals import (
     is_binary,
     name_method,
     normal_quantile,
-    t_quantile,
+    standard_error,
+    t_around,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from helm_ext.scoring.statistics.intervals import Floats
 
 _ALL_FLIPS = 14
 """Differences of which all combinations of signs are looked at."""
@@ -179,16 +182,11 @@ class _Difference:
     """By how much two values differ where `shares` counts a row."""
 
     def interval(self, level: float) -> Interval:
-        low, high, method = -math.inf, math.inf, self.method
         if self.shares is not None:
             low, high = (self.span * end for end in tango_limits(*self.shares, normal_quantile(level)))
-        elif 0 < self.error < math.inf:
-            half = t_quantile(level, self.freedom) * self.error
-            low, high = self.mean - half, self.mean + half
-            low, high = (max(-1.0, low), min(1.0, high)) if self.is_binary else (low, high)
-        else:
-            method = "none"
-        return Interval(self.mean, low, high, self.count, method, self.clusters, level)
+            return Interval(self.mean, low, high, self.count, self.method, self.clusters, level)
+        found = t_around(self.mean, self.error, self.freedom, self.count, self.method, self.clusters, level)
+        return found.within((-1.0, 1.0)) if self.is_binary else found
 
     def p_below(self, bound: float) -> float | None:
         """Return the chance of a mean this low or lower, were `bound` the true one; None where it is not known."""
@@ -202,7 +200,7 @@ class _Difference:
 
 
 def _estimate(
-    first: NDArray[np.float64], second: NDArray[np.float64], clusters: Sequence[Hashable] | None
+    first: Floats, second: Floats, clusters: Sequence[Hashable] | None
 ) -> tuple[_Difference, NDArray[np.intp] | None]:
     """Return the difference, and the rows' clusters where they count. Raises ValueError."""
     if first.shape != second.shape or first.ndim != 1:
@@ -215,11 +213,11 @@ def _estimate(
     binary = is_binary(first) and is_binary(second)
     if groups is not None:
         number = int(groups.max()) + 1
-        error, freedom = clustered_error(differences, groups) if number > 1 else (math.inf, 0.0)
+        error, freedom = clustered_error(differences, groups)
         alike = binary and error == 0
         shares = (max(0.0, mean) * number, max(0.0, -mean) * number, float(number)) if alike else None
         return _Difference(mean, count, name_method(number), error, freedom, number, shares, binary), groups
-    error = _standard_error(differences)
+    error = standard_error(differences)
     if binary:
         shares = (float((differences > 0).sum()), float((differences < 0).sum()), float(count))
         return _Difference(mean, count, "tango", error, shares=shares, is_binary=True), None
@@ -261,7 +259,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _flip_signs(differences: NDArray[np.float64]) -> float:
+def _flip_signs(differences: Floats) -> float:
     """Return the two-sided p of the sum of the differences under random signs; 1.0 where all are 0."""
     from scipy.special import ndtr
 
@@ -282,14 +280,6 @@ def _flip_signs(differences: NDArray[np.float64]) -> float:
         drawn = generator.integers(0, 2, (_DRAWN_AT_ONCE, number), dtype=np.int8)
         reached += int((np.abs((1 - 2 * drawn) @ sizes) >= seen).sum())
     return (reached + 1) / (_DRAWS + 1)
-
-
-def _standard_error(differences: NDArray[np.float64]) -> float:
-    if len(differences) < 2:
-        return math.inf
-    if differences.min() == differences.max():
-        return 0.0
-    return float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
 # ---- The score test of a difference between two shares of the same rows
