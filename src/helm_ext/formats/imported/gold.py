@@ -18,6 +18,10 @@ lm-eval's arc_easy.yaml reads them so). Kinds that read every row alike are one.
 user says `gold_kind=` or `index_base=`. Empty golds, null, and -1 among positions are the hidden answers of a test
 split: they are refused too, because nothing can be scored.
 
+In CSV every cell is a text (`are_cells`). One that spells a list is one where the row has options. Where it has none,
+golds that are all lists of numbers may each be one answer, and beside plain texts so may a list as Python writes it:
+those are refused too. A list of texts in JSON is several accepted answers, whatever the other golds are.
+
 No rule looks at which label or which text it is, nor at the order of rows or options.
 """
 
@@ -26,11 +30,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Any, Literal, cast
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, RunEntryError, show
+from helm_ext.formats.imported.row import NUMPY, RowError, is_json, parse_list, spells_list
 
 Options = Mapping[str, str]
 """Label to text, in the order of the options."""
@@ -76,12 +82,19 @@ class GoldKind:
     """Why it is read so, in words: "every gold is one of the labels of its row"."""
     several: int = 0
     """Rows of which several options are right: any of them, unless their reader says otherwise."""
+    cells: Literal["", "list", "truth"] = ""
+    """What golds that are cells of text spell, some or all."""
 
     def read(self, value: Any, options: Options | None = None) -> tuple[str, ...]:
         """Return what is right: labels where the row has options, else accepted texts. () where there is no gold.
 
         Raises ValueError for a value that is not of this kind; none of the column it was decided on is such.
         """
+        if self.cells == "list":
+            with suppress(RowError):
+                value = read_cell(value, options)
+        elif self.cells:
+            value = _read_truth(value)
         if self.options is not None:
             options = self.options
         if is_hidden(value, options):
@@ -90,6 +103,24 @@ class GoldKind:
         if found is None:
             raise ValueError(f"{show(value)} cannot be read as {self.element}")
         return found
+
+
+def read_cell(cell: Any, options: Options | None) -> Any:
+    """Return the list of texts and numbers that a cell spells, unless it is an option itself; other golds as they are.
+
+    Raises RowError for one that is misspelt.
+    """
+    if not spells_list(cell):
+        return cell
+    if options is not None and any(read_labels(way, 0, cell, options) for way in ("label", "text")):
+        return cell
+    items = parse_list(cell)
+    return items if isinstance(items, list) and read_texts(items) is not None else cell
+
+
+def _read_truth(cell: Any) -> bool | None:
+    """Return what CSV writes as true and false, spreadsheets in capitals and Python with one; None for other texts."""
+    return {"true": True, "false": False}.get(cell.strip().casefold()) if isinstance(cell, str) else None
 
 
 def is_hidden(value: Any, options: Options | None) -> bool:
@@ -240,20 +271,22 @@ class GoldColumn:
         is_said: bool = True,
         is_class_label: bool = False,
         allow_hidden: bool = False,
+        are_cells: bool = False,
         path: str = "",
         name: str = "gold",
-        list_as: str = '["A", "C"]',
     ) -> None:
         """Begin a column. `gold_kind` and `index_base` are what the user said.
 
         `is_said`: where not, `index_base` is only how the source counts positions, if its golds are any.
         `is_class_label`: a whole number is a position from 0, as in a ClassLabel column of the Hugging Face library.
         `allow_hidden`: rows without a gold are counted, not refused; `GoldKind.read` returns () for them.
-        `list_as`: how a list is written there, for hints.
+        `are_cells`: all are texts, as in CSV, and may spell lists and truths.
         Raises RunEntryError where the two contradict each other.
         """
         self._gold_kind = gold_kind
-        self._list_as = list_as
+        self._list_as = '["A", "C"]' + (', in the file "[""A"", ""C""]"' if are_cells else "")
+        self._may_be_lists = are_cells and gold_kind != "text"
+        self._may_be_truths = are_cells and gold_kind is None
         self._are_positions = is_said and index_base is not None
         """Said by the user: golds that can be read as positions are positions."""
         self._path = path
@@ -261,14 +294,33 @@ class GoldColumn:
         self._allow_hidden = allow_hidden
         self._ways = [_Way("index", 0)] if is_class_label and gold_kind is None else _ways(gold_kind, index_base)
         self._live = self._ways
-        self._rows = self._free = self._booleans = self._lists = self._hidden = 0
+        self._rows = self._free = self._booleans = self._lists = self._hidden = self._plain = 0
+        self._text_lists = self._other_lists = self._empty_lists = 0
+        """Rows without options whose cell spells a list: of texts, of anything else, of these an empty one."""
+        self._unclear: tuple[int, Any] | None = None
+        """The first such cell that a program may have printed as one answer."""
+        self._empty_at: tuple[int, Any] | None = None
+        self._cells: Literal["", "list"] = ""
         self._are_texts = True
         self._hidden_at: tuple[int, Any] | None = None
         self._wrong_at: tuple[int, Any] | None = None
 
     def see(self, value: Any, options: Options | None, line: int) -> None:
-        """Take the gold of one more row, which begins in this line of the file."""
+        """Take the gold of one more row, which begins in this line of the file.
+
+        Raises RowError for a cell that spells a list wrongly.
+        """
+        items = self.read_cell(value, options)
         self._rows += 1
+        self._may_be_truths = (
+            self._may_be_truths and options is None and (value == "" or _read_truth(value) is not None)
+        )
+        if items is value or options is not None:
+            self._cells = self._cells or ("" if items is value else "list")
+            self._plain += not is_hidden(value, options)
+            value = items
+        else:
+            self._see_list(value, items, line)
         if is_hidden(value, options):
             self._hidden += 1
             self._hidden_at = self._hidden_at or (line, value)
@@ -297,9 +349,61 @@ class GoldColumn:
             if key not in way.differs and set(found) != set(theirs):
                 way.differs[key] = line, value, " and ".join(found), " and ".join(theirs)
 
+    def read_cell(self, value: Any, options: Options | None) -> Any:
+        """Return the list that a gold spells, any other as it is. Raises RowError for a list that is misspelt."""
+        if not self._may_be_lists:
+            return value
+        try:
+            return read_cell(value, options)
+        except RowError as error:
+            if error.code != NUMPY and value[1] not in "\"'" and (self._plain or "," not in value):
+                return value  # a text in brackets
+            hint = error.hint if options is None else f"several right options are written {self._list_as}"
+            raise RowError(str(error), hint, place=self._name, code=error.code) from error
+
+    def _see_list(self, cell: str, items: list[Any], line: int) -> None:
+        """Take the list that a cell spells in a row without options."""
+        are_texts = bool(items) and all(isinstance(item, str) for item in items)
+        self._text_lists += are_texts
+        self._other_lists += not are_texts
+        if not (are_texts and is_json(cell)):
+            self.doubt(line, cell)
+        if not items:
+            self._empty_lists += 1
+            self._empty_at = self._empty_at or (line, items)
+
+    def doubt(self, line: int, cell: str) -> None:
+        """Take note that a cell that spells a list may be one answer."""
+        self._unclear = self._unclear or (line, cell)
+
+    def settle_lists(self) -> None:
+        """Decide whether cells that spell lists are lists. Raises DatasetIntegrityError where each may be one answer.
+
+        A list of texts in JSON is one, whatever the other golds are. Beside plain texts, what is spelt otherwise, or
+        answered by a list, may be what a program printed.
+        """
+        lists = self._text_lists + self._other_lists
+        if self._cells or not lists:
+            return
+        if self._gold_kind is None:
+            if self._plain and not self._text_lists:
+                return
+            if self._unclear is not None and (self._plain or self._other_lists):
+                line, cell = self._unclear
+                message = f"the gold {show(cell)} is a list: one answer, or several that are accepted?"
+                hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
+                raise DatasetIntegrityError.at(Location(self._path, line), message, hint, code="list")
+        self._cells = "list"
+        self._lists += lists
+        self._hidden += self._empty_lists
+        self._hidden_at = min(filter(None, (self._hidden_at, self._empty_at)), default=None)
+
     def decide(self) -> GoldKind:
         """Return how the golds that were seen are read. Raises DatasetIntegrityError where that cannot be told."""
+        self.settle_lists()
         self.require_golds()
+        if self._may_be_truths:
+            return replace(TRUTHS, cells="truth")
         if self._wrong_at is not None:
             line, value = self._wrong_at
             message = f"{show(value)} cannot be read as {self._gold_kind or 'text'}: the row has no options"
@@ -311,7 +415,7 @@ class GoldColumn:
         if self._free and chosen.options is None and self._booleans:
             hint = "write all of them as text, or none"
             raise self._refuse(None, "true and false stand among texts", hint, "gold-mixed")
-        return chosen
+        return replace(chosen, cells=self._cells)
 
     def require_golds(self) -> None:
         """Raise DatasetIntegrityError for rows without a gold, unless they are allowed."""

@@ -6,19 +6,19 @@ Golds stand in a table joined on custom_id: a JSON object, or rows in JSON, JSON
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helm_ext import files
 from helm_ext.clients.openai_replies import ReplyError
 from helm_ext.errors import DatasetError, DatasetIntegrityError, count, did_you_mean, show
 from helm_ext.evalset import Source
+from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind
-from helm_ext.formats.imported.row import NUMPY, Opened, Row, RowError, parse_list, spells_list
+from helm_ext.formats.imported.row import Opened, Row, RowError
+from helm_ext.formats.imported.tables import DelimitedTable, JsonTable
 from helm_ext.formats.openai_batch.requests import (
     Question,
     Request,
@@ -52,7 +52,6 @@ def open_batch(
         raise DatasetIntegrityError.at(requests, "a batch does not say what is right", hint, code="no-gold")
     golds = read_golds(Path(gold), gold_column)
     first = next(iter(asked.values()))
-    golds.read_lists(gold_kind, has_options=first.is_scored)
     results = Results(asked)
     for each in dict.fromkeys([*([path] if path != requests else []), *named, *found]):
         results.read(each)
@@ -65,9 +64,15 @@ def open_batch(
     if not there:
         message = f"none of {count(len(questions), 'question')} has a gold here"
         raise DatasetIntegrityError.at(golds.path, message, code="no-gold")
-    column = GoldColumn(gold_kind=gold_kind, index_base=index_base, path=str(golds.path))
+    path = golds.path
+    column = GoldColumn(gold_kind=gold_kind, index_base=index_base, are_cells=golds.are_cells, path=str(path))
     for question in there:
-        column.see(golds.values[question.id], question.options, golds.lines[question.id])
+        try:
+            column.see(golds.values[question.id], question.options, golds.lines[question.id])
+        except RowError as error:
+            raise DatasetIntegrityError.at(
+                path, str(error), error.hint, golds.lines[question.id], code="gold"
+            ) from error
     kind = column.decide()
     source = Source(
         tool="openai_batch",
@@ -143,56 +148,23 @@ class Golds:
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     are_cells: bool = False
-    """Whether they are cells of CSV or TSV, where a list is spelt as text."""
-
-    def read_lists(self, gold_kind: str | None, *, has_options: bool) -> None:
-        """Read the cells that spell lists: of accepted texts, or where there are options also of positions and flags.
-
-        `gold_kind=text` leaves texts as they are. Raises DatasetError for a list whose parts cannot be told apart, and
-        where all golds of rows without options are lists of numbers: each may be one answer.
-        """
-        if not self.are_cells or (gold_kind == "text" and not has_options):
-            return
-        lists = {
-            custom_id: items
-            for custom_id, gold in self.values.items()
-            if spells_list(gold) and (items := self._parse(custom_id)) is not None
-        }
-        may_be_numbers = has_options or gold_kind == "list"
-        of_numbers = [one for one in lists.values() if one and not any(isinstance(item, str) for item in one)]
-        if len(of_numbers) == len(self.values) and not may_be_numbers:
-            message = "every gold is a list of numbers: one answer, or several that are accepted?"
-            hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
-            raise DatasetIntegrityError.at(self.path, message, hint, code="gold")
-        for custom_id, items in lists.items():
-            if may_be_numbers or all(isinstance(item, str) for item in items):
-                self.values[custom_id] = items
-
-    def _parse(self, custom_id: str) -> list[Any] | None:
-        """Return the list that a cell spells; None for a text that only stands in brackets."""
-        try:
-            value = parse_list(self.values[custom_id])
-        except RowError as error:
-            if error.code == NUMPY:
-                raise DatasetIntegrityError.at(
-                    self.path, str(error), error.hint, self.lines[custom_id], code="gold"
-                ) from None
-            return None
-        return value if isinstance(value, list) else None
+    """Whether they are cells of CSV or TSV, which spell lists."""
 
 
 def read_golds(path: Path, column: str | None = None) -> Golds:
     """Return the golds of a table, which stand in `column` where it is named. Raises DatasetError."""
-    source = files.read_source(path)
-    data = source.data.removeprefix(files.BOM)
-    golds = Golds(path, source.digest, are_cells=data.lstrip()[:1] not in (b"{", b"["))
+    are_cells = not look(path).is_like_json()
+    table = DelimitedTable(str(path)) if are_cells else JsonTable(str(path), takes_object=True)
+    rows = [(line, row) for line, row, _ in table.read()]
+    if len(rows) == 1 and not (are_cells or rows[0][1].keys() >= {ID, column or GOLD}):
+        rows = [(at, {ID: name, column or GOLD: gold}) for at, (name, gold) in enumerate(rows[0][1].items(), 1)]
+    golds = Golds(path, table.digest, are_cells=are_cells)
 
     def refuse(message: str, line: int, hint: str = "") -> DatasetError:
         return DatasetIntegrityError.at(path, message, hint, line, code="gold")
 
-    rows = _read_csv(path, files.decode(data, str(path))) if golds.are_cells else _read_json(path, data, column or GOLD)
     for line, row in rows:
-        if not isinstance(row, dict) or ID not in row:
+        if ID not in row:
             raise refuse(f"expected an object with {ID} and {GOLD}, got {show(row)}", line)
         custom_id, others = row[ID], [key for key in row if key != ID]
         key = column or (GOLD if GOLD in row else others[0] if len(others) == 1 else "")
@@ -208,31 +180,3 @@ def read_golds(path: Path, column: str | None = None) -> Golds:
     if not golds.values:
         raise DatasetIntegrityError.at(path, "there are no golds", code="gold")
     return golds
-
-
-def _read_json(path: Path, data: bytes, column: str) -> Iterator[tuple[int, Any]]:
-    """Yield the rows of a JSON file: of a list, of an object of golds, or an object a line."""
-    try:
-        value = files.parse_json(data, str(path))
-    except DatasetError:
-        lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-        if len(lines) < 2 or lines[0][1].lstrip()[:1] != b"{":
-            raise
-        yield from ((number, files.parse_json(line, str(path), number)) for number, line in lines)
-        return
-    if isinstance(value, dict):
-        is_row = {ID, column} <= value.keys()
-        value = [value] if is_row else [{ID: custom_id, column: gold} for custom_id, gold in value.items()]
-    yield from enumerate(value, 1)
-
-
-def _read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a CSV or TSV file; cells are texts."""
-    head = text.partition("\n")[0]
-    records = files.iter_csv(io.StringIO(text, newline=""), str(path), max(",;\t", key=head.count))
-    _, columns = next(records, (1, []))
-    for line, cells in records:
-        if len(cells) != len(columns):
-            message = f"{len(cells)} cells, and the first line has {len(columns)}"
-            raise DatasetIntegrityError.at(path, message, line=line, code="gold")
-        yield line, dict(zip(columns, cells, strict=True))

@@ -1,8 +1,7 @@
 """Tables of questions and answers: CSV, JSON, Parquet, saved datasets (docs/table.md).
 
-    arguments ──▶ table (tables, arrow) ──▶ roles of columns (layouts) ──▶ records ──profile──▶ rows
+    arguments ──▶ table (imported.tables, arrow) ──▶ roles of columns (layouts) ──▶ records ──profile──▶ rows
 
-tables.py    CSV, TSV and JSON; values of cells
 arrow.py     Parquet, folders of `save_to_disk`, datasets of the Hub
 layouts.py   what is known of tables by their structure: public datasets, and what other tools write
 roles.py     what a run entry, or a mapping file, says of a table; which column is what

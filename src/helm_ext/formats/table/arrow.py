@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, DatasetSchemaError, DatasetSyntaxError, show
 from helm_ext.files.content import Hashing
-from helm_ext.formats.table.tables import Table, TableRow
+from helm_ext.formats.imported.tables import Table, TableRow
 
 if TYPE_CHECKING:
     import datasets

@@ -99,8 +99,8 @@ class _Table(ImportedFormat):
 
     def claims(self, seen: Seen) -> Claim:
         """A saved dataset, Parquet, CSV by its ending; JSON by the keys of its rows."""
+        from helm_ext.formats.imported.tables import plain_suffix
         from helm_ext.formats.table.arrow import is_saved_dataset
-        from helm_ext.formats.table.tables import plain_suffix
 
         path = str(seen.path)
         if path.startswith("hub:"):

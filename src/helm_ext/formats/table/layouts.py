@@ -20,7 +20,7 @@ from typing import Any
 from helm_ext.errors import show
 from helm_ext.formats.imported.gold import Kind
 from helm_ext.formats.imported.row import RowError, as_list, as_object, parse_list
-from helm_ext.formats.table.tables import Cells, read_options, to_text
+from helm_ext.formats.imported.tables import Cells, read_options, to_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,12 +25,12 @@ from helm_ext.files.store import RowStore
 from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import LINES, look
 from helm_ext.formats.imported.row import Opened, RowError
+from helm_ext.formats.imported.tables import KEPT, DelimitedTable, JsonTable, Table, name_columns, plain_suffix
 from helm_ext.formats.registry import find_way_out
 from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
 from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.records import Record, RecordReader
 from helm_ext.formats.table.roles import CANDIDATES, Options, choose_roles, list_said, read_options
-from helm_ext.formats.table.tables import KEPT, DelimitedTable, JsonTable, Table, name_columns, plain_suffix
 
 _DELIMITED = (".csv", ".tsv", ".tab")
 

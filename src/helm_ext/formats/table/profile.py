@@ -6,16 +6,15 @@ are positions, and whether a cell that looks like a list is one.
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
 from helm_ext.evalset import SourceScore
-from helm_ext.formats.imported.gold import NO_YES, TRUTHS, GoldColumn, GoldKind, is_hidden, read_labels, to_options
-from helm_ext.formats.imported.row import NUMPY, Answer, Row, RowError, is_json, parse_list, spells_list
+from helm_ext.formats.imported.gold import NO_YES, GoldColumn, GoldKind, read_labels, to_options
+from helm_ext.formats.imported.row import Answer, Row, spells_list
 from helm_ext.formats.table.records import OBJECT, SPLITS, Record, RecordReader
 
 _NO_ANSWER = re.compile(
@@ -30,8 +29,6 @@ _YES_NO = {"1": "yes", "0": "no"}
 """What answers a question whose gold is true or false, beside these and yes and no."""
 
 _SHOWN_MODELS = 5
-
-_LIST_IN_CSV = '["A", "C"], in the file "[""A"", ""C""]"'
 
 _BETWEEN = re.compile(r"\s*[|;]\s*")
 """What people write between several accepted answers."""
@@ -54,9 +51,6 @@ class Profile:
     """Whose outputs they are, where a known layout or a column of models says so."""
     main = ""
     """The score of the tool that wrote the table that its own reports are headed by; `Source.main`."""
-    _gold_spells: Callable[[Record], Any] | None = None
-    """What reads a cell of gold first, in a table whose cells are texts: where some spell lists, or each says true or
-    false in a row without options."""
 
     def __init__(self, reader: RecordReader) -> None:
         self._reader, self._table, self._roles = reader, reader.table, reader.roles
@@ -64,23 +58,14 @@ class Profile:
         said = self._options.multi_label
         self.multi_label: bool | None = self._options.adapter_spec.get("multi_label") if said is None else said
         """Whether all right options of a row together are the answer; None where that is not said."""
-        table, options = self._table, self._options
         self.rows = 0
         self.scores: dict[str, SourceScore] = {}
         self._golds = self._make_column()
-        self._lists: GoldColumn | None = None
-        """The golds, lists as lists, since the first cell that spells one."""
-        self._may_be_lists = table.is_text and options.gold_kind != "text"
-        self._may_be_truths = table.is_text and options.gold_kind is None
         self._positions = _Positions()
         self._splits: dict[str, list[int]] = {}
         """Name of a split to its first line and its rows."""
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
-        self._plain = self._text_lists = self._other_lists = 0
-        """Rows: whose gold spells no list; without options whose gold is a list of texts, or of anything else."""
-        self._unclear_list: tuple[int, str] | None = None
-        """The first gold without options that a program may have printed as one answer."""
         self._same_as_gold = self._letters = self._odd = self._name_several = self._bracketed = 0
         self._parts = self._objects = 0
         """Rows: whose output is their gold to the letter; without options whose gold is a letter, or several; whose
@@ -103,9 +88,9 @@ class Profile:
             is_said=options.index_base is not None,
             is_class_label=roles.gold in self._table.class_labels,
             allow_hidden=bool(roles.scores) or (layout is not None and layout.allows_hidden),
+            are_cells=self._table.is_text,
             path=self._table.path,
             name=roles.name("gold"),
-            **({"list_as": _LIST_IN_CSV} if self._table.is_text else {}),
         )
 
     def see(self, record: Record) -> None:
@@ -116,22 +101,7 @@ class Profile:
         if len(self._models) <= _SHOWN_MODELS:
             self._models.setdefault(record.model, record.line)
         gold, options, line = record.gold, record.options, record.line
-        items = self._read_list(record)
-        if isinstance(items, list) and items is not gold:
-            self._lists = self._lists or copy.deepcopy(self._golds)
-            if options is None:
-                are_texts = bool(items) and all(isinstance(item, str) for item in items)
-                self._text_lists += are_texts
-                self._other_lists += not are_texts
-                if not (are_texts and is_json(gold)):
-                    self._unclear_list = self._unclear_list or (line, gold)
-        else:
-            self._plain += not is_hidden(gold, options)
         self._golds.see(gold, options, line)
-        if self._lists is not None:
-            self._lists.see(items, options, line)
-        is_truth = isinstance(gold, str) and (gold == "" or _read_truth(gold) is not None)
-        self._may_be_truths = self._may_be_truths and options is None and is_truth
         self._letters += options is None and isinstance(gold, str) and _LETTERS.fullmatch(gold) is not None
 
     def see_answer(self, record: Record) -> None:
@@ -153,7 +123,7 @@ class Profile:
         text, options, gold = record.outputs[0], record.options, record.gold
         if options is not None:
             self._positions.see(record.outputs, options)
-            golds = self._read_list(record)
+            golds = self._golds.read_cell(gold, options)
             is_list = isinstance(golds, list | tuple) and self.multi_label is None
             if is_list and len(read_labels("flags", 0, golds, options) or golds) > 1:
                 _, said = parsing.split_thinking(text) or ("", text)
@@ -161,7 +131,7 @@ class Profile:
                     self._first_several = self._first_several or record.line
                     self._name_several += 1
         elif spells_list(gold) and spells_list(text):
-            self._unclear_list = self._unclear_list or (record.line, gold)
+            self._golds.doubt(record.line, gold)
         elif isinstance(gold, str) and ("|" in gold or ";" in gold):
             self._parts += text.strip().casefold() in _BETWEEN.split(gold.strip().casefold())
         self._objects += OBJECT.match(text) is not None
@@ -197,15 +167,12 @@ class Profile:
                 self._refuse(message, "output=COLUMN names it", role)
         (self.model,) = self._models
         golds = self._golds
-        if self._lists is not None and self._are_lists():
-            golds, self._gold_spells = self._lists, self._read_list
-        elif self._may_be_truths:
-            self._gold_spells = lambda record: _read_truth(record.gold)
+        golds.settle_lists()
         self.is_measured = self._require_golds(golds)
         if not self.is_measured:
             self.gold = GoldKind("text", reason="no row has one: only the scores that it was given count")
         else:
-            self.gold = TRUTHS if self._may_be_truths else golds.decide()
+            self.gold = golds.decide()
         if self.gold.several and self._name_several:
             rows = count(self._name_several, "output names", "outputs name")
             message = f"{rows} several options where several are right: are all of them the answer, or any?"
@@ -224,39 +191,6 @@ class Profile:
         except ValueError as error:
             hint = "write both in one way: as labels, as texts, or as positions counted from the same number"
             self._refuse(str(error), hint, "positions")
-
-    def _read_list(self, record: Record) -> Any:
-        """Return the list that a gold spells, any other gold as it is. Raises RowError for a list that is misspelt."""
-        gold, options = record.gold, record.options
-        if not self._may_be_lists or not spells_list(gold):
-            return gold
-        if options is not None and any(read_labels(way, 0, gold, options) for way in ("label", "text")):
-            return gold
-        try:
-            items = parse_list(gold)
-        except RowError as error:
-            if self._plain and error.code != NUMPY and gold[1] not in "\"'":
-                return gold  # a text in brackets
-            hint = error.hint if options is None else f"several right options are written {_LIST_IN_CSV}"
-            raise RowError(str(error), hint, place=self._roles.name("gold")) from error
-        return items if isinstance(items, list) else gold
-
-    def _are_lists(self) -> bool:
-        """Return whether golds that spell lists are lists. Raises DatasetError where each may be one answer.
-
-        A list of texts in JSON is one, whatever the other golds are. Beside plain texts, what is spelt otherwise, or
-        answered by a list, may be what a program printed.
-        """
-        if self._options.gold_kind is not None:
-            return True
-        if self._plain and self._other_lists and not self._text_lists:
-            return False
-        if self._unclear_list is not None and (self._plain or self._other_lists):
-            line, gold = self._unclear_list
-            message = f"the gold {show(gold)} is a list: one answer, or several that are accepted?"
-            hint = "gold_kind=text where a list is one answer, gold_kind=list where any of it is"
-            self._refuse(message, hint, "list", line)
-        return True
 
     def _require_one_model(self) -> None:
         """Refuse outputs of several models: they would be scored as those of one."""
@@ -365,8 +299,7 @@ class Profile:
         """Return a record as a row. Raises DatasetError for a gold that cannot be read after all."""
         options = record.options
         try:
-            gold = self._gold_spells(record) if self._gold_spells else record.gold
-            right = self.gold.read(gold, options)
+            right = self.gold.read(record.gold, options)
         except ValueError as error:
             self._refuse(str(error), "", "cell", record.line)
         if self.gold.options is not None and options is None:
@@ -401,11 +334,6 @@ class Profile:
     def _refuse(self, message: str, hint: str, code: str, line: int | None = None) -> NoReturn:
         """Raise the error about the whole table, or a line of it."""
         raise DatasetIntegrityError.at(Location(self._table.path, line), message, hint, code=code)
-
-
-def _read_truth(cell: str) -> bool | None:
-    """Return what CSV writes as true and false, spreadsheets in capitals and Python with one; None for other texts."""
-    return {"true": True, "false": False}.get(cell.strip().casefold())
 
 
 _NUMBER = re.compile(r"\d+(?:\.0+)?", re.ASCII)

@@ -14,8 +14,8 @@ import msgspec
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.row import Message, RowError, as_object, is_grade, is_nan, to_number
+from helm_ext.formats.imported.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.formats.table.roles import Options, Roles, label_columns, option_labels
-from helm_ext.formats.table.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.judging.judgement import read_judgements
 
 Split = Literal["train", "valid", "test"]

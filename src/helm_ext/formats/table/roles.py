@@ -19,8 +19,8 @@ from helm_ext.errors import DatasetError, DatasetSchemaError, Problems, RunEntry
 from helm_ext.formats.format import Argument
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.gold import Kind as GoldKind
+from helm_ext.formats.imported.tables import Table, name_columns
 from helm_ext.formats.table.layouts import Layout, find_layout, fold
-from helm_ext.formats.table.tables import Table, name_columns
 
 SUFFIX = ".table.json"
 

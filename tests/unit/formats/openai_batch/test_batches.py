@@ -244,7 +244,8 @@ class TestGolds:
         return golds(self.load(folder, "g.csv", (folder / "cells.csv").read_text(), **arguments))
 
     @pytest.mark.parametrize(("cells", "arguments", "expected"), [
-        (('["2", "two"]', "['4', 'four']", "6"), {}, [["2", "two"], ["4", "four"], ["6"]]),
+        (('["2", "two"]', '["4", "four"]', "6"), {}, [["2", "two"], ["4", "four"], ["6"]]),
+        (('["2", "two"]', "['4', 'four']", "6"), {"gold_kind": "list"}, [["2", "two"], ["4", "four"], ["6"]]),
         (("[sic]", "4", "[6]"), {}, [["[sic]"], ["4"], ["[6]"]]),
         (("[2]", "[4]", "[6]"), {"gold_kind": "list"}, [["2"], ["4"], ["6"]]),
         (("[2]", "[4]", "[6]"), {"gold_kind": "text"}, [["[2]"], ["[4]"], ["[6]"]]),
@@ -253,7 +254,7 @@ class TestGolds:
         assert self.cells(tmp_path, *cells, **arguments) == expected
 
     @pytest.mark.parametrize(("cells", "said"), [
-        ("[2] [4] [6]".split(), "gold_kind=list"), (["2", "['4' 'four']", "6"], r"g\.csv:3: .*numpy"),
+        ("[2] [4] [6]".split(), "gold_kind=list"), (["2", "['4', 'four']", "6"], r"g\.csv:3: .*\n.*gold_kind=list"), (["2", "['4' 'four']", "6"], r"g\.csv:3: .*numpy"),
     ])  # fmt: skip
     def test_lists_that_could_be_something_else_are_refused(self, tmp_path, cells, said):
         with pytest.raises(DatasetError, match=said):

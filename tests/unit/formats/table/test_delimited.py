@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.table.tables import SPREADSHEET_CELL, DelimitedTable
+from helm_ext.formats.imported.tables import SPREADSHEET_CELL, DelimitedTable
 
 
 def read(tmp_path, data, name="x.csv", **options):

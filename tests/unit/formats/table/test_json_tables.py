@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
-from helm_ext.formats.table.tables import JsonTable
+from helm_ext.formats.imported.tables import JsonTable
 
 ROWS = [{"q": "x\n{[,]}", "a": 1}, {"q": "é\u2028", "b": [1, {"c": None}]}]
 

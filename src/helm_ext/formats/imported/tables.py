@@ -208,9 +208,13 @@ class DelimitedTable(Table):
 class JsonTable(Table):
     """A file of JSON, told apart by what it begins with, whatever it is called."""
 
-    def __init__(self, path: str) -> None:
-        """Read the file: only then are all its columns known. Raises DatasetError."""
+    def __init__(self, path: str, *, takes_object: bool = False) -> None:
+        """Read the file: only then are all its columns known. Raises DatasetError.
+
+        `takes_object`: one object is one row, where in tables it holds them.
+        """
         super().__init__(path)
+        self._takes_object = takes_object
         self._rows: RowStore[tuple[int, Cells]] = RowStore(list, tuple, KEPT)
         found: dict[str, None] = {}
         for line, value in self._lines() if look(path).is_lines() else self._items():
@@ -245,7 +249,7 @@ class JsonTable(Table):
         if data.lstrip().startswith(b"["):
             return self._items_of_list(data)
         value = parse_json(data, self.path)
-        rows = _find_rows(value)
+        rows = [value] if self._takes_object else _find_rows(value)
         return enumerate(_refuse(self.path, value) if rows is None else rows, 1)
 
     def _items_of_list(self, data: bytes) -> Iterator[tuple[int, Any]]:
