@@ -79,6 +79,10 @@ class Problem:
     kind: type[DatasetError] | None = field(default=None, compare=False, repr=False)
     number: int = 1
     """How many problems this one stands for: those of its code that are not listed, where it is not 1."""
+    place: Path = field(default=(), compare=False, repr=False)
+    """Where it is in the document, while its line is not known."""
+    also: Path = field(default=(), compare=False, repr=False)
+    """A second place in the document, the last that the message names."""
 
     @classmethod
     def warning(cls, place: Location | PathLike[str] | str, message: str, hint: str = "", *, code: str) -> Problem:
@@ -252,35 +256,24 @@ KEPT_PROBLEMS = 1_000
 """This many problems of one code are kept; the rest is counted."""
 
 
-@dataclass(slots=True)
-class _Entry:
-    problem: Problem
-    path: Path | None = None
-    """Where the problem is in the document, while its line is not known."""
-    also: Path = ()
-
-
-@dataclass(slots=True)
 class _Found:
-    counts: Counter[Severity] = field(default_factory=Counter)
-    """How many were added, those that were not kept included."""
-    entries: list[_Entry] = field(default_factory=list)
-    kept: Counter[tuple[Severity, str]] = field(default_factory=Counter)
-    left_out: Counter[tuple[Severity, str]] = field(default_factory=Counter)
+    """What was added to a `Problems`, or to several of which one goes on where the other ends."""
 
-    def keep(self, entry: _Entry) -> None:
-        problem = entry.problem
+    def __init__(self) -> None:
+        self.counts = Counter[Severity]()
+        """How many there are, those that are not kept included."""
+        self.problems: list[Problem] = []
+        self.kept = Counter[tuple[Severity, str]]()
+        self.left_out = Counter[tuple[Severity, str]]()
+
+    def add(self, problem: Problem) -> None:
         key = (problem.severity, problem.code)
         if self.kept[key] >= KEPT_PROBLEMS:
-            self.leave_out(key, problem.number)
-            return
+            self.left_out[key] += problem.number
+        else:
+            self.kept[key] += 1
+            self.problems.append(problem)
         self.counts[problem.severity] += problem.number
-        self.kept[key] += 1
-        self.entries.append(entry)
-
-    def leave_out(self, key: tuple[Severity, str], number: int) -> None:
-        self.counts[key[0]] += number
-        self.left_out[key] += number
 
 
 class Problems:
@@ -323,12 +316,11 @@ class Problems:
     ) -> None:
         """Add a problem at `place`: a Location, or a path in the document, with its `line` where that is known.
 
-        `kind` is the exception that an error becomes. `also` is a second place in the document, the last that the
-        message names: its line is added there.
+        `kind` is the exception that an error becomes. The line of `also` is added to the message.
         """
         location = place if isinstance(place, Location) else Location(self.path, line, format_path(place))
-        unknown = place if not isinstance(place, Location) and line is None and place else None
-        self._found.keep(_Entry(Problem(message, location, hint, severity, code, kind), unknown, also))
+        unknown = place if not isinstance(place, Location) and line is None else ()
+        self._found.add(Problem(message, location, hint, severity, code, kind, place=unknown, also=also))
 
     warn = partialmethod(add, severity="warning")
     """Add a warning, as `add` an error."""
@@ -336,15 +328,14 @@ class Problems:
     def extend(self, problems: Iterable[Problem]) -> None:
         """Add problems that were found elsewhere, with their places."""
         for problem in problems:
-            self._found.keep(_Entry(problem))
+            self._found.add(problem)
 
     def merge(self, other: Problems) -> None:
         """Add what was found in the part of the file that follows. What `other` is given later on goes here too."""
-        found = other._found
-        for entry in found.entries:
-            self._found.keep(entry)
-        for key, number in found.left_out.items():
-            self._found.leave_out(key, number)
+        self.extend(other._found.problems)
+        for key, number in other._found.left_out.items():
+            self._found.counts[key[0]] += number
+            self._found.left_out[key] += number
         other._found = self._found
 
     def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
@@ -352,10 +343,9 @@ class Problems:
 
         `locate` returns the lines of paths, such as `files.locate` does; it is called once, and only if there are any.
         """
-        entries = self._found.entries
-        paths = [path for entry in entries for path in (entry.path, entry.also) if path]
+        paths = [path for problem in self._found.problems for path in (problem.place, problem.also) if path]
         lines = locate(paths) if locate is not None and paths else {}
-        found = [_place(entry, lines) for entry in entries]
+        found = [_place(problem, lines) for problem in self._found.problems]
         found.sort(key=lambda problem: (problem.severity, problem.location.path, problem.location.line or 0))
         first = {(problem.severity, problem.code): problem for problem in reversed(found)}
         for key in self._found.kept:
@@ -367,13 +357,13 @@ class Problems:
         return sorted(found, key=lambda problem: problem.severity)
 
 
-def _place(entry: _Entry, lines: Mapping[Path, int]) -> Problem:
-    problem = entry.problem
-    if entry.path is not None and entry.path in lines:
-        problem = replace(problem, location=replace(problem.location, line=lines[entry.path]))
-    if entry.also in lines:
-        problem = replace(problem, message=f"{problem.message} (line {lines[entry.also]})")
-    return problem
+def _place(problem: Problem, lines: Mapping[Path, int]) -> Problem:
+    location, message = problem.location, problem.message
+    if problem.place in lines:
+        location = replace(location, line=lines[problem.place])
+    if problem.also in lines:
+        message = f"{message} (line {lines[problem.also]})"
+    return replace(problem, location=location, message=message, place=(), also=())
 
 
 COMMANDS = ("helm-run", "helm-summarize")
