@@ -171,8 +171,8 @@ def try_(
         if hasattr(client, "server") and hasattr(client, "dialect"):
             there = client.server
             server = Server(there.url, there.api_key, reply_seconds=timeout, attempts=there.attempts)
-            asked_as = client.openai_model_name or name.split("/")[1]
-            findings = run(probe(server, replace(client.dialect, model=asked_as)))
+            dialect = client.dialect
+            findings = run(probe(server, replace(dialect, model=dialect.model or name.split("/")[1])))
         else:
             findings = _try_client(client, name)
     rows = [(one.what, one.outcome.value, *one.said.splitlines()[:1]) for one in findings]

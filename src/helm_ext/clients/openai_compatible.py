@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -41,7 +41,6 @@ from helm_ext.clients.openai_requests import (
     UNSET_TOP_K,
     Dialect,
     Endpoint,
-    MaxTokensField,
     UnsendableError,
     is_scored,
     to_body,
@@ -80,45 +79,30 @@ class OpenAICompatibleClient(Client):
         api_key: str | None = None,
         endpoint: Endpoint | None = None,
         openai_model_name: str | None = None,
-        omit: str | Sequence[str] = (),
-        send_top_k: bool = False,
-        seed: int | None = None,
-        extra_token: bool = False,
-        prompt_logprobs: bool = False,
-        max_tokens_field: MaxTokensField | None = None,
-        extra_body: Mapping[str, Any] | None = None,
         api_key_env: str | None = None,
         timeout: float = REPLY_SECONDS,
         retries: int = Attempts.retries,
         retry_seconds: float = Attempts.seconds,
-        **unknown: Any,
+        **dialect: Any,
     ) -> None:
-        """Take the arguments of `client_spec.args`; those of the request's body are described in `Dialect`.
+        """Take the arguments of `client_spec.args`; those of `Dialect` say how bodies are written.
 
         `endpoint`: by default `chat`. `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials.
         `api_key_env`: the environment variable that holds it. `openai_model_name`: the model's name for the server;
         without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`: seconds for a
         whole reply before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
         """
-        for name in unknown:
-            known = [*inspect.signature(OpenAICompatibleClient).parameters][1:-1]
+        written = [one.name for one in fields(Dialect) if one.name not in ("model", "endpoint")]
+        for name in dialect.keys() - written:
+            known = [*inspect.signature(OpenAICompatibleClient).parameters][1:-1] + written
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             raise RunEntryError(f"client_spec.args: unknown argument {name!r}\n  hint: {hint}")
         endpoint = endpoint or "chat"  # HELM hands over its credentials' `localEndpoint`, which there seldom is
         if timeout <= 0 or retries < 0 or retry_seconds < 0:
             raise RunEntryError(f"timeout={timeout}, retries={retries}, retry_seconds={retry_seconds}: too small")
-        self.dialect = Dialect(
-            model="",
-            endpoint=endpoint,
-            omit=(omit,) if isinstance(omit, str) else tuple(omit),
-            send_top_k=send_top_k,
-            seed=seed,
-            extra_token=extra_token,
-            prompt_logprobs=prompt_logprobs,
-            max_tokens_field=max_tokens_field,
-            extra_body=dict(extra_body or {}),
-        )
-        self.openai_model_name = openai_model_name
+        omit, extra_body = dialect.pop("omit", ()), dict(dialect.pop("extra_body", None) or {})
+        omit = (omit,) if isinstance(omit, str) else tuple(omit)
+        self.dialect = Dialect(openai_model_name or "", endpoint, omit=omit, extra_body=extra_body, **dialect)
         self.path = PATHS[endpoint]
         self.server = Server(
             _require_address(base_url),
@@ -137,7 +121,7 @@ class OpenAICompatibleClient(Client):
         left_out: dict[str, set[Any]] = {}
         for request in requests:
             try:
-                to_body(request, self._dialect_for(request))
+                to_body(request, self.dialect)
             except UnsendableError as error:
                 reasons[str(error)] += 1
             if not is_scored(request):
@@ -179,7 +163,7 @@ class OpenAICompatibleClient(Client):
         keys: dict[int, Mapping[str, Any]] = {}
         for place, request in enumerate(requests):
             with suppress(UnsendableError):  # `send` says so
-                keys[place] = self._make_key(to_body(request, self._dialect_for(request)), request)
+                keys[place] = self._make_key(to_body(request, self.dialect), request)
         for place, cached in zip(keys, self.cache.get_many(list(keys.values())), strict=True):
             if cached is not None:
                 with suppress(ReplyError):  # another client cached it unread: it is asked for again
@@ -193,7 +177,7 @@ class OpenAICompatibleClient(Client):
         answer, has the same results as the first.
         """
         try:
-            body = to_body(request, self._dialect_for(request))
+            body = to_body(request, self.dialect)
         except UnsendableError as error:
             return fail(str(error))
         key = self._make_key(body, request)
@@ -240,18 +224,12 @@ class OpenAICompatibleClient(Client):
         """Return the key in HELM's cache: what was asked, and where. Servers of one name may hold other models."""
         return CachingClient.make_cache_key({**body, "url": self.server.url + self.path}, request)
 
-    def _dialect_for(self, request: Request) -> Dialect:
-        model = self.openai_model_name or request.model_engine
-        dialect = self.dialect
-        if dialect.model != model:
-            self.dialect = dialect = replace(dialect, model=model)
-        return dialect
-
     def _read(self, reply: Any, request: Request, *, cached: bool) -> NotedResult:
         """Return the result of a reply. Raises ReplyError."""
-        dialect = self.dialect
-        parsed = parse_reply(reply, dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt))
-        result = to_result(parsed, request, dialect)
+        parsed = parse_reply(
+            reply, self.dialect.endpoint, number=request.num_completions, echo=bool(request.echo_prompt)
+        )
+        result = to_result(parsed, request, self.dialect)
         result.cached = cached
         result.request_time, result.request_datetime = reply.get("request_time"), reply.get("request_datetime")
         return result

@@ -51,7 +51,7 @@ class Dialect:
     """How requests are written for one model of one server. Raises RunEntryError for what makes no sense."""
 
     model: str
-    """The name by which the server knows the model."""
+    """The name by which the server knows the model; "": the part of HELM's name after the first `/`."""
     endpoint: Endpoint
     omit: tuple[str, ...] = ()
     """Names of OMITTABLE that are not sent."""
@@ -120,7 +120,7 @@ def to_body(request: Request, dialect: Dialect) -> dict[str, Any]:
     if bool(request.messages) == bool(request.prompt):
         both = "messages and a prompt are both there, and only one of them can be sent"
         raise UnsendableError(both if request.prompt else "the prompt is empty")
-    body: dict[str, Any] = {"model": dialect.model, **dialect.extra_body}
+    body: dict[str, Any] = {"model": dialect.model or request.model_engine, **dialect.extra_body}
     if dialect.endpoint == "chat":
         messages = request.messages or [{"role": "user", "content": request.prompt}]
         body["messages"] = [dict(message) for message in messages]
