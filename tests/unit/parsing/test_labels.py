@@ -163,58 +163,29 @@ def test_what_stands_in_the_middle_of_a_very_long_completion_is_not_seen():
     assert read_label(f"{filler}The answer is C. {filler}", CITIES) is None
 
 
-def test_no_labels_no_label():
-    assert read_label("A", {}) is None
-    assert read_label("The answer is A.", {}) is None
+ODD_OPTIONS = {
+    "no labels, no label": ({}, {"A": None, "The answer is A.": None}),
+    "a blank label is never read": ({"": "nothing", "A": "something"}, {"x": None, "A.": "A"}),
+    "labels come back as they are spelled": ({" A": "x", " B": "y"}, {"b": " B"}),
+    "with their brackets too": ({"A)": "x", "B)": "y"}, {"(b).": "B)"}),
+    "labels that decoration alone tells apart need their exact spelling": (
+        {"A": "x", "(A)": "y"}, {"A": "A", "(A)": "(A)", "[A]": None},
+    ),
+    "the same text twice is the first label": ({"A": "other", "B": "same", "C": "same"}, {"same": "B", "Same.": "B"}),
+    "texts that case alone tells apart need their exact spelling": (
+        {"A": "Polish", "B": "polish"}, {"polish": "B", "POLISH": None, "The answer is Polish.": None},
+    ),
+    "punctuation is read exactly": ({"A": "?", "B": "!"}, {"!": "B", "The answer is B.": "B"}),
+    "empty texts match nothing": ({"A": "", "B": "x"}, {"The answer is": None, "...": None}),
+    "letters that lengthen in lower case do not shift positions": (CITIES, {"İİİİ. The answer is B.": "B"}),
+    "labels that were those of another question": ({"A": "Paris", "B": "London"}, {"Paris": "A"}),
+    "and are those of this one": ({"A": "London", "B": "Paris"}, {"Paris": "B"}),
+}  # fmt: skip
 
 
-def test_a_blank_label_is_never_read():
-    assert read_label("x", {"": "nothing", "A": "something"}) is None
-    assert read_label("A.", {"": "nothing", "A": "something"}) == "A"
-
-
-def test_labels_come_back_as_they_are_spelled():
-    assert read_label("b", {" A": "x", " B": "y"}) == " B"
-    assert read_label("(b).", {"A)": "x", "B)": "y"}) == "B)"
-
-
-def test_labels_that_decoration_alone_tells_apart_need_their_exact_spelling():
-    labels = {"A": "x", "(A)": "y"}
-    assert read_label("A", labels) == "A"
-    assert read_label("(A)", labels) == "(A)"
-    assert read_label("[A]", labels) is None
-
-
-def test_the_same_text_twice_is_the_first_label():
-    assert read_label("same", {"A": "other", "B": "same", "C": "same"}) == "B"
-    assert read_label("Same.", {"A": "other", "B": "same", "C": "same"}) == "B"
-
-
-def test_texts_that_case_alone_tells_apart_need_their_exact_spelling():
-    labels = {"A": "Polish", "B": "polish"}
-    assert read_label("polish", labels) == "B"
-    assert read_label("POLISH", labels) is None
-    assert read_label("The answer is Polish.", labels) is None
-
-
-def test_options_of_punctuation_are_read_exactly():
-    labels = {"A": "?", "B": "!"}
-    assert read_label("!", labels) == "B"
-    assert read_label("The answer is B.", labels) == "B"
-
-
-def test_empty_option_texts_match_nothing():
-    assert read_label("The answer is", {"A": "", "B": "x"}) is None
-    assert read_label("...", {"A": "", "B": "x"}) is None
-
-
-def test_letters_that_lengthen_in_lower_case_do_not_shift_positions():
-    assert read_label("İİİİ. The answer is B.", CITIES) == "B"
-
-
-def test_a_label_set_is_not_bound_to_the_texts_of_an_earlier_question():
-    assert read_label("Paris", {"A": "Paris", "B": "London"}) == "A"
-    assert read_label("Paris", {"A": "London", "B": "Paris"}) == "B"
+@pytest.mark.parametrize(("labels", "labels_of"), ODD_OPTIONS.values(), ids=ODD_OPTIONS)
+def test_odd_options(labels, labels_of):
+    assert {text: read_label(text, labels) for text in labels_of} == labels_of
 
 
 @pytest.mark.parametrize(("completion", "pattern", "label"), [

@@ -194,31 +194,41 @@ def test_where_an_answer_stands(text, label):
     assert read_label(text, LABELS) == label
 
 
-def test_a_label_goes_before_another_options_text():
-    blood = {"A": "AB", "B": "A", "C": "B", "D": "O"}
-    assert [read_label(text, blood) for text in ("B", "B.", "(B)", "[B]", "**B**", "O", "AB.", "C. B")] == list(
-        "BBBBBDAC"
-    )
+OPTIONS = {
+    "a label goes before another option's text": (
+        {"A": "AB", "B": "A", "C": "B", "D": "O"},
+        {**dict.fromkeys(("B", "B.", "(B)", "[B]", "**B**"), "B"), "O": "D", "AB.": "A", "C. B": "C"},
+    ),
+    "however it is decorated": (
+        {"A": "x", "B": "y", "C": "B"}, dict.fromkeys(("B", "B.", "B..", "(B.)", "(B)", "**B.**", "B.\nIt fits best."), "B"),
+    ),
+    "what is raised is not folded": (
+        {"A": "32", "B": "25", "C": "2^5", "D": "H2O"}, {"2⁵": "C", "10²": None, "H₂O": "D", "25": "B"},
+    ),
+    "an article may be a label": (LABELS, {"A kolpus": None, "a kolpus": "B"}),  # the label A with the text of B
+    "also a small one": ({"a": "zormun", "b": "kolpus"}, {"a kolpus": None}),
+    "an article may be left out": ({"A": "the Nile", "B": "Volga"}, {"Nile": "A"}),
+    "so may a currency": (
+        {"A": "$20", "B": "$5"},
+        {"20": "A", "It costs 20 dollars.": "A", "The total is 20 dollars.": "A", "The total is 20 thousand.": None},
+    ),
+    "unless another option has none": ({"A": "$20", "B": "20"}, {"20": "B"}),
+    "a mismatched pair of brackets is no pair": ({"A": "x", "B": "y", "C": "(B]"}, {"(B]": "C"}),
+    "of any kind": ({"A": "x", "B": "y", "C": "{B)"}, {"{B)": "C"}),
+    "the same text twice is that of the label before it": (
+        {"A": "the Nile", "B": "the Nile", "C": "Rhine"},
+        {"the Nile": "A", "B. the Nile": "B", "B. Nile": "B", "The answer is B. Nile": "B"},
+    ),
+    "a symbol may follow": (LABELS, dict.fromkeys(("B ✅ because it fits.", "So B ✅", "B ✅", "B  ✔ it is"), "B")),
+    "what is asked is no answer": (
+        LABELS, dict.fromkeys(("it's D?", "Answer: I think it is D?", "Label: purkol?", "The answer is D?")),
+    ),
+}  # fmt: skip
 
 
-def test_what_is_raised_is_not_folded():
-    powers = {"A": "32", "B": "25", "C": "2^5", "D": "H2O"}
-    assert [read_label(text, powers) for text in ("2⁵", "10²", "H₂O", "25")] == ["C", None, "D", "B"]
-
-
-def test_an_article_that_is_a_label_is_a_label():
-    assert read_label("A kolpus", LABELS) is None  # the label A with the text of B
-    assert read_label("a kolpus", LABELS) == "B"
-    assert read_label("a kolpus", {"a": "zormun", "b": "kolpus"}) is None
-
-
-def test_what_may_be_left_out_of_a_text():
-    assert read_label("Nile", {"A": "the Nile", "B": "Volga"}) == "A"
-    assert read_label("20", {"A": "$20", "B": "$5"}) == "A"
-    assert read_label("20", {"A": "$20", "B": "20"}) == "B"
-    assert read_label("It costs 20 dollars.", {"A": "$20", "B": "$5"}) == "A"
-    assert read_label("The total is 20 dollars.", {"A": "$20", "B": "$5"}) == "A"
-    assert read_label("The total is 20 thousand.", {"A": "$20", "B": "$5"}) is None
+@pytest.mark.parametrize(("options", "labels_of"), OPTIONS.values(), ids=OPTIONS)
+def test_options(options, labels_of):
+    assert {text: read_label(text, options) for text in labels_of} == labels_of
 
 
 @pytest.mark.parametrize("form", [
@@ -250,24 +260,6 @@ def test_a_label_goes_before_the_same_text(spelled):
     assert read_label(spelled, {"A": spelled.strip(), "B": "x"}) == ("B" if spelled.strip() != "A" else "A")
 
 
-@pytest.mark.parametrize("spelled", ["B", "B.", "B..", "(B.)", "(B)", "**B.**", "B.\nIt fits best."])
-def test_a_decorated_label_goes_before_another_options_text(spelled):
-    assert read_label(spelled, {"A": "x", "B": "y", "C": "B"}) == "B"
-
-
-def test_a_mismatched_pair_of_brackets_is_no_pair():
-    assert read_label("(B]", {"A": "x", "B": "y", "C": "(B]"}) == "C"
-    assert read_label("{B)", {"A": "x", "B": "y", "C": "{B)"}) == "C"
-
-
-def test_the_same_text_twice_names_the_label_that_stands_before_it():
-    options = {"A": "the Nile", "B": "the Nile", "C": "Rhine"}
-    assert read_label("the Nile", options) == "A"
-    assert read_label("B. the Nile", options) == "B"
-    assert read_label("B. Nile", options) == "B"  # without the article
-    assert read_label("The answer is B. Nile", options) == "B"
-
-
 # Decoration
 
 
@@ -279,11 +271,6 @@ def test_options_read_alone():
 
 
 # Where options are named
-
-
-@pytest.mark.parametrize("text", ["B ✅ because it fits.", "So B ✅", "B ✅", "B  ✔ it is"])
-def test_a_symbol_may_follow(text):
-    assert read_label(text, LABELS) == "B"
 
 
 @pytest.mark.parametrize("label", "ACI")
@@ -303,11 +290,6 @@ def test_an_article_may_stand_before_a_text():
     assert read_label("The answer is: the zormun", LABELS) == "A"
     assert read_label("Both the zormun and the wemtin", LABELS) is None
     assert read_labels("the zormun, the wemtin", LABELS) == ("A", "C")
-
-
-@pytest.mark.parametrize("text", ["it's D?", "Answer: I think it is D?", "Label: purkol?", "The answer is D?"])
-def test_what_is_asked_is_no_answer(text):
-    assert read_label(text, LABELS) is None
 
 
 @pytest.mark.parametrize("mark", [". ", ") ", ": ", ".", ")", " - "])

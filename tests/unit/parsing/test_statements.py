@@ -96,10 +96,17 @@ def test_which_statement_wins(text, label):
     assert read_label(text, LABELS) == label
 
 
-def test_an_option_may_begin_with_a_denial():
-    labels = {"A": "entailment", "B": "not entailment"}
-    assert read_label("It is entailment. Wait, not entailment.", labels) == "B"
-    assert read_label("Not entailment, since it is older.", labels) == "B"
+@pytest.mark.parametrize(("text", "labels", "label"), [
+    # An option may begin with a denial.
+    ("It is entailment. Wait, not entailment.", {"A": "entailment", "B": "not entailment"}, "B"),
+    ("Not entailment, since it is older.", {"A": "entailment", "B": "not entailment"}, "B"),
+    # What is concluded weighs more where the clause begins with it.
+    ("It is A. So B is correct.", LABELS, "B"), ("It is A. B is correct.", LABELS, None),
+    # Options that are themselves such words are no marks, numbers that are options no chances.
+    ("A - No\nB - Yes", {"A": "Yes", "B": "No"}, None), ("A: 25%, B: 75%", {"A": "25%", "B": "75%"}, None),
+])  # fmt: skip
+def test_what_a_statement_is_made_of(text, labels, label):
+    assert read_label(text, labels) == label
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -124,11 +131,6 @@ def test_where_several_may_be_right_they_add_up():
     assert read_labels("The answer is A. C is correct.", LABELS) == ()
     assert read_label("So\nB", LABELS) == "B"
     assert read_label("Option\nOption B", LABELS) == "B"
-
-
-def test_what_is_concluded_weighs_more_where_the_clause_begins_with_it():
-    assert read_label("It is A. So B is correct.", LABELS) == "B"
-    assert read_label("It is A. B is correct.", LABELS) is None
 
 
 # Options that are named together
@@ -244,10 +246,6 @@ def test_what_is_said_outside_of_the_list_counts_too():
     assert read_label(f"The answer is D.\n\n{marked}", LABELS) is None
 
 
-def test_options_that_are_themselves_such_words_are_no_marks():
-    assert read_label("A - No\nB - Yes", {"A": "Yes", "B": "No"}) is None
-
-
 def shown(found):
     """Where the list begins and ends, and the labels that it marks as right."""
     return None if found is None else (found[0], found[1], "".join(sorted(found[2])))
@@ -273,10 +271,6 @@ def test_a_list_of_two_options_is_all_of_them():
     assert shown(read_checklist(mentions("A ✅\nB ❌", two))) == (0, 7, "A")
     assert shown(read_checklist(mentions("A\nB ❌", two))) == (0, 5, "A")
     assert shown(read_checklist(mentions("B ❌", two))) is None
-
-
-def test_numbers_that_are_options_are_no_chances():
-    assert read_label("A: 25%, B: 75%", {"A": "25%", "B": "75%"}) is None
 
 
 @pytest.mark.parametrize(("text", "expected"), [
