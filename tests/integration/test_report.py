@@ -80,10 +80,6 @@ def test_a_sample_says_that_it_is_one(page, tmp_path):
     assert data[0]["total"] == 40
 
 
-def test_a_folder_is_no_file(page, tmp_path):
-    assert "is a folder" in run("report", page.parent / "out", "-o", tmp_path, code=2).stderr
-
-
 @pytest.mark.nightly("src/helm_ext/analysis", "src/helm_ext/cli/convert")
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_shows_the_rows_and_runs_nothing_of_theirs(page, tmp_path):

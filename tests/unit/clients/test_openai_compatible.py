@@ -21,20 +21,6 @@ def client(server):
     return OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1")
 
 
-def test_an_answer_with_what_the_server_counted(server, client):
-    result = client.make_request(REQUEST)
-    assert result.success
-    assert not result.cached
-    assert result.request_time > 0
-    assert result.notes["usage"]["prompt_tokens"] == 3
-    [(path, body)] = server.asked
-    expected = answer_chat(body)["choices"][0]
-    assert result.completions[0].text == expected["message"]["content"]
-    assert result.completions[0].finish_reason == {"reason": expected["finish_reason"]}
-    assert path == "/v1/chat/completions"
-    assert body["model"] == "tiny"
-
-
 def test_the_models_name_and_what_is_sent_are_the_deployments(server):
     client = OpenAICompatibleClient(
         BlackHoleCacheConfig(), base_url=f"{server.url}/v1/", endpoint="completions", openai_model_name="org/Tiny-1B",

@@ -134,24 +134,6 @@ def test_ultraeval(tmp_path, run):
     assert [instance.input.text for instance in after.instances] == wanted
 
 
-def test_rows_of_every_kind_of_recording(tmp_path):
-    path = write_file(tmp_path, [state("a", reply="4"), state("b"), state("c")])
-    evalset = request_states.load(path)
-    statuses = [{"status": "ok", "states": [{"result": {"completions": [{"text": "4"}]}, "reference_index": None, "num_train_instances": 1}]},
-                {"status": "failed", "states": []}, {"status": "not_run", "states": []}]  # fmt: skip
-    instances = [
-        replace(instance, extra_data={EXTRA_KEY: {**row_extra(instance), "recorded": found}}, sub_split="s")
-        for instance, found in zip(evalset.instances, statuses, strict=True)
-    ]
-    to_json_lines(replace(evalset, instances=instances), tmp_path / "x.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()[1:]]
-    assert lines[0]["result"]["completions"] == [{"text": "4"}]
-    assert lines[0]["num_train_instances"] == 1
-    assert lines[1]["request"] == {"result": {"success": False, "completions": []}}
-    assert lines[2]["request"] == {}
-    assert lines[2]["instance"]["sub_split"] == "s"
-
-
 def test_rows_that_differ_in_ways_a_file_cannot_say(tmp_path):
     evalset = request_states.load(write_file(tmp_path, [state("a"), state("b")]))
     first, second = evalset.instances
@@ -164,20 +146,6 @@ def test_rows_that_differ_in_ways_a_file_cannot_say(tmp_path):
     exact = replace(evalset, scoring=replace(evalset.scoring, label_reading="exact"))
     with pytest.raises(DatasetIntegrityError, match="HELM's own exact reading of labels"):
         to_json_lines(exact, tmp_path / "x.jsonl")
-
-
-def test_the_output_of_helms_own_run_comes_back(tmp_path):
-    rows = [
-        {**state(name, reply=text), "train_trial_index": trial, "output_mapping": {"A": "4", "B": "5"}}
-        for name, text in (("a", " A"), ("b", "A.")) for trial in (0, 1)
-    ]  # fmt: skip
-    for row in rows:
-        row["instance"]["references"].append({"output": {"text": "5"}, "tags": []})
-    before = request_states.load(write_file(tmp_path, rows, method="multiple_choice_joint", num_train_trials=2))
-    to_json_lines(before, tmp_path / "x.jsonl")
-    after = request_states.load(tmp_path / "x.jsonl")
-    assert (plain(after), after.scoring) == (plain(before), before.scoring)
-    assert after.scoring.label_reading == "exact"
 
 
 def test_what_an_ultraeval_task_loses(tmp_path):

@@ -105,14 +105,6 @@ def test_a_machine_without_our_files(tmp_path, driver):
 
 
 @pytest.mark.long
-def test_a_machine_where_our_path_is_somebody_elses(tmp_path, driver):
-    (driver / "prod_env" / "credentials.conf").write_text("toldApiKey: another\n")
-    text, local_path, _ = json.loads(python(tmp_path / "node", ACTOR, TMPDIR=str(tmp_path)))
-    assert text.startswith(f"hello {SECRET} sent-value SqliteCacheConfig")
-    assert local_path == str(driver / "prod_env")
-
-
-@pytest.mark.long
 def test_a_plugin_that_is_not_there_is_named(driver):
     context = pickle.loads((driver / "context.pickle").read_bytes())
     (driver / "telling.py").unlink()

@@ -6,14 +6,13 @@ accuracy, which the table compares with the workload's."""
 import hashlib
 import json
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from benchmarks import peers, start_up, workloads
+from benchmarks import peers, workloads
 from benchmarks.__main__ import START_ROWS, Result, make_table
 from benchmarks.measuring import Cost
 from benchmarks.peer_runs.answers import Answers
@@ -47,25 +46,6 @@ def test_peers_get_the_prompts_and_answers_of_the_recorded_file(workload, tmp_pa
     assert workloads.known_accuracy(rows) == right / 12
     with pytest.raises(KeyError):
         answers("something else")
-
-
-def test_demonstrations_and_questions_make_the_whole_prompt(tmp_path):
-    """What lm-eval puts together (description, demonstrations with two line breaks between) is the recorded prompt."""
-    peers.write_workload(tmp_path / "peers", "W1", workloads.make_rows("W1", 3))
-    [demonstrations, questions, items] = [
-        [json.loads(line) for line in (tmp_path / "peers" / f"{name}.jsonl").read_text().splitlines()]
-        for name in ("demonstrations", "rows", "prompts")
-    ]
-    task = json.loads((tmp_path / "peers" / "generate.yaml").read_text())
-    blocks = [f"{one['question']} {one['target']}" for one in demonstrations] + [questions[0]["question"]]
-    assert task["description"] + "\n\n".join(blocks) == items[0]["messages"][0]["content"]
-    assert len(demonstrations) == task["num_fewshot"] == 5
-
-
-def test_the_plugin_can_be_hidden(tmp_path, monkeypatch):
-    assert "helm_ext" in entry_points(group="helm").names
-    monkeypatch.syspath_prepend(str(start_up.hide_plugin(tmp_path / "hidden")))
-    assert "helm_ext" not in entry_points(group="helm").names
 
 
 def result(system, start, full, **fields):
@@ -106,18 +86,3 @@ def test_the_table_compares_like_with_like_first_and_names_what_is_missing_or_wr
     assert not likeliest.can_run("W2")
     assert inspect.can_run("W2")
     assert redlite.can_run("W2")
-
-
-def test_the_cheapest_run_counts():
-    one = result(STOCK, 3.0, 13.0)
-    one.full.append(Cost(8.0, 9, 100, 1))
-    one.start.append(Cost(4.0, 9, 100, 1))
-    assert one.marginal == 5.0
-
-
-@pytest.mark.long
-@pytest.mark.nightly("benchmarks")
-def test_a_peer_that_cannot_be_installed_says_why(tmp_path, monkeypatch):
-    monkeypatch.setitem(peers.PACKAGES, "redlite", "no such requirement!")
-    with pytest.raises(peers.UnavailableError, match="not installed: .*nvalid requirement"):
-        peers.install("redlite", tmp_path)
