@@ -1,13 +1,16 @@
 import dataclasses
 import pickle
 
+import helm_states
 import pytest
 from helm.benchmark.model_deployment_registry import get_model_deployment
+from helm.benchmark.scenarios.scenario import Input, Instance
 from helm.common.request import Request
 
 from helm_ext import plugin  # noqa: F401 - the plugin registers the deployment generator
-from helm_ext.adaptation import recorded
+from helm_ext.adaptation import recorded, rows
 from helm_ext.errors import RecordedError
+from helm_ext.evalset import row_extra
 
 
 def result(text="yes"):
@@ -69,3 +72,14 @@ def test_unmeasured_stats():
     assert recorded.unmeasured_stats(bare) == of_all
     full = {"result": {"completions": [{"text": "a", "tokens": [{"text": "a"}]}]}}
     assert recorded.unmeasured_stats({**full, "num_train_instances": 5, "prompt_truncated": False}) == of_tokens
+
+
+def test_rows_are_left_out_whole_and_the_first_tells_how_all_are_scored():
+    first, second = (Instance(Input("2+2?"), [], id=name, extra_data={"mine": name}) for name in "ab")
+    states = [helm_states.make_state(one, reference_index=index) for one in (first, second) for index in (0, 1)]
+    found = rows.leave_out_rows(states, {rows.row_of(states[2]): "failed"})
+    assert [row_extra(state.instance).get("left_out") for state in found] == [None, None, "failed", "failed"]
+    rows.tell_scoring(first, {"class_name": "some.Metric", "args": {}, "main_metric": "f1_score"}, {"prompt_truncated"})
+    said = {"class_name": "some.Metric", "args": {}, "main_metric": "f1_score", "unmeasured": ["prompt_truncated"]}
+    assert row_extra(states[1].instance) == {"scoring": said}
+    assert first.extra_data["mine"] == "a"

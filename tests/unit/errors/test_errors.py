@@ -13,9 +13,11 @@ from helm_ext.errors import (
     Problem,
     Problems,
     TransformError,
+    describe_missing,
     did_you_mean,
     raise_for,
     show,
+    to_problem,
 )
 
 
@@ -30,6 +32,17 @@ def test_a_problem_reads_file_line_field_message_hint():
         '  hint: write "42" in quotes'
     )
     assert str(Problem("is empty", Location("x.json"))) == "x.json: is empty"
+
+
+def test_what_an_exception_says_of_a_file_is_a_problem_of_it():
+    said = ValueError("x.json: is empty\n  hint: write a row")
+    assert to_problem(said, "x.json", "empty") == Problem("is empty", Location("x.json"), "write a row", code="empty")
+
+
+@pytest.mark.parametrize(("module", "package"), [("rouge_score.x", "rouge-score"), ("yaml", "PyYAML")])
+def test_a_package_that_is_not_installed_is_named_as_pip_names_it(module, package):
+    said = f"this needs the package {package}, which is not installed\n  hint: pip install {package}"
+    assert describe_missing(ModuleNotFoundError(name=module)) == said
 
 
 @pytest.mark.parametrize("kind", [DatasetNotFoundError, DatasetSchemaError, TransformError])
