@@ -1,10 +1,10 @@
 """The rows of a dataset, kept from the one reading of its file: in memory while they are few, else on disk.
 
-    row ──pack──▶ record ──SpillWriter──▶ Segments of a file ──RowStore──▶ record ──unpack──▶ row, in any order
+    row ──SpillWriter──▶ Segments of a file ──RowStore──▶ row, in any order
 
-A record is a list of what JSON can hold, written as msgpack; one with an integer of more than 64 bits is written as
-JSON. What is on disk lies in HELM's output folder, in a staging folder (`files.writing`): it is removed when nobody can
-read it any more, and that of a killed process by the next one that stores rows there.
+A row is a tuple, an object or a struct of what JSON can hold, written as msgpack; one with an integer of more than 64
+bits is written as JSON. What is on disk lies in HELM's output folder, in a staging folder (`files.writing`): it is
+removed when nobody can read it any more, and that of a killed process by the next one that stores rows there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import weakref
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, Generic, NamedTuple, TypeVar
@@ -34,7 +34,7 @@ SEGMENT_ROWS = 10_000
 
 
 class Segment(NamedTuple):
-    """Records that stand one behind the other in a file, and behind them their places: 8 bytes each."""
+    """Rows that stand one behind the other in a file, and behind them their places: 8 bytes each."""
 
     path: str
     end: int
@@ -43,7 +43,7 @@ class Segment(NamedTuple):
 
 
 class SpillWriter:
-    """Writes records to a new file of a folder."""
+    """Writes rows to a new file of a folder."""
 
     def __init__(self, folder: str | Path) -> None:
         self._path = str(Path(folder) / f"rows-{os.getpid()}-{secrets.token_hex(4)}")
@@ -55,12 +55,12 @@ class SpillWriter:
         """Return how many rows there are since the last segment."""
         return len(self._places) - 1
 
-    def add(self, record: Sequence[Any]) -> None:
-        """Write a record. Raises HelmExtError where there is no room."""
+    def add(self, row: object) -> None:
+        """Write a row. Raises HelmExtError where there is no room."""
         try:
-            data = self._encode(record)
+            data = self._encode(row)
         except (OverflowError, UnicodeEncodeError):
-            data = json.dumps(record).encode()
+            data = json.dumps(msgspec.to_builtins(row)).encode()
         self._write(data)
         self._places.append(self._places[-1] + len(data))
 
@@ -89,7 +89,7 @@ class SpillWriter:
 
 
 class Folder:
-    """A folder for records, which is removed with this object. Raises HelmExtError where there can be none."""
+    """A folder for rows, which is removed with this object. Raises HelmExtError where there can be none."""
 
     def __init__(self) -> None:
         above = _find_place()
@@ -109,11 +109,9 @@ class RowStore(Generic[Row]):
     Can be sent to another process of this machine then; rows on disk are there as long as the one is that was not sent.
     """
 
-    def __init__(self, pack: Callable[[Row], Sequence[Any]], unpack: Callable[[Any], Row], kept: float) -> None:
-        """`pack`, `unpack`: from a row to what JSON can hold, and back. `kept`: rows that stay in memory, if there
-        are no more.
-        """
-        self._pack, self._unpack, self._most = pack, unpack, kept
+    def __init__(self, kind: type[Row], kept: float) -> None:
+        """`kind`: the type of the rows. `kept`: rows that stay in memory, if there are no more."""
+        self._kind, self._most = kind, kept
         self.kept: list[Row] | None = []
         """The rows, while they are in memory."""
         self._segments: list[Segment] = []
@@ -140,11 +138,11 @@ class RowStore(Generic[Row]):
                 self._folder = Folder()
                 self._writer = SpillWriter(self._folder.path)
                 for one in kept:
-                    self._writer.add(self._pack(one))
+                    self._writer.add(one)
             return
         writer = self._writer
         assert writer is not None
-        writer.add(self._pack(row))
+        writer.add(row)
         if len(writer) >= SEGMENT_ROWS:
             self._take(writer.end())
 
@@ -178,7 +176,7 @@ class RowStore(Generic[Row]):
                 self.kept[number] = None  # type: ignore[assignment]
 
     def _read(self, numbers: Iterable[int]) -> Iterator[Row]:
-        decode, unpack = msgspec.msgpack.Decoder().decode, self._unpack
+        decode = msgspec.msgpack.Decoder(self._kind).decode
         files: dict[str, IO[bytes]] = {}
         first = end = 0  # of the segment that is looked at
         with ExitStack() as stack:
@@ -194,7 +192,8 @@ class RowStore(Generic[Row]):
                 start = places[number - first]
                 file.seek(start)
                 data = file.read(places[number - first + 1] - start)
-                yield unpack(json.loads(data) if data.startswith(b"[") else decode(data))
+                is_json = data.startswith((b"[", b"{"))
+                yield msgspec.convert(json.loads(data), self._kind) if is_json else decode(data)
 
     def _find_places(self, number: int, file: IO[bytes]) -> array[int]:
         places = self._places.get(number)

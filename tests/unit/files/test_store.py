@@ -33,7 +33,7 @@ def output(tmp_path, monkeypatch):
 
 
 def fill(rows, kept):
-    store = RowStore(list, list, kept)
+    store = RowStore(list, kept)
     for row in rows:
         store.add(row)
     store.finish()
@@ -61,7 +61,7 @@ def test_several_processes_write_what_one_store_holds(output):
         for row in some:
             writer.add(row)
         segments.append(writer.end())
-    store = RowStore(list, list, 0)
+    store = RowStore(list, 0)
     store.take(segments, folder)
     assert list(store.read(range(40))) == rows
     assert list(pickle.loads(pickle.dumps(store)).read(range(39, -1, -1))) == rows[::-1]
@@ -91,7 +91,7 @@ def test_what_a_killed_process_has_stored_is_removed_by_the_next(output):
         "from helm.benchmark.runner import set_benchmark_output_path\n"
         "from helm_ext.files.store import RowStore\n"
         "set_benchmark_output_path(sys.argv[1])\n"
-        "store = RowStore(list, list, 0)\n"
+        "store = RowStore(list, 0)\n"
         "store.add([1])\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -115,7 +115,7 @@ def test_without_a_run_rows_lie_with_the_users_caches(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk is needed")
 def test_a_full_disk_is_said(output, monkeypatch):
-    store = RowStore(list, list, 0)
+    store = RowStore(list, 0)
     monkeypatch.setattr(module, "open", lambda *_, **more: open("/dev/full", "wb", buffering=0), raising=False)
     with pytest.raises(HelmExtError, match=r"rows of a large file cannot be kept here: No space left[^\0]*hint:"):
         store.add([1])
@@ -126,5 +126,5 @@ def test_a_folder_that_cannot_be_written_is_said(output, monkeypatch):
     monkeypatch.setattr(runner, "_BENCHMARK_OUTPUT_PATH", str(output / "none"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(output / "file"))
     with pytest.raises(HelmExtError, match="cannot be kept here"):
-        RowStore(list, list, 0).add([1])
+        RowStore(list, 0).add([1])
     assert os.listdir(output) == ["file"]

@@ -11,8 +11,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import msgspec
-
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Problems, count, raise_for
 from helm_ext.evalset import Source, SourceScore
 from helm_ext.files.store import RowStore
@@ -206,9 +204,7 @@ class Profile:
     ) -> None:
         """Read all lines. Raises DatasetError with all that is wrong with them."""
         self._aggregate = aggregate
-        self._store: RowStore[Sample] = RowStore(
-            lambda sample: [msgspec.to_builtins(sample)], lambda record: msgspec.convert(record[0], Sample), KEPT_ROWS
-        )
+        self._store = RowStore(Sample, KEPT_ROWS)
         self.lines = 0
         self.version = self.model = ""
         problems = Problems(str(path))

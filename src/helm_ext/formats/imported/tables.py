@@ -215,7 +215,7 @@ class JsonTable(Table):
         """
         super().__init__(path)
         self._takes_object = takes_object
-        self._rows: RowStore[tuple[int, Cells]] = RowStore(list, tuple, KEPT)
+        self._rows = RowStore(tuple[int, Cells], KEPT)
         found: dict[str, None] = {}
         for line, value in self._lines() if look(path).is_lines() else self._items():
             if not isinstance(value, dict):

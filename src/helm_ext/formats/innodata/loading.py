@@ -220,7 +220,7 @@ class _Profile:
         self._limit = options.limit
         self._is_recorded = options.replies is not None
         self._is_about_refusals = "refusal_match" in (*(options.metrics or ()), options.main_metric)
-        self.records: RowStore[Record] = RowStore(tuple, Record._make, UNREAD)
+        self.records = RowStore(Record, UNREAD)
         """Those that are evaluated."""
         self.names: list[str] | None = None if self._is_recorded else []
         """Ids of records that a model may be asked about; None where none is."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,15 +150,11 @@ class Replies:
 
     numbers: array[int]
     """Of each record to be scored: which stored reply is its own, from 1; 0 where there is none."""
-    store: RowStore[Mapping[str, Any]]
+    store: RowStore[dict[str, Any]]
     digest: str = ""
     """SHA-256 of the file, lower-case hex."""
     recorded: int = 0
     """How many records have one."""
-
-
-def _pack(reply: Mapping[str, Any]) -> tuple[Mapping[str, Any]]:
-    return (reply,)
 
 
 def read_replies(
@@ -171,7 +166,7 @@ def read_replies(
     compared: where records are damaged nobody knows which there are. `kept`: replies that stay in memory, if there are
     no more; None where the file is only checked.
     """
-    store: RowStore[Mapping[str, Any]] = RowStore(_pack, itemgetter(0), kept or 0)
+    store = RowStore(dict[str, Any], kept or 0)
     replies = Replies(array("I", bytes(4 * count)), store)
     lines: dict[str, int] = {}  # of the replies, null or not
     nulls = 0

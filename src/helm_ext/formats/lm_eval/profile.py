@@ -77,7 +77,7 @@ class Profile:
         """How the values of `gold=` are read."""
         self._doc_to_choice: Any = None
         """Of a task whose model writes texts: what `target` is a position of; None where it is a text."""
-        self._store: RowStore[tuple[int, dict[str, Any]]] = RowStore(lambda row: row, tuple, KEPT_ROWS)
+        self._store = RowStore(tuple[int, dict[str, Any]], KEPT_ROWS)
         self._numbers: dict[int | str, int] = {}
         """The number of each question, by `doc_id`."""
         self._keys: list[int] = []

@@ -219,7 +219,7 @@ class Maker:
 
         Its extra data always has our key, so that adapter and metrics know it as ours.
         """
-        row.split = SPLITS[split]
+        split_name = SPLITS[split]
         named = row.instance.get("id")
         name = self.renamed.get(ordinal)
         if name is None:
@@ -255,7 +255,7 @@ class Maker:
             extra["source_scores"] = row.source_scores
         if row.source_unscored:
             extra["source_unscored"] = row.source_unscored
-        is_train = row.split == "train"
+        is_train = split == TRAIN
         if not is_train:
             if self.decoding:
                 extra["decoding"] = self.decoding
@@ -270,10 +270,12 @@ class Maker:
         if self.moves and not is_train:  # `order_for_sampling` will move some
             extra["position"] = place
         if _PLAIN_KEYS.issuperset(given):
-            return Instance(_input(given["input"]), made, row.split, None, name, extra_data={EXTRA_KEY: extra})
-        return self._make_with_extras(row, name, made, extra)
+            return Instance(_input(given["input"]), made, split_name, None, name, extra_data={EXTRA_KEY: extra})
+        return self._make_with_extras(row, split_name, name, made, extra)
 
-    def _make_with_extras(self, row: Row, name: str, made: list[Reference], extra: RowExtra) -> Instance:
+    def _make_with_extras(
+        self, row: Row, split: str | None, name: str, made: list[Reference], extra: RowExtra
+    ) -> Instance:
         """Return the Instance of a row that has one of the rare keys."""
         given = row.instance
         extra_data = dict(given.get("extra_data") or {})
@@ -281,7 +283,7 @@ class Maker:
         if thought:
             extra_data["chain_of_thought"] = thought
             shown = next((place for place, one in enumerate(made) if CORRECT in one.tags), None)
-            if row.split == "train" and self.spec.method == "generation" and shown is not None:
+            if split == "train" and self.spec.method == "generation" and shown is not None:
                 # Before the answer that a demonstration shows. Train rows are never scored.
                 before = self.spec.chain_of_thought_prefix + thought + self.spec.chain_of_thought_suffix
                 made[shown] = replace(made[shown], output=Output(text=before + made[shown].output.text))
@@ -297,7 +299,7 @@ class Maker:
         return Instance(
             input=_input(given["input"]),
             references=made,
-            split=row.split,
+            split=split,
             sub_split=given.get("sub_split"),
             id=name,
             perturbation=read_perturbation(msgspec.json.encode(perturbation)) if perturbation else None,

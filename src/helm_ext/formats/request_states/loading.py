@@ -25,8 +25,8 @@ from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.instances import choose
 from helm_ext.formats.request_states.plan import Plan, make_plan
 from helm_ext.formats.request_states.profile import Profile
-from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, open_file
-from helm_ext.formats.request_states.rows import Row, RowReader, combine, unpack
+from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, State, open_file
+from helm_ext.formats.request_states.rows import Row, RowReader, combine
 from helm_ext.formats.request_states.rules import File, report
 
 if TYPE_CHECKING:
@@ -67,43 +67,43 @@ def read_rows(
     method = settings.method or ""
     asks_once = not method.startswith("multiple_choice_separate")
     rows = RowReader(settings, problems)
-    waiting: dict[bytes | int, Row] = {}
+    waiting: dict[bytes | int, tuple[State, Row]] = {}
     """From HELM's first row on, for further states of it."""
 
-    def see(row: Row) -> None:
+    def see(state: State, row: Row) -> None:
         if keep is not None:
             keep(row)
         if asks_once and not row.is_helm:
-            profile.see(row, row.found[0][0])
+            profile.see(state, row, row.found[0][0])
             return
         found = combine(row, method, settings.num_train_trials)
-        profile.see(row, found["status"], found.get("requests"))
+        profile.see(state, row, found["status"], found.get("requests"))
 
     try:
         for state in reader.states():
             row = rows.read(state)
             if row is None:
                 continue
-            profile.see_state(row)
-            if not row.is_right:
+            profile.see_state(state, row)
+            if not state.is_right:
                 continue
             if row.is_helm:
                 if not may_group:
                     raise OnePieceError
-                first = waiting.setdefault(canonical_json(row.instance), row)
+                _, first = waiting.setdefault(canonical_json(row.instance), (state, row))
                 if first is not row:
                     first.found.extend(row.found)
                 continue
             if state.unknown:
-                profile.see_strays(row, state.unknown)
+                profile.see_strays(state)
             if waiting:
-                waiting[len(waiting)] = row
+                waiting[len(waiting)] = state, row
             else:
-                see(row)
+                see(state, row)
     except DatasetError as error:  # what ends reading half-way: limits, truncated compression
         problems.extend(error.problems)
-    for row in waiting.values():
-        see(row)
+    for seen in waiting.values():
+        see(*seen)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ class PartWork:
         problems, profile = Problems(self.path), Profile(self.header.settings, self.seed, is_checked=False)
         with garbage.paused():
             reader = LineReader(self.path, problems, lines)
-            read_rows(reader, self.header, profile, lambda row: writer.add(row.pack()), may_group=False)
+            read_rows(reader, self.header, profile, writer.add, may_group=False)
         return None if problems.errors else (profile, problems, writer.end())
 
 
@@ -195,7 +195,7 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
     if kept is not None:
         from helm_ext.files.store import RowStore
 
-        store = RowStore(Row.pack, unpack, kept if reader.is_streamed else math.inf)
+        store = RowStore(Row, kept if reader.is_streamed else math.inf)
     try:
         may_group = kept in (None, math.inf) or not reader.is_streamed
         if may_group or not may_share or not _read_in_parts(reader, header, options, profile, store):

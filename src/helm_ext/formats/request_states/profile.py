@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import xxhash
 
-from helm_ext.errors import Path, count
+from helm_ext.errors import count
 from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS, STATUSES, Status
 from helm_ext.evalset.rows import find_unrecorded
 from helm_ext.files import canonical_json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from helm_ext.evalset import Judged, RunScoring
-    from helm_ext.formats.request_states.reading import Place
+    from helm_ext.formats.request_states.reading import Place, State
     from helm_ext.formats.request_states.rows import Row
 
 Group = tuple[str | None, Mapping[str, str]]
@@ -262,34 +262,34 @@ class Profile:
         """Return the rows that are evaluated for which this is recorded."""
         return self.find(status, self._evaluated)
 
-    def see_state(self, row: Row) -> None:
+    def see_state(self, state: State, row: Row) -> None:
         """Look at a row of which a problem may have been reported, or a further state of HELM's about one row."""
         if row.labels_from == "file" and row.labels is not None:
             self.used_labels.update(row.labels)
-        if row.lack:
+        if state.lack:
             self.lacking_rows += 1
             if len(self.lacking) < MOST_KEPT:
-                self.lacking.append((row.place, row.lack))
+                self.lacking.append((state.place, state.lack))
         if row.is_untagged:
-            self.untagged.add(row.place)
-        if row.nonfinite:
-            self.nonfinite.add(row.place)
-            self.nonfinite_numbers += row.nonfinite
+            self.untagged.add(state.place)
+        if state.nonfinite:
+            self.nonfinite.add(state.place)
+            self.nonfinite_numbers += state.nonfinite
 
-    def see_strays(self, row: Row, unknown: Iterable[Path]) -> None:
+    def see_strays(self, state: State) -> None:
         """Look at the keys of a row that the format does not know."""
-        for *steps, key in unknown:
+        for *steps, key in state.unknown:
             place = tuple(step for step in steps if isinstance(step, str))
             if guess_key(place, str(key)):
-                self.strays.setdefault((place, str(key)), First()).add(row.place)
+                self.strays.setdefault((place, str(key)), First()).add(state.place)
 
-    def see(self, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
+    def see(self, state: State, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
         """Count a row of which all states are known. Written for speed: this runs once a row.
 
         `status`: what is recorded for it. `requests`: how many are recorded with log-probabilities, and how many are
         needed, where those are too few.
         """
-        instance, references = row.instance, row.references
+        instance, references, place = row.instance, row.references, state.place
         golds = [one["output"]["text"] for one in references if CORRECT in (one.get("tags") or ())]
         facts: list[Fact] = [status]
         note = facts.append
@@ -297,7 +297,7 @@ class Profile:
             note("incomplete")
             there, needed = requests
             self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
-        if row.is_choice:
+        if state.is_choice:
             note("choice")
         if len(references) < 2:
             note("few_options")
@@ -311,13 +311,13 @@ class Profile:
                 note("ends_doubled")
         if row.labels is not None:
             note("labelled")
-            self.label_sets.setdefault(tuple(row.labels), row.place)
+            self.label_sets.setdefault(tuple(row.labels), place)
             if row.labels_from != "prefix" and len({*row.labels.values()}) < len(references):
                 note("unlabelled")
             if text is not None and self._is_method_open and shows_options(text, row.labels, row.options):
                 note("options_in_text")
         else:
-            if self._stops and sum(map(self._stops[row.split == "train"].add, golds)):
+            if self._stops and sum(map(self._stops[state.split == "train"].add, golds)):
                 note("with_stop")
             if len(golds) > 1:
                 note("several_golds")
@@ -333,7 +333,7 @@ class Profile:
         for name, values in self.values.items():
             value = (row.attributes or {}).get(name)
             if value is None:
-                self.ungrouped[name].add(row.place)
+                self.ungrouped[name].add(place)
             elif len(values) <= MOST_VALUES:
                 values.add(value)
         if row.likelihoods is not None:
@@ -353,7 +353,7 @@ class Profile:
             if judgement.kind == "model":
                 judges.add(judgement.by)
             scale = msgspec.json.encode(judgement.scale)
-            self.scales.setdefault(judgement.criterion, {}).setdefault(scale, (row.place, number))
+            self.scales.setdefault(judgement.criterion, {}).setdefault(scale, (place, number))
         if row.is_helm:
             note("helm")
             if EXTRA_KEY in (instance.get("extra_data") or ()):
@@ -361,13 +361,13 @@ class Profile:
                 if row.earlier is not None:
                     self.earlier_left_out |= "left_out" in row.earlier
                     if (told := row.earlier.get("scoring")) is not None:
-                        self.told.setdefault(_without_facts(told), (told, row.place))
+                        self.told.setdefault(_without_facts(told), (told, place))
         if instance.get("chain_of_thought"):
             note("thought")
-        self._keep_numbers(row, facts)
+        self._keep_numbers(state, row, facts)
 
-    def _keep_numbers(self, row: Row, facts: Iterable[Fact]) -> None:
-        instance, place = row.instance, row.place
+    def _keep_numbers(self, state: State, row: Row, facts: Iterable[Fact]) -> None:
+        instance, place = row.instance, state.place
         self._place = self._place or place
         given = instance.get("id")
         hashed = 0 if given is None or given == "" else hash_content(str(given))
@@ -376,8 +376,8 @@ class Profile:
             hashed = hash_content(canonical_json([str(given), perturbation]))
         group = unrecorded = 0
         if not self._is_checked:
-            state = row.found[0][1]
-            unrecorded = 0 if state is None else find_unrecorded(state)
+            recorded = row.found[0][1]
+            unrecorded = 0 if recorded is None else find_unrecorded(recorded)
             sub_split = instance.get("sub_split")
             if sub_split or row.attributes:
                 attributes = row.attributes or {}
@@ -388,7 +388,7 @@ class Profile:
                 self.drawn += draw(row, self._seed)
         bits = sum(map(_BITS.__getitem__, facts))
         self._numbers += _pack_numbers(
-            hashed, group, place.index, place.number, bits, _SPLIT_CODES[row.split], unrecorded
+            hashed, group, place.index, place.number, bits, _SPLIT_CODES[state.split], unrecorded
         )
 
     def merge(self, other: Profile) -> None:

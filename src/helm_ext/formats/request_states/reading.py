@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(slots=True)
 class State:
-    """One state as it was parsed: a value of any shape."""
+    """One state as it was parsed: a value of any shape; and what is known of its row while the file is read."""
 
     place: Place
     value: Any
@@ -72,6 +72,17 @@ class State:
     source_unscored: list[str] | None = None
     needs_gold: bool = True
     """Whether what is recorded is compared with what is right: false where only another tool's scores are reported."""
+
+    # What reading its row says besides (`rows.RowReader`).
+    split: str | None = None
+    """HELM's name of the split; None where the file gives none."""
+    is_choice: bool = False
+    nonfinite: int = 0
+    """How many of its numbers are NaN or infinite; they were made None."""
+    lack: str = ""
+    """Why no reference is correct, if none is."""
+    is_right: bool = True
+    """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
 
 
 class Reader(ABC):

@@ -32,14 +32,10 @@ CORRECT = "correct"
 
 HELM_SPLITS = frozenset(SPLITS.values())
 
-_NOWHERE = Place(Problems(), 0, None, ())
-"""What is wrong with a stored row was said when it was read."""
-
 
 class Row(msgspec.Struct, array_like=True, eq=False):
-    """A state of the right shape."""
+    """A state of the right shape: what is stored of it."""
 
-    # What is stored of it.
     instance: dict[str, Any]
     """The instance as the file has it, checked."""
     is_helm: bool
@@ -67,23 +63,6 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     judgements: list[Judgement] | None
     """What was said of what is recorded."""
 
-    # What is known of it besides while its file is read, and decided when all of it was.
-    place: Place = _NOWHERE
-    split: str | None = None
-    """HELM's name of the split; None where the file gives none."""
-    is_choice: bool = False
-    nonfinite: int = 0
-    """How many of its numbers are NaN or infinite; they were made None."""
-    lack: str = ""
-    """Why no reference is correct, if none is."""
-    is_right: bool = True
-    """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
-
-    def pack(self) -> tuple[Any, ...]:
-        """Return what is stored of it."""
-        stored = msgspec.structs.astuple(self)[: _FIELDS.index("place")]
-        return stored if self.judgements is None else (*stored[:-1], [one.to_json() for one in self.judgements])
-
     @property
     def references(self) -> list[Any]:
         """Its references, the single one of a row without tags as correct."""
@@ -101,15 +80,8 @@ class Row(msgspec.Struct, array_like=True, eq=False):
         return [one["output"]["text"] for one in self.references]
 
 
-_FIELDS = Row.__struct_fields__
-
 Fetch = Callable[[Sequence[int]], Iterable[Row]]
 """Returns the rows of these ordinals: their places among the rows of the file."""
-
-
-def unpack(record: Sequence[Any]) -> Row:
-    """Return the row of what `Row.pack` has returned."""
-    return msgspec.convert(record, Row)
 
 
 class RowReader:
@@ -127,7 +99,8 @@ class RowReader:
         """
         errors = self.problems.errors
         place = state.place
-        nonfinite = 0 if state.is_finite else drop_nonfinite(state.value)
+        if not state.is_finite:
+            state.nonfinite = drop_nonfinite(state.value)
         value = state.value if state.is_known else _validate(state)
         if value is None:
             return None
@@ -140,19 +113,19 @@ class RowReader:
         if inside and inside != value["result"]:  # in HELM's place, beside it
             said, hint = "contradicts request.result, which means the same", "keep one of them"
             place.error("result", message=said, hint=hint, code="contradiction", is_integrity=True)
-        split = _read_split(instance, references, place)
+        state.split = _read_split(instance, references, place)
         given = instance["input"]
         if given.get("text") is None or self.settings.method == "chat":
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
-        is_untagged, lack = False, ""
+        is_untagged = False
         if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.settings.is_measured:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
                 tags = [True]
             else:
-                lack = _find_lack(instance, references)
+                state.lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
         likelihoods = None if is_plain or state.unscored else read_likelihoods(value)
         labels, labels_from = self._labels.read(
@@ -182,12 +155,10 @@ class RowReader:
             attributes = {**earlier.get("attributes", {}), **(attributes or {})}
             cluster = earlier.get("cluster") if cluster is None else cluster
             left_out = earlier.get("left_out")
-        return Row(
+        state.is_choice = is_choice or (labels is not None and labels_from != "prefix")
+        row = Row(
             instance,
             is_helm,
-            place=place,
-            split=split,
-            is_choice=is_choice or (labels is not None and labels_from != "prefix"),
             labels=labels,
             labels_from=labels_from,
             found=[
@@ -198,10 +169,7 @@ class RowReader:
                 else read_recorded(value, place, is_helm=is_helm)
             ],
             unknown=_gather_unknown(value, state.unknown) if state.unknown else None,
-            nonfinite=nonfinite,
-            lack=lack,
             is_untagged=is_untagged,
-            is_right=self.problems.errors == errors,
             attributes=attributes,
             cluster=cluster,
             earlier=earlier,
@@ -210,6 +178,8 @@ class RowReader:
             judgements=judgements,
             likelihoods=likelihoods,
         )
+        state.is_right = self.problems.errors == errors
+        return row
 
     def _take_source_scores(self, state: State, given: Mapping[str, float | None]) -> None:
         """Put what another tool scored the row under the names of its stats. The header must have its names."""

@@ -86,7 +86,7 @@ class Loaded:
         """Read the rows, and return what holds of all of them. Raises DatasetError with all problems."""
         table, reader = self.table, self._reader
         profile = Profile(reader)
-        self._rows: RowStore[Record] = RowStore(msgspec.structs.astuple, lambda row: Record(*row), KEPT)
+        self._rows = RowStore(Record, KEPT)
         self._lines = 0
         problems = Problems(table.path)
         for line, cells, split in table.read(reader.columns):

@@ -40,7 +40,7 @@ _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,' ]*\s*%?", re.ASCII)
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 
 
-class Record(msgspec.Struct):
+class Record(msgspec.Struct, array_like=True):
     """One row, read as far as it can be read alone: what its gold and its outputs mean, all rows together decide."""
 
     line: int
@@ -57,7 +57,7 @@ class Record(msgspec.Struct):
     outputs: list[str] | None = None
     """None where the row was not run."""
     likelihoods: Sequence[Any] = ()
-    scores: dict[str, float | None] = {}
+    scores: dict[str, int | float | None] = {}
     """None for one that was not given, or of which nobody knows it."""
     numeric: tuple[str, ...] = ()
     """Those written as numbers: grades and truths lie between 0 and 1, of a number nobody says where it ends."""

@@ -201,7 +201,7 @@ def read_log_rows(path: Path, method: Method, *, needs_row: bool, limit: int | N
     problems: list[Problem] = []
     asked = hashlib.sha256()
     lines, statuses, unrecorded = array("q"), bytearray(), bytearray()
-    store: RowStore[Sequence[Any]] = RowStore(tuple, tuple, KEPT_ROWS)
+    store = RowStore(tuple[int, dict[str, Any]], KEPT_ROWS)
     with LineSource(path) as source:
         for line, row in iter_objects(source, path, broken, allow_nan=True):
             lines.append(line)

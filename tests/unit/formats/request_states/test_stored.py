@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from helm_ext.formats.request_states.rows import Row, unpack
+from helm_ext.files.store import RowStore
+from helm_ext.formats.request_states.rows import Row
 from helm_ext.judging.judgement import Judgement
 
 ROW = Row(
@@ -12,8 +13,8 @@ ROW = Row(
     source_unscored=None, judgements=None,
 )  # fmt: skip
 
-OTHERWISE_KNOWN = {"place", "split", "is_choice", "nonfinite", "lack", "is_right"}
-"""Of no use any more, in the columns of the store, or decided after all rows are read."""
+LARGE = {"input": {"text": "4 + 4?"}, "id": 1 << 70}
+"""What msgpack cannot hold."""
 
 ANOTHER = {
     "instance": {"id": "a", "input": {"text": "3 + 3?"}},
@@ -33,6 +34,14 @@ ANOTHER = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in Row.__struct_fields__ if name not in OTHERWISE_KNOWN])
-def test_every_field_comes_back(name):
-    assert getattr(unpack(replace(ROW, **{name: ANOTHER[name]}).pack()), name) == ANOTHER[name] != getattr(ROW, name)
+@pytest.mark.parametrize("instance", [ROW.instance, LARGE])
+@pytest.mark.parametrize("name", Row.__struct_fields__)
+def test_every_field_comes_back(tmp_path, monkeypatch, name, instance):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    given = replace(ROW, **{"instance": instance, name: ANOTHER[name]})
+    store = RowStore(Row, 0)
+    store.add(given)
+    store.finish()
+    (read,) = store.read([0])
+    assert getattr(read, name) == ANOTHER[name] != getattr(ROW, name)
+    assert read.instance == given.instance
