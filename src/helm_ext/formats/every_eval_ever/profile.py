@@ -131,7 +131,7 @@ def open_evaluation(
         path=str(chosen.samples),
         source=source,
         rows=lambda: maker.rows(found.questions(task)),
-        digest=lambda: sha256(both.encode()).hexdigest(),
+        digest=sha256(both.encode()).hexdigest(),
         adapter_spec=spec,
         scoring={"completions": "mean"} if len(task.repeats) > 1 else {},
         is_measured=has_references,

@@ -80,8 +80,9 @@ class Row:
     digest of its bytes. A part of what is asked."""
     options: Mapping[str, str] | None = None
     """Label to text, in order; None for free text. Completions are read as one of the labels."""
-    gold: Sequence[str] = ()
-    """What is right: the labels of right options, else accepted texts. Empty: `unscored` or `none_right`."""
+    gold: Any = ()
+    """What is right: the labels of right options, else accepted texts. Empty: `unscored` or `none_right`. As the file
+    has it, until all rows were seen."""
     split: Literal["train", "valid", "test"] = "test"
     answers: Sequence[Answer] | None = None
     """Several where one question was asked several times (epochs, repeats). None: not run."""
@@ -112,8 +113,8 @@ class Opened:
     source: Source
     rows: Callable[[], Iterator[Row]]
     """Yields the rows, one by one. Raises DatasetError. Called once."""
-    digest: Callable[[], str]
-    """SHA-256 of all bytes that were read, 64 hex digits; called after the last row."""
+    digest: str
+    """SHA-256 of all bytes that were read, 64 hex digits."""
     adapter_spec: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `adapter_spec` that differ from the defaults of `ImportReader`: nothing around the text, no
     demonstrations. Of what is asked alone, never of whom: it is part of the digest of the questions. Where all right
@@ -224,7 +225,7 @@ class ImportReader(Reader):
         if source.beside:
             found = f"results are read from {', '.join(source.beside)}"
             self.problems.add((), found, code="beside", severity="note")
-        self.digest = self._opened.digest()
+        self.digest = self._opened.digest
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002 - rows know their lines
         """Return nothing: what is not about a row is about the file."""
@@ -343,7 +344,7 @@ NUMPY = "numpy"
 """The code of a RowError about a list as numpy prints it."""
 
 
-def spells_list(cell: Any) -> bool:
+def spells_list(cell: Any) -> TypeGuard[str]:
     """Return whether a cell of text looks as if it spelt a list."""
     return isinstance(cell, str) and cell.startswith("[") and cell.endswith("]")
 

@@ -67,7 +67,7 @@ def open_samples(path: str, tool: str, notes: Sequence[str]) -> Opened:
         path=path,
         source=source,
         rows=hand_on,
-        digest=lambda: digest,
+        digest=digest,
         adapter_spec={
             **({"method": "chat"} if rows.is_chat else {}),
             **({"multi_label": True} if rows.takes_all else {}),

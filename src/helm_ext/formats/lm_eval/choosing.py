@@ -45,7 +45,7 @@ def open_samples(
             message = f"{name}={said} is about golds of doc, and none is named"
             raise DatasetIntegrityError.at(file.path, message, hint, code="samples")
     with garbage.paused():
-        found = Profile(file.path, report, gold, gold_kind, index_base)
+        found = Profile(file.path, report, gold, gold_kind, index_base, by)
     chosen = None
     if filter is not None or prediction == "filtered":
         if found.kind != "generate_until":
@@ -63,8 +63,8 @@ def open_samples(
     return Opened(
         path=str(file.path),
         source=source,
-        rows=lambda: found.rows(chosen=chosen, by=by, clean=clean, needs_gold=is_measured),
-        digest=lambda: digest,
+        rows=lambda: found.rows(chosen=chosen, clean=clean, needs_gold=is_measured),
+        digest=digest,
         adapter_spec={"method": "chat"} if found.is_chat else {},
         scoring=_choose_scoring(found),
         is_measured=is_measured,

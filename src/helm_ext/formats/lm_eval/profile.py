@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
@@ -22,7 +22,6 @@ from helm_ext.formats.imported.json_log import without_nan
 from helm_ext.formats.imported.row import Answer, Row, RowError, is_nan
 from helm_ext.formats.lm_eval.report import Report
 from helm_ext.formats.lm_eval.samples import (
-    READINGS,
     Asked,
     Reading,
     Targets,
@@ -39,6 +38,8 @@ from helm_ext.formats.request_states.loading import KEPT_ROWS
 from helm_ext.formats.request_states.rows import find_value
 
 _CLOSE = 1e-9
+_FILTERED = "\0filtered"
+"""The key of a row's data under which stands what its line's filter made, until the row is complete."""
 _SEQUENCES = (tuple(ascii_uppercase), tuple(ascii_lowercase), tuple(str(number) for number in range(1, 100)))
 _BARE = re.compile(r"\(?([A-Za-z0-9]+)[).]?")
 
@@ -47,9 +48,15 @@ class Profile:
     """What holds for all lines of a file."""
 
     def __init__(
-        self, path: Path, report: Report, gold: str | None, gold_kind: Kind | None, index_base: int | None
+        self,
+        path: Path,
+        report: Report,
+        gold: str | None,
+        gold_kind: Kind | None,
+        index_base: int | None,
+        by: Sequence[str] = (),
     ) -> None:
-        """Read all lines; `gold` and the like are arguments of the run entry.
+        """Read all lines; `gold` and the like are arguments of the run entry, `by` names keys of `doc` that rows keep.
 
         Raises DatasetError for the first thing that cannot be right.
         """
@@ -75,9 +82,9 @@ class Profile:
         """How targets of multiple-choice lines are read."""
         self._gold_kind: GoldKind | None = None
         """How the values of `gold=` are read."""
-        self._doc_to_choice: Any = None
-        """Of a task whose model writes texts: what `target` is a position of; None where it is a text."""
-        self._store = RowStore(tuple[int, dict[str, Any]], KEPT_ROWS)
+        self._by = by
+        self._rows = RowStore(Row, KEPT_ROWS)
+        """What each line says. That of a question's first line is the row, with its `target` as it can be read."""
         self._numbers: dict[int | str, int] = {}
         """The number of each question, by `doc_id`."""
         self._keys: list[int] = []
@@ -106,11 +113,10 @@ class Profile:
                 break
             self.lines += 1
             try:
-                if self._join(sample, number):
-                    self._see(sample, number)
+                self._join(sample, number)
             except RowError as wrong:
                 raise self._error(wrong, number) from None
-        self._store.finish()
+        self._rows.finish()
         raise_for(problems.finish())
         self.digest = lines.digest
         if not self._keys:
@@ -120,8 +126,8 @@ class Profile:
             message = f"{len(self)} questions, and the results file says {effective}: not of one run"
             raise self._error(RowError(message, "results=none reads the samples alone"))
 
-    def _join(self, sample: dict[str, Any], number: int) -> bool:
-        """Add a line to its question; return whether it is the first of it."""
+    def _join(self, sample: dict[str, Any], number: int) -> None:
+        """Add a line to its question."""
         missing = [metric for metric in sample["metrics"] if metric not in sample]
         if missing:
             raise RowError(f"metrics names {show(missing[0])}, and there is no such key")
@@ -133,7 +139,7 @@ class Profile:
         if is_first:
             sample["doc"] = without_nan(sample["doc"])  # or Infinity is the gold "inf"
             self._keys.append(key)
-            self._first.append(len(self._store))
+            self._first.append(len(self._rows))
         elif self._keys[question] != key:
             message = f"another answer to doc_id {show(doc_id)} than before: two runs were appended to one file"
             raise RowError(
@@ -146,17 +152,19 @@ class Profile:
             if known != scores and not any(map(is_nan, scores.values())):
                 raise RowError(f"doc_id {show(doc_id)} is scored twice by filter {show(chosen)}, differently")
             self.duplicates += 1
-            return False
-        filtered[question] = len(self._store)
+            return
+        filtered[question] = len(self._rows)
         for name, score in scores.items():
             self.scores.setdefault(name, {})[question] = score
         made = sample["filtered_resps"]
         self.invalid[chosen] += bool(made) and is_invalid(made[0])
-        self._store.add((number, sample if is_first else {"filtered_resps": made}))
-        return is_first
+        row = Row(line=number, id=doc_id, question="", data={_FILTERED: made})
+        if is_first:
+            self._see(sample, row)
+        self._rows.add(row)
 
-    def _see(self, sample: dict[str, Any], number: int) -> None:
-        """Take the first line of a question."""
+    def _see(self, sample: dict[str, Any], row: Row) -> None:
+        """Take the first line of a question: what was asked, what came back, and what may be right."""
         asked = read_asked(sample)
         report, declared = self.report, self.report.output_type
         if declared and asked.kind != declared and not (asked.kind == "loglikelihood" and len(asked.options) == 1):
@@ -166,26 +174,51 @@ class Profile:
         elif (self.kind, self.has_contexts) != (asked.kind, asked.has_contexts):
             raise RowError(f"the line is of {asked.kind}, and those before are of {self.kind}")
         self.is_chat |= isinstance(asked.question, list)
+        row.question, doc = asked.question, sample["doc"]
+        row.data = {
+            "doc": doc,
+            **{name: doc[name] for name in self._by if isinstance(doc, dict) and name in doc},
+            **row.data,
+        }
         if asked.kind == "generate_until":
+            row.answers = list(map(Answer, read_texts(sample["resps"][0])))
             self.none_answers += sample["resps"][0] == ["None"]
             self._empty += not sample["target"].strip()
             if self.gold_key:
-                self._golds.see(find_value(sample["doc"], self.gold_key), None, number)
-            elif report.path is None:
-                require_compared(sample)
-            elif report.doc_to_choice is not None and not report.scores_itself:
-                self._doc_to_choice = report.doc_to_choice
-                read_choice(sample, self._doc_to_choice)
+                self._golds.see(find_value(doc, self.gold_key), None, row.line)
+            else:
+                self._read_target(sample, row)
         elif asked.kind == "multiple_choice":
             texts = self._read_options(asked)
             self._with_delimiter += texts is not asked.options
             self._without_delimiter += texts is asked.options and not asked.has_contexts
+            row.options = _label_options(texts, doc, has_contexts=asked.has_contexts)
+            row.likelihoods = [_to_likelihood(asked, at, text) for at, text in enumerate(texts)]
             if self.gold_key:
-                labels = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
-                self._golds.see(find_value(sample["doc"], self.gold_key), labels, number)
+                self._golds.see(find_value(doc, self.gold_key), row.options, row.line)
             elif not report.scores_itself:
                 winner = max(range(len(asked.logprobs)), key=asked.logprobs.__getitem__)
-                self._targets.see(sample, texts, winner, number)
+                row.gold = self._targets.see(sample, texts, winner, row.line)
+                row.none_right = f"target {show(sample['target'])} is the position of none"
+        elif asked.kind == "loglikelihood":
+            row.gold = asked.options
+            row.likelihoods = [_to_likelihood(asked, 0, asked.options[0])]
+        else:
+            row.unscored = "it says how likely a text is: nothing that could be right or wrong"
+        if any(map(is_nan, (*asked.logprobs, *asked.alone))):
+            row.unscored, row.likelihoods = "a log-probability is NaN", ()
+
+    def _read_target(self, sample: dict[str, Any], row: Row) -> None:
+        """Read the accepted texts of a generated answer."""
+        report = self.report
+        is_choice = report.path is not None and report.doc_to_choice is not None and not report.scores_itself
+        if report.path is None:
+            require_compared(sample)
+        golds = read_choice(sample, report.doc_to_choice) if is_choice else read_texts_of_target(sample)
+        row.gold = golds or ()
+        if golds == () and is_choice:
+            target = show(sample["target"])
+            row.unscored = f"target {target} is the position of no choice, and the harness took a last one"
 
     def _read_options(self, asked: Asked) -> Sequence[str]:
         """Return the options of a line as texts: without the task's delimiter, where all of them begin with it."""
@@ -237,87 +270,46 @@ class Profile:
     def _error(self, wrong: RowError, line: int | None = None) -> DatasetIntegrityError:
         return DatasetIntegrityError.at(self.path, str(wrong), wrong.hint, wrong.line or line, code="samples")
 
-    def rows(
-        self,
-        *,
-        chosen: str | None,
-        by: Sequence[str],
-        clean: Callable[[str], str],
-        needs_gold: bool,
-    ) -> Iterator[Row]:
+    def rows(self, *, chosen: str | None, clean: Callable[[str], str], needs_gold: bool) -> Iterator[Row]:
         """Yield one row a question, in the order of the file. Raises DatasetError.
 
-        `chosen`: the filter whose answers are scored; None: the answers as they came. `by`: keys of `doc` that rows
-        keep under their own names; `clean`: what golds and filtered answers go through; `needs_gold`: whether a row
-        without a gold is excluded from the score.
+        `chosen`: the filter whose answers are scored; None: the answers as they came. `clean`: what golds and filtered
+        answers go through; `needs_gold`: whether a row without a gold is excluded from the score.
         """
         filtered = self.filters.get(chosen or "", {})
-        places = ((first, *([filtered[at]] if at in filtered else ())) for at, first in enumerate(self._first))
-        lines = self._store.read(place for both in places for place in both)
+        places = ((first, filtered.get(at, first)) for at, first in enumerate(self._first))
+        lines = self._rows.read(place for both in places for place in both)
         for at in range(len(self)):
-            line, sample = next(lines)
-            doc = sample["doc"]
-            row = Row(
-                line=line,
-                id=sample["doc_id"],
-                question="",
-                source_scores={name: values[at] for name, values in self.scores.items() if at in values},
-                data={"doc": doc, **{name: doc[name] for name in by if isinstance(doc, dict) and name in doc}},
-            )
-            made = next(lines)[1]["filtered_resps"] if at in filtered else None
+            row, made = next(lines), next(lines).data[_FILTERED]
+            row.data = {name: value for name, value in row.data.items() if name != _FILTERED}
+            row.source_scores = {name: values[at] for name, values in self.scores.items() if at in values}
             try:
-                self._complete(row, sample, clean, needs_gold=needs_gold)
-                if self.kind == "generate_until" and chosen is None:
-                    row.answers = [Answer(text) for text in read_texts(sample["resps"][0])]
-                elif self.kind == "generate_until" and made is not None:
-                    row.answers = [Answer(clean(text)) for text in read_texts(made[0] if made else None)]
+                self._settle_gold(row, needs_gold=needs_gold)
+                row.gold = tuple(map(clean, row.gold)) if self.kind == "generate_until" else row.gold
+                if chosen is not None:
+                    texts = read_texts(made[0] if made else None) if at in filtered else None
+                    row.answers = None if texts is None else [Answer(clean(text)) for text in texts]
             except RowError as wrong:
-                raise self._error(wrong, line) from None
+                raise self._error(wrong, row.line) from None
             yield row
 
-    def _complete(self, row: Row, sample: Mapping[str, Any], clean: Callable[[str], str], *, needs_gold: bool) -> None:
-        """Add what was asked of a row, what is right, and its log-probabilities."""
-        asked = read_asked(sample)
-        row.question = asked.question
-        if asked.kind == "generate_until":
-            golds, unscored = self._read_golds(sample), "the row has no target"
-            if golds == () and self._doc_to_choice is not None:
-                target = show(sample["target"])
-                unscored = f"target {target} is the position of no choice, and the harness took a last one"
-            row.unscored = "" if golds or not needs_gold else unscored
-            row.gold = tuple(map(clean, golds or ()))
-        elif asked.kind == "loglikelihood_rolling":
-            row.unscored = "it says how likely a text is: nothing that could be right or wrong"
-        elif asked.kind == "loglikelihood":
-            row.gold = asked.options
-            row.likelihoods = [_to_likelihood(asked, 0, asked.options[0])]
-        else:
-            texts = self._read_options(asked)
-            row.options = options = _label_options(texts, sample["doc"], has_contexts=asked.has_contexts)
-            if self._gold_kind is not None:
-                row.gold = self._gold_kind.read(find_value(sample["doc"], self.gold_key), options)
-            elif self._reading is not None:
-                positions = READINGS[self._reading](sample, texts)
-                if positions is None:
-                    raise RowError("target names no option")
-                labels = list(options)
-                row.gold = [labels[position] for position in positions if 0 <= position < len(labels)]
-                if not row.gold:
-                    row.none_right = f"target {show(sample['target'])} is the position of none"
-            if not row.gold and needs_gold and not row.none_right:
-                row.unscored = "the target names no option"
-            row.likelihoods = [_to_likelihood(asked, at, text) for at, text in enumerate(texts)]
-        if any(map(is_nan, (*asked.logprobs, *asked.alone))):
-            row.unscored = "a log-probability is NaN"
-            row.likelihoods = ()
-
-    def _read_golds(self, sample: Mapping[str, Any]) -> Sequence[str] | None:
-        """Return the accepted texts of a generated answer; None where the task has no target for the row."""
+    def _settle_gold(self, row: Row, *, needs_gold: bool) -> None:
+        """Say what is right of a row, all lines being seen."""
+        none_right, row.none_right = row.none_right, ""
         if self._gold_kind is not None:
-            return self._gold_kind.read(find_value(sample["doc"], self.gold_key))
-        if self._doc_to_choice is not None:
-            return read_choice(sample, self._doc_to_choice)
-        return read_texts_of_target(sample)
+            row.gold = self._gold_kind.read(find_value(row.data["doc"], self.gold_key), row.options)
+        elif self._reading is not None:
+            positions = row.gold.get(self._reading)
+            if positions is None:
+                raise RowError("target names no option")
+            labels = list(row.options or ())
+            row.gold = [labels[position] for position in positions if 0 <= position < len(labels)]
+            row.none_right = "" if row.gold else none_right
+        is_text = self.kind == "generate_until"
+        if is_text and not needs_gold:
+            row.unscored = ""
+        elif needs_gold and not (row.gold or row.unscored or row.none_right):
+            row.unscored = "the row has no target" if is_text else "the target names no option"
 
 
 def _to_likelihood(asked: Asked, at: int, text: str) -> Likelihood:

@@ -288,7 +288,7 @@ def _by_text(sample: Sample, options: Sequence[str]) -> list[int] | None:
     return [options.index(sample["target"])] if sample["target"] in options else None
 
 
-READINGS: Mapping[Reading, Callable[[Sample, Sequence[str]], list[int] | None]] = {
+_READINGS: Mapping[Reading, Callable[[Sample, Sequence[str]], list[int] | None]] = {
     "logged": _by_logged,
     "index": _by_index,
     "text": _by_text,
@@ -316,12 +316,12 @@ class Targets:
     differs: RowError | None = None
     """The first line that is read differently as position and as text."""
 
-    def see(self, sample: Sample, options: Sequence[str], winner: int, line: int) -> None:
-        """Take one more line; `winner` is the position of its likeliest option."""
+    def see(self, sample: Sample, options: Sequence[str], winner: int, line: int) -> dict[Reading, list[int]]:
+        """Take one more line, and return what its target is by each reading; `winner`: of its likeliest option."""
         acc = to_score(sample["acc"]) if "acc" in sample["metrics"] else None
         target = show(sample["target"])
         read: dict[Reading, list[int]] = {}
-        for name, reading in READINGS.items():
+        for name, reading in _READINGS.items():
             golds = reading(sample, options) if name not in self.unread else None
             if golds is None:
                 self.unread.setdefault(name, (line, sample["target"]))
@@ -339,10 +339,11 @@ class Targets:
         if self.differs is None and len(read) > 1 and read.get("index") != read.get("text"):
             message = f"target {target} is a position, counted from 0, or the text of an option"
             self.differs = RowError(message, "gold_kind=index or gold_kind=text says which", line=line)
+        return read
 
     def decide(self) -> Reading:
         """Return how all targets are read. Raises RowError."""
-        read = [name for name in READINGS if name not in self.unread]
+        read = [name for name in _READINGS if name not in self.unread]
         right = [name for name in read if name not in self.disagrees]
         if right and not self.has_gold.intersection(right):
             hint = "these are the hidden answers of a test split: use a split whose answers are public"

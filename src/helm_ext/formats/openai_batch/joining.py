@@ -88,7 +88,7 @@ def open_batch(
         path=str(requests),
         source=source,
         rows=lambda: _make_rows(questions, results, golds, kind),
-        digest=lambda: hashlib.sha256(text.encode()).hexdigest(),
+        digest=hashlib.sha256(text.encode()).hexdigest(),
         adapter_spec={"method": "chat"} if first.endpoint in ("chat", "responses") else {},
     )
 

@@ -140,7 +140,7 @@ class Loaded:
             path=options.path,
             source=source,
             rows=lambda: map(profile.to_row, self._rows.read(range(len(self._rows)))),
-            digest=lambda: digest,
+            digest=digest,
             adapter_spec=self._adapter_spec(profile, is_live=is_live),
             scoring={**scoring, **options.scoring},
             may_be_live=is_live,

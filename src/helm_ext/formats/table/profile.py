@@ -96,8 +96,8 @@ class Profile:
     def see(self, record: Record) -> None:
         """Take what is decided over whole columns. Raises RowError."""
         self.rows += 1
-        if record.split or self._roles.split:
-            self._splits.setdefault(record.split, [record.line, 0])[1] += 1
+        if record.split_name or self._roles.split:
+            self._splits.setdefault(record.split_name, [record.line, 0])[1] += 1
         if len(self._models) <= _SHOWN_MODELS:
             self._models.setdefault(record.model, record.line)
         gold, options, line = record.gold, record.options, record.line
@@ -107,22 +107,22 @@ class Profile:
     def see_answer(self, record: Record) -> None:
         """Take the rest of the same row."""
         self.is_chat |= not isinstance(record.question, str)
-        for name in record.scores:
+        for name in record.source_scores:
             self.scores.setdefault(name, SourceScore(bounds=(0.0, 1.0)))
         for name in record.numeric:
             self.scores[name].bounds = None
         for name in self._roles.score_columns:
-            score = record.scores.get(name)
+            score = record.source_scores.get(name)
             if score is not None and name not in record.numeric:
                 self._graded.setdefault(name, record.line)
             elif score is not None and not 0 <= score <= 1:
                 self._beyond.setdefault(name, score)
-        self.recorded += record.outputs is not None or bool(record.likelihoods)
-        if record.outputs is None:
+        self.recorded += record.answers is not None or bool(record.likelihoods)
+        if record.answers is None:
             return
-        text, options, gold = record.outputs[0], record.options, record.gold
+        text, options, gold = record.answers[0].text, record.options, record.gold
         if options is not None:
-            self._positions.see(record.outputs, options)
+            self._positions.see([answer.text for answer in record.answers], options)
             golds = self._golds.read_cell(gold, options)
             is_list = isinstance(golds, list | tuple) and self.multi_label is None
             if is_list and len(read_labels("flags", 0, golds, options) or golds) > 1:
@@ -296,7 +296,7 @@ class Profile:
             )
 
     def to_row(self, record: Record) -> Row:
-        """Return a record as a row. Raises DatasetError for a gold that cannot be read after all."""
+        """Return a record as the row that it is. Raises DatasetError for a gold that cannot be read after all."""
         options = record.options
         try:
             right = self.gold.read(record.gold, options)
@@ -304,32 +304,22 @@ class Profile:
             self._refuse(str(error), "", "cell", record.line)
         if self.gold.options is not None and options is None:
             options = dict(self.gold.options)
-        outputs = record.outputs
-        if outputs is not None:
+        if record.answers is not None:
+            texts = [answer.text for answer in record.answers]
             if self.gold.options is NO_YES:
-                outputs = [_YES_NO.get(text.strip(), text) for text in outputs]
+                texts = [_YES_NO.get(text.strip(), text) for text in texts]
             elif self.outputs_are_positions:
-                outputs = [label for text in outputs for label in self.gold.read(text, options) or ("",)]
+                texts = [label for text in texts for label in self.gold.read(text, options) or ("",)]
+            record.answers = list(map(Answer, texts))
         if self._reader.is_live and options is not None:
             # A, B, ..., for a prompt whose rows must have one sequence of labels: ARC has two.
             shown = to_options([options[label] for label in record.order or options])
             named = dict(zip(record.order or options, shown, strict=True))
             options, right = shown, tuple(named[label] for label in right)
-        return Row(
-            line=record.line,
-            id=record.id,
-            question=record.question,
-            options=options,
-            gold=right,
-            split=SPLITS[record.split] if self.uses_split else "test",
-            answers=None if outputs is None else [Answer(text) for text in outputs],
-            likelihoods=record.likelihoods,
-            unscored="" if right or not self.is_measured else "the row has no gold",
-            source_scores=record.scores,
-            judgements=record.judgements,
-            data=record.data,
-            chain_of_thought=record.thought,
-        )
+        record.options, record.gold = options, right
+        record.split = SPLITS[record.split_name] if self.uses_split else "test"
+        record.unscored = "" if right or not self.is_measured else "the row has no gold"
+        return record
 
     def _refuse(self, message: str, hint: str, code: str, line: int | None = None) -> NoReturn:
         """Raise the error about the whole table, or a line of it."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
-
-import msgspec
 
 from helm_ext.errors import DatasetIntegrityError, did_you_mean, format_path, show
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
-from helm_ext.formats.imported.row import Message, RowError, as_object, is_grade, is_nan, to_number
+from helm_ext.formats.imported.row import Answer, Message, Row, RowError, as_object, is_grade, is_nan, to_number
 from helm_ext.formats.imported.tables import Cells, Table, label_options, look_up, read_options, to_json_value, to_text
 from helm_ext.formats.table.roles import Options, Roles, label_columns, option_labels
 from helm_ext.judging.judgement import read_judgements
@@ -40,31 +38,18 @@ _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,' ]*\s*%?", re.ASCII)
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 
 
-class Record(msgspec.Struct, array_like=True):
-    """One row, read as far as it can be read alone: what its gold and its outputs mean, all rows together decide."""
+@dataclass(slots=True, kw_only=True)
+class Record(Row):
+    """A row, read as far as it can be read alone: what its gold and its outputs mean, all rows together decide."""
 
-    line: int
-    split: str = ""
-    """The name that the dataset or a column gives it, in lower case; "" where neither does."""
+    split_name: str = ""
+    """As the dataset or a column has it, in lower case; "" where neither does."""
     model: str = ""
     """Whose output it is, where a layout or a column of models says so."""
-    options: dict[str, str] | None = None
     order: list[str] | None = None
     """The labels in the order in which a live run shows the options, where the file has the right one always first."""
-    gold: Any = None
-    id: str | int | None = None
-    question: str | list[Message] = ""
-    outputs: list[str] | None = None
-    """None where the row was not run."""
-    likelihoods: Sequence[Any] = ()
-    scores: dict[str, int | float | None] = {}
-    """None for one that was not given, or of which nobody knows it."""
-    numeric: tuple[str, ...] = ()
-    """Those written as numbers: grades and truths lie between 0 and 1, of a number nobody says where it ends."""
-    judgements: list[dict[str, Any]] = []
-    thought: str = ""
-    data: dict[str, Any] = {}
-    """What reports group by."""
+    numeric: Sequence[str] = ()
+    """Scores written as numbers: grades and truths lie between 0 and 1, of a number nobody says where it ends."""
 
 
 class RecordReader:
@@ -126,7 +111,7 @@ class RecordReader:
                 cells = {**cells, **{_made(role): value for role, value in self._adapt(cells).items()}}
             except RowError as error:
                 raise RowError(str(error), error.hint or f"the table looks like {layout.name}") from error
-        record = Record(line, split)
+        record = Record(line=line, id=None, question="", split_name=split)
         if layout is not None and layout.model is not None:
             record.model = layout.model(cells)
         elif self.model_column:
@@ -142,11 +127,13 @@ class RecordReader:
         record.question = self._read_question(cells)
         record.likelihoods = self._part(cells, "likelihoods") or () if roles.likelihoods else ()
         if not self.is_live and not record.likelihoods:
-            record.outputs = self._read_outputs(cells)
+            texts = self._read_outputs(cells)
+            record.answers = None if texts is None else list(map(Answer, texts))
         if roles.scores or roles.source_scores:
             self._read_scores(record, cells)
-        for column in roles.judgements:
-            record.judgements += _read_judgements(column, look_up(cells, column))
+        record.judgements = [
+            one for column in roles.judgements for one in _read_judgements(column, look_up(cells, column))
+        ]
         given = look_up(cells, roles.id) if roles.id else None
         record.id = given if isinstance(given, str | int) and not isinstance(given, bool) else None
         if self._shuffles and record.options is not None:
@@ -155,7 +142,7 @@ class RecordReader:
             record.order = sorted(
                 options, key=lambda label: hashlib.sha256(f"{question}\0{options[label]}".encode()).digest()
             )
-        record.thought = self._part(cells, "thought") if roles.thought else ""
+        record.chain_of_thought = self._part(cells, "thought") if roles.thought else ""
         record.data = self._read_data(cells)
 
     def _part(self, cells: Cells, role: str) -> Any:
@@ -233,27 +220,27 @@ class RecordReader:
         return [to_text(value, self._name_parts("output", column, value))]
 
     def _read_scores(self, record: Record, cells: Cells) -> None:
+        """Read the scores of an answer. One that a tool gave to a row without an answer is none."""
         value = as_object(self._part(cells, "source_scores") if self.roles.source_scores else None)
-        found, numeric = record.scores, []
-        for name, score in value.items():
-            if score is None or isinstance(score, int | float):
-                found[name] = float(score) if score is not None and score - score == 0 else None
-                numeric += [] if score is None or isinstance(score, bool) else [name]
-        is_answered = record.outputs is not None or bool(record.likelihoods)
+        given: dict[str, Any] = {
+            name: score for name, score in value.items() if score is None or isinstance(score, int | float)
+        }
         for name, column in self.roles.score_columns.items():
             score = look_up(cells, column)
-            score = score.strip() if isinstance(score, str) else score
-            number = math.nan if score is None or score == "" else to_number(score)
-            if number is None:
+            given[name] = score = (score.strip() or None) if isinstance(score, str) else score
+            if score is not None and to_number(score) is None:
                 hint = "scores are numbers, true/false, yes/no, or C, P, I, N; leave the cell empty where there is none"
                 if isinstance(score, str) and _LOCAL_NUMBER.fullmatch(score):
                     hint = "a number has a decimal point, and no sign of percent or group of digits behind it: 4.5, 80"
                 raise RowError(
                     f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
                 )
-            found[name] = number if is_answered and not math.isnan(number) else None
-            numeric += [] if is_grade(score) or found[name] is None else [name]
-        record.numeric = (*numeric,)
+        is_answered = record.answers is not None or bool(record.likelihoods)
+        numbers = {name: to_number(score) if is_answered else None for name, score in given.items()}
+        record.source_scores = {name: None if is_nan(number) else number for name, number in numbers.items()}
+        record.numeric = [
+            name for name, number in record.source_scores.items() if not (number is None or is_grade(given[name]))
+        ]
 
     def _read_data(self, cells: Cells) -> dict[str, Any]:
         """Return the values that reports group by; of class labels, the names."""

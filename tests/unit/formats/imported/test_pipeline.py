@@ -33,7 +33,7 @@ class Memory(ImportedFormat):
             yield from self.rows
 
         digest = hashlib.sha256(repr(self.rows).encode()).hexdigest()
-        return Opened(path=path, source=self.source, rows=rows, digest=lambda: digest, **self.opened)
+        return Opened(path=path, source=self.source, rows=rows, digest=digest, **self.opened)
 
 
 def text_row(line: int, answer: str | None = "Paris", **more: Any) -> Row:

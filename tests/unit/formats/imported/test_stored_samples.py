@@ -1,11 +1,12 @@
 """Samples of a large log are kept on disk until they are made rows of."""
 
-from dataclasses import asdict
+import json
 from pathlib import Path
 
 import every_eval_ever_records as records
 import lm_eval_logs
 import pytest
+from msgspec import to_builtins
 
 from helm_ext.files import store
 from helm_ext.formats import get_format
@@ -27,10 +28,10 @@ def test_rows_are_the_same_where_samples_do_not_stay_in_memory(
     name, module, make, arguments, rows, tmp_path, monkeypatch
 ):
     arguments = {"path": str(make(tmp_path)), **arguments}
-    in_memory = [asdict(row) for row in get_format(name).open(**arguments).rows()]
+    in_memory = [json.dumps(to_builtins(row)) for row in get_format(name).open(**arguments).rows()]
     monkeypatch.setattr(store, "_find_place", lambda: tmp_path)
     monkeypatch.setattr(module, "KEPT_ROWS", 1)
     opened = get_format(name).open(**arguments)
     assert any(file.name.startswith("rows-") for file in tmp_path.rglob("*"))
-    assert [asdict(row) for row in opened.rows()] == in_memory
+    assert [json.dumps(to_builtins(row)) for row in opened.rows()] == in_memory
     assert len(in_memory) == rows

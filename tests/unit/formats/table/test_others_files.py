@@ -204,6 +204,14 @@ class TestEvalscope:
         assert scores(evalset) == [{"evalscope_acc": 1}] * 2
         assert evalset.scoring.main_metric == "evalscope_acc"
 
+    def test_a_row_without_an_answer_has_no_part_in_its_mean(self, tmp_path):
+        score = {"prediction": None, "extracted_prediction": None, "value": {"acc": 0}}
+        evalset = load(
+            write_lines(tmp_path, self.REVIEW, {**self.REVIEW, "index": 1, "sample_score": {"score": score}})
+        )
+        assert scores(evalset) == [{"evalscope_acc": 1}, None]
+        assert evalset.counts["not_run"] == 1
+
     def test_predictions_are_named(self, tmp_path):
         row = {"index": 0, "model": "qwen", "model_output": {"choices": []}, "messages": [], "metadata": {}}
         with pytest.raises(DatasetError, match="predictions of evalscope.*\n.*reviews/"):

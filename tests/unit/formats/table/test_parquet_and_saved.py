@@ -222,7 +222,7 @@ def test_a_file_is_read_once_and_its_rows_are_the_same_on_disk(tmp_path, monkeyp
         frame.to_json(path, orient="records", lines=name == "x.jsonl", force_ascii=False)
     monkeypatch.setattr("helm_ext.formats.table.loading.KEPT", 2)
     opened = FORMAT.open(path=str(path), by=["n"])
-    digest = opened.digest()
+    digest = opened.digest
     path.unlink()
     found = list(opened.rows())
     assert [(row.answers[0].text, row.data["n"]) for row in found] == [(row["output"], row["n"]) for row in rows]
