@@ -211,7 +211,6 @@ class Maker:
         """Keys of HELM's states that nobody recorded, of the output of a run of ours."""
         self.reorder = plan.method in JOINT_METHODS and bool(plan.labels)
         self.labelled = plan.method in LABELLED_METHODS
-        self.asks_once = not plan.method.startswith("multiple_choice_separate")
         self.renamed, self.moves = renamed, moves
 
     def make(self, row: Row, place: int, ordinal: int, index: int, split: int, only: int) -> Instance:
@@ -310,8 +309,6 @@ class Maker:
 
     def recorded(self, row: Row) -> Recorded:
         """Return what is recorded for a row."""
-        if self.asks_once and not row.is_helm and (state := row.found[0][1]) is not None:
-            return {"status": "ok", "states": [state]}
         found = combine(row, self.spec.method, self.spec.num_train_trials)
         if row.earlier is not None and "left_out" in row.earlier:
             found["skip"] = True  # as in the run that wrote the file

@@ -10,7 +10,7 @@ does not matter where a file is cut, nor who reads; the rows of each are in a st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -23,11 +23,11 @@ from helm_ext.evalset import EvalSet, Places, ScoredRows, Scoring, garbage
 from helm_ext.files import canonical_json, show_reading
 from helm_ext.formats.request_states.header import Header, Options, read_header
 from helm_ext.formats.request_states.instances import choose
-from helm_ext.formats.request_states.plan import Plan, make_plan
+from helm_ext.formats.request_states.plan import File, make_plan
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, State, open_file
 from helm_ext.formats.request_states.rows import Row, RowReader, combine
-from helm_ext.formats.request_states.rules import File, report
+from helm_ext.formats.request_states.rules import report
 
 if TYPE_CHECKING:
     from helm_ext.files.store import RowStore, Segment, SpillWriter
@@ -64,8 +64,6 @@ def read_rows(
     stand anywhere. Raises OnePieceError where they must be, and are not.
     """
     settings, problems = header.settings, reader.problems
-    method = settings.method or ""
-    asks_once = not method.startswith("multiple_choice_separate")
     rows = RowReader(settings, problems)
     waiting: dict[bytes | int, tuple[State, Row]] = {}
     """From HELM's first row on, for further states of it."""
@@ -73,11 +71,7 @@ def read_rows(
     def see(state: State, row: Row) -> None:
         if keep is not None:
             keep(row)
-        if asks_once and not row.is_helm:
-            profile.see(state, row, row.found[0][0])
-            return
-        found = combine(row, method, settings.num_train_trials)
-        profile.see(state, row, found["status"], found.get("requests"))
+        profile.see(state, row, combine(row, settings.method or "", settings.num_train_trials))
 
     try:
         for state in reader.states():
@@ -211,8 +205,8 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
         store.finish()
     file = File(reader, header, options, profile, problems, store)
     if header.is_right and profile.rows:
-        file.plan = make_plan(header, options, profile, problems, reader)
-        file.counts = _count(file.plan, profile)
+        file.plan = make_plan(file)
+        file.counts = _count(file)
     report(file, is_planned=header.is_right and profile.rows > 0)
     return file
 
@@ -254,7 +248,8 @@ def _read_in_parts(
     return True
 
 
-def _count(plan: Plan, profile: Profile) -> dict[str, int]:
+def _count(file: File) -> dict[str, int]:
+    plan, profile = file.plan, file.profile
     counts = {"rows": profile.rows}
     counts["train"] = profile.splits["train"] if profile.is_differentiated else plan.demonstrations
     counts["eval"] = plan.evaluated
@@ -291,7 +286,7 @@ def _build(file: File) -> EvalSet:
         warnings=tuple(file.finish()),
         counts=file.counts,
         places=Places(file.reader.path, chosen.places, "" if file.reader.is_streamed else "request_states"),
-        attributes=chosen.find_attributes(options.by or _earlier_attributes(plan)),
+        attributes=chosen.find_attributes(options.by or (plan.earlier.attributes if plan.earlier is not None else ())),
         details=plan.earlier,
         recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
         scored_rows=ScoredRows(chosen.live, profile.selected) if 0 < chosen.live < profile.selected else None,
@@ -309,12 +304,6 @@ def _digest_questions(header: Mapping[str, Any], rows: int) -> str:
     spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
     content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
     return sha256(content).hexdigest()
-
-
-def _earlier_attributes(plan: Plan) -> Sequence[str]:
-    """Return the names that the run which wrote the file reported by, HELM's sub-split aside."""
-    named = plan.earlier.args.get("attributes", {}) if plan.earlier is not None else {}
-    return [name for name in named if name != "sub_split"]
 
 
 def _stem(path: str) -> str:

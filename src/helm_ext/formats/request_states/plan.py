@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from helm_ext.errors import DatasetIntegrityError, Problems
+from helm_ext.errors import DatasetIntegrityError, Problem, Problems
 from helm_ext.formats.request_states.header import Header, Options, Settings
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.recorded import EarlierRun, read_earlier_run
-from helm_ext.formats.request_states.scoring import FileKind, make_scoring
+from helm_ext.formats.request_states.scoring import ScoringMaker
 from helm_ext.formats.request_states.shapes import JOINT, JOINT_COT, JOINT_METHODS
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 
     from helm_ext.evalset import Decoding, Scoring
+    from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.reading import Reader
+    from helm_ext.formats.request_states.rows import Row
 
 _FRAME = (
     "instructions",
@@ -80,6 +82,26 @@ class Plan:
     """The file's max_eval_instances. In HELM's own output it has been applied already."""
 
 
+@dataclass
+class File:
+    """A file of which all rows were seen, and what is planned with it."""
+
+    reader: Reader
+    header: Header
+    options: Options
+    profile: Profile
+    problems: Problems
+    store: RowStore[Row] | None
+    """None where the file is only checked."""
+    plan: Plan = field(init=False)
+    counts: dict[str, int] = field(default_factory=dict)
+    """What was counted, for the user."""
+
+    def finish(self) -> list[Problem]:
+        """Return all that was found, errors first."""
+        return self.problems.finish(self.reader.locate)
+
+
 def _has_overrides(options: Options) -> bool:
     """Whether the user wants rows scored otherwise than the file says."""
     return options.output_format is not None or any(value is not None for value in options.scoring.values())
@@ -101,24 +123,23 @@ def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
     return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
 
 
-def make_plan(header: Header, options: Options, profile: Profile, problems: Problems, reader: Reader) -> Plan:
+def make_plan(file: File) -> Plan:
     """Decide what the file as a whole says. What contradicts it goes to the problems."""
-    method, labels, reference_prefix = _choose_method(
-        header.settings, profile, problems, is_argument=options.method is not None
-    )
-    settings = header.settings
+    options, profile, problems = file.options, file.profile, file.problems
+    settings, is_argument = file.header.settings, options.method is not None
+    method, labels, reference_prefix = _choose_method(settings, profile, problems, is_argument=is_argument)
     if method == "chat":
         settings = replace(settings, max_train_instances=0)
     earlier = _find_earlier_run(options, profile)
     output_format = settings.output_format
     if earlier is not None and options.output_format is None:
         output_format = earlier.scoring.output_format
-    kind = FileKind(method, output_format, settings, profile, reader)
+    maker = ScoringMaker(method, output_format, settings, profile, file.reader, problems)
     if earlier is None:
-        scoring = make_scoring(header.keys.get("scoring") or {}, options.scoring, kind, problems)
+        scoring = maker.make(file.header.keys.get("scoring") or {}, options.scoring)
     elif _has_overrides(options):
         given = earlier.to_given(names_metrics=options.scoring.get("metrics") is not None)
-        scoring = earlier.settle(make_scoring(given, options.scoring, kind, problems))
+        scoring = earlier.settle(maker.make(given, options.scoring))
     else:
         scoring = earlier.scoring
     if (

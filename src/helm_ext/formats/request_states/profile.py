@@ -35,7 +35,7 @@ from helm_ext.parsing import StopCensus
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from helm_ext.evalset import Judged, RunScoring
+    from helm_ext.evalset import Judged, Recorded, RunScoring
     from helm_ext.formats.request_states.reading import Place, State
     from helm_ext.formats.request_states.rows import Row
 
@@ -283,17 +283,15 @@ class Profile:
             if guess_key(place, str(key)):
                 self.strays.setdefault((place, str(key)), First()).add(state.place)
 
-    def see(self, state: State, row: Row, status: Status, requests: tuple[int, int] | None = None) -> None:
-        """Count a row of which all states are known. Written for speed: this runs once a row.
-
-        `status`: what is recorded for it. `requests`: how many are recorded with log-probabilities, and how many are
-        needed, where those are too few.
+    def see(self, state: State, row: Row, recorded: Recorded) -> None:
+        """Count a row of which all states are known, and so what is recorded for it. Written for speed: this runs once
+        a row.
         """
         instance, references, place = row.instance, row.references, state.place
         golds = [one["output"]["text"] for one in references if CORRECT in (one.get("tags") or ())]
-        facts: list[Fact] = [status]
+        facts: list[Fact] = [recorded["status"]]
         note = facts.append
-        if requests is not None:
+        if (requests := recorded.get("requests")) is not None:
             note("incomplete")
             there, needed = requests
             self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
@@ -344,9 +342,9 @@ class Profile:
                 note("several_right")
             if len(row.likelihoods) == 1:
                 note("single")
-        elif (recorded := row.found[0][1]) is not None:
+        elif (first := row.found[0][1]) is not None:
             note("by_text")
-            if len(recorded["result"]["completions"]) > 1:
+            if len(first["result"]["completions"]) > 1:
                 note("several")
         for number, judgement in enumerate(row.judgements or ()):
             judges = self.judges.setdefault(judgement.criterion, set())
@@ -376,8 +374,8 @@ class Profile:
             hashed = hash_content(canonical_json([str(given), perturbation]))
         group = unrecorded = 0
         if not self._is_checked:
-            recorded = row.found[0][1]
-            unrecorded = 0 if recorded is None else find_unrecorded(recorded)
+            first = row.found[0][1]
+            unrecorded = 0 if first is None else find_unrecorded(first)
             sub_split = instance.get("sub_split")
             if sub_split or row.attributes:
                 attributes = row.attributes or {}

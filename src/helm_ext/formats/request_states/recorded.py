@@ -244,6 +244,11 @@ class EarlierRun:
         """Whether options were compared by a rule of log-probabilities, and no text was read."""
         return self.class_name == _LIKELIHOODS
 
+    @property
+    def attributes(self) -> list[str]:
+        """What the run reported by, HELM's sub-split aside."""
+        return [name for name in self.args.get("attributes", {}) if name != "sub_split"]
+
     def to_given(self, *, names_metrics: bool) -> dict[str, Any]:
         """Return the keys of `scoring` that a file would have which is scored so.
 

@@ -340,6 +340,8 @@ _MODES = {
 
 def combine(row: Row, method: str, num_train_trials: int) -> Recorded:
     """Return what is recorded for a row. It is `ok` only when every request that its method makes is there."""
+    if method not in _MODES and not row.is_helm and (only := row.found[0][1]) is not None:
+        return {"status": "ok", "states": [only]}
     statuses = {status for status, _ in row.found}
     if "unscored" in statuses:
         return {"status": "unscored", "states": [], "skip": True}

@@ -1,22 +1,13 @@
-"""What is said about a file beyond the shape of its rows: functions of what is known of all rows, in one order."""
+"""What is said about a file beyond the shape of its rows, by what is known of all of them. Each paragraph is a rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, Location, Problem, Problems, count, did_you_mean, show
+from helm_ext.errors import DatasetIntegrityError, Location, Problem, count, did_you_mean, show
 from helm_ext.formats.request_states.checking import guess_key
-from helm_ext.formats.request_states.header import Header, Options
-from helm_ext.formats.request_states.plan import Plan
-from helm_ext.formats.request_states.profile import MOST_VALUES, Profile
-from helm_ext.formats.request_states.reading import Reader
-from helm_ext.formats.request_states.rows import Row
-
-if TYPE_CHECKING:
-    from helm_ext.files.store import RowStore
+from helm_ext.formats.request_states.plan import File
+from helm_ext.formats.request_states.profile import MOST_VALUES
 
 ALL_ROWS = ("request_states",)
 """The place of a problem that is about all rows."""
@@ -24,168 +15,81 @@ EXPECTED_EVAL_ROWS = 100
 """The format asks for the demonstrations and 100 rows more where it leaves the choice to us."""
 
 
-@dataclass
-class File:
-    """A file of which all rows were seen, and what is planned with it."""
+def report(file: File, *, is_planned: bool) -> None:
+    """Report what is wrong with a file, or odd; unless `is_planned`, for its header is wrong, what rows alone say.
 
-    reader: Reader
-    header: Header
-    options: Options
-    profile: Profile
-    problems: Problems
-    store: RowStore[Row] | None
-    """None where the file is only checked."""
-    plan: Plan = field(init=False)
-    counts: dict[str, int] = field(default_factory=dict)
-    """What was counted, for the user."""
-
-    def finish(self) -> list[Problem]:
-        """Return all that was found, errors first."""
-        return self.problems.finish(self.reader.locate)
+    Problems of one line are reported in the order in which they are found here.
+    """
+    if is_planned:
+        _check_splits(file)
+        _check_prompts(file)
+    _check_rows(file)
+    if is_planned:
+        _check_recordings(file)
+        _check_references(file)
+        _check_keys(file)
 
 
-# Which rows are demonstrations and which are evaluated
+def _check_splits(file: File) -> None:
+    """Which rows are demonstrations, and which are evaluated."""
+    profile, plan, problems = file.profile, file.plan, file.problems
+    integrity = DatasetIntegrityError
+    for label, target in (plan.settings.mapping or {}).items():
+        if profile.used_labels and label not in profile.used_labels:
+            at, message = ("adapter_spec", "answer_mapping", label), f"no row has an option number {target}"
+            problems.add(at, message, "positions count from 0", code="mapping-without-option", kind=integrity)
 
+    is_recorded = profile.is_recorded or profile.find("incomplete").count
+    if not plan.can_run_live and not is_recorded and not problems.errors:  # rows that are wrong were not counted
+        message = (
+            f"no completions are recorded, so a model would be asked, and {count(profile.rows, 'row is', 'rows are')} "
+            f"too few: {plan.wanted} would be demonstrations, and at least one must be left to evaluate"
+        )
+        hint = "add rows, or lower adapter_spec.max_train_instances"
+        problems.add(ALL_ROWS, message, hint, code="too-few-rows", kind=integrity)
 
-def too_few_rows(file: File) -> None:
-    """Report a live run's file with too few rows to draw demonstrations and leave one to evaluate."""
-    plan, problems = file.plan, file.problems
-    is_recorded = file.profile.is_recorded or file.profile.find("incomplete").count
-    if plan.can_run_live or is_recorded or problems.errors:  # rows that are wrong were not counted
-        return
-    message = (
-        f"no completions are recorded, so a model would be asked, and {count(file.profile.rows, 'row is', 'rows are')} "
-        f"too few: {plan.wanted} would be demonstrations, and at least one must be left to evaluate"
-    )
-    hint = "add rows, or lower adapter_spec.max_train_instances"
-    problems.add(ALL_ROWS, message, hint, code="too-few-rows", kind=DatasetIntegrityError)
-
-
-def selected_splits(file: File) -> None:
-    """Report eval_splits that no row is of, or that leave rows out."""
-    profile, splits, problems = file.profile, file.plan.settings.eval_splits, file.problems
-    if not splits or problems.errors:
-        return
-    where = ("adapter_spec", "eval_splits")
-    if not profile.selected:
-        there = {split or "none given" for split in profile.splits}
-        message = f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate"
-        hint = f"splits of the rows: {', '.join(sorted(there))}"
-        problems.add(where, message, hint, code="no-eval-rows", kind=DatasetIntegrityError)
-        return
     train = profile.splits["train"] if profile.is_differentiated else 0
     others = profile.rows - train - profile.selected
-    if others:
+    splits, where = plan.settings.eval_splits, ("adapter_spec", "eval_splits")
+    if splits and not problems.errors and not profile.selected:
+        there = ", ".join(sorted({split or "none given" for split in profile.splits}))
+        message = f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate"
+        problems.add(where, message, f"splits of the rows: {there}", code="no-eval-rows", kind=integrity)
+    elif splits and not problems.errors and others:
         message = f"{count(others, 'row is', 'rows are')} of other splits and not evaluated"
         problems.warn(where, message, code="eval-splits")
 
-
-def several_splits(file: File) -> None:
-    """Report rows of two splits that are evaluated: of a run with both, HELM's leaderboards show the test split."""
-    profile, valid = file.profile, file.profile.splits["valid"]
+    valid = profile.splits["valid"]
     others = profile.selected - valid
-    if valid and others > 0 and "valid" in profile.eval_splits:
+    if valid and others > 0 and "valid" in profile.eval_splits:  # HELM's leaderboards show the test split of such a run
         rows = count(others, "row is", "rows are")
         message = f"{rows} of split test and {valid} of valid (dev, validation): scores are shown of test alone"
         hint = "one split for all rows makes one score of them"
         if not file.reader.is_imported:
             hint += '; adapter_spec.eval_splits: ["valid"] scores those alone'
-        file.problems.warn(() if file.reader.is_imported else ALL_ROWS, message, hint, code="several-splits")
+        problems.warn(() if file.reader.is_imported else ALL_ROWS, message, hint, code="several-splits")
 
-
-def recorded_train(file: File) -> None:
-    """Report recorded completions of rows that are demonstrations."""
-    if file.profile.is_differentiated:
+    if profile.is_differentiated:
         said = "recorded completions, which are not scored"
-        file.profile.find("ok", ["train"]).warn("request", one="train row has", message=said, code="recorded-train")
+        profile.find("ok", ["train"]).warn("request", one="train row has", message=said, code="recorded-train")
+    elif not profile.find("helm").count and (plan.wanted or not file.reader.is_imported):
+        given = ", ".join(sorted(split for split in profile.splits if split)) or "none"
+        message = f"train and test are not differentiated (splits given: {given})"
+        if plan.demonstrations:
+            drawn = f"{plan.demonstrations} demonstrations are drawn with seed {file.options.seed}"
+            message += f": {drawn}, the rest is evaluated"
+            if profile.is_recorded:
+                message += "; a recorded run evaluates all"
+        problems.warn(ALL_ROWS, message, code="not-differentiated")
+        if profile.rows < plan.wanted + EXPECTED_EVAL_ROWS:
+            asked = f"{plan.settings.max_train_instances} demonstrations + {EXPECTED_EVAL_ROWS} test examples"
+            message = f"{count(profile.rows, 'row')}, fewer than the {asked} that the format asks for"
+            problems.warn(ALL_ROWS, message, code="few-rows")
 
 
-def undifferentiated(file: File) -> None:
-    """Report a file that does not say which rows are demonstrations: they are drawn."""
-    profile, settings, problems = file.profile, file.plan.settings, file.problems
-    is_theirs = file.reader.is_imported and not file.plan.wanted
-    if profile.is_differentiated or profile.find("helm").count or is_theirs:
-        return
-    given = ", ".join(sorted(split for split in profile.splits if split)) or "none"
-    message = f"train and test are not differentiated (splits given: {given})"
-    if file.plan.demonstrations:
-        drawn = f"{file.plan.demonstrations} demonstrations are drawn with seed {file.options.seed}"
-        message += f": {drawn}, the rest is evaluated"
-        if profile.is_recorded:
-            message += "; a recorded run evaluates all"
-    problems.warn(ALL_ROWS, message, code="not-differentiated")
-    if profile.rows < file.plan.wanted + EXPECTED_EVAL_ROWS:
-        asked = f"{settings.max_train_instances} demonstrations + {EXPECTED_EVAL_ROWS} test examples"
-        message = f"{count(profile.rows, 'row')}, fewer than the {asked} that the format asks for"
-        problems.warn(ALL_ROWS, message, code="few-rows")
-
-
-# What rows say: inputs, references and labels
-
-
-def unused_mapping(file: File) -> None:
-    """Report a label of the whole file's answer mapping that names an option in no row."""
-    used, code, kind = file.profile.used_labels, "mapping-without-option", DatasetIntegrityError
-    for label, target in (file.plan.settings.mapping or {}).items():
-        if used and label not in used:
-            where, message = ("adapter_spec", "answer_mapping", label), f"no row has an option number {target}"
-            file.problems.add(where, message, "positions count from 0", code=code, kind=kind)
-
-
-def no_correct_reference(file: File) -> None:
-    """Report rows without a correct reference."""
-    hint, code = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]', "no-correct-reference"
-    for place, message in file.profile.lacking:
-        place.error("instance", "references", message=message, hint=hint, code=code, is_integrity=True)
-    if more := file.profile.lacking_rows - len(file.profile.lacking):
-        where = Location(file.problems.path)
-        file.problems.extend([Problem("", where, code=code, kind=DatasetIntegrityError, number=more)])
-
-
-def untagged_reference(file: File) -> None:
-    """Report a single reference without tags, which is taken as correct."""
-    where, said = ("instance", "references", 0, "tags"), "a single reference without tags, taken as correct"
-    file.profile.untagged.warn(*where, message=said, hint='add "tags": ["correct"]', code="untagged-reference")
-
-
-def empty_answers(file: File) -> None:
-    """Report correct references without text. HELM's draw of demonstrations ends at one, and then fails.
-
-    See `InContextLearningAdapter.sample_examples`. An empty answer is equal to an empty reply.
-    """
-    profile, settings = file.profile, file.plan.settings
-    train = profile.find("empty", ["train"])
-    draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
-    others = profile.find("empty", profile.to_score)
-    first, may_be_drawn = train, train.count
-    if not profile.is_differentiated:
-        first = others  # those are drawn last
-        may_be_drawn = file.plan.demonstrations - (profile.rows - first.count)
-    where, is_error = ("instance", "references"), not profile.is_recorded
-    if draws and may_be_drawn > 0 and not profile.find("helm").count:
-        said = "an empty answer, and HELM cannot draw demonstrations where there is one"
-        hint = 'write the answer, or "sample_train": false, which takes the first rows as they are'
-        code = "empty-demonstration"
-        first.warn(*where, one="demonstration has", message=said, hint=hint, code=code, is_error=is_error)
-    said = "an empty correct reference: only an empty reply is equal to it"
-    others.warn(*where, message=said, code="empty-answer")
-
-
-def stops_in_references(file: File) -> None:
-    """Report correct references that hold a stop sequence: no live model says what stands behind it."""
-    said = "a correct reference with a stop sequence in it, which a live model cannot go beyond"
-    hint = "cut_at_stop=true cuts references and predictions there"
-    if cut_at := file.plan.scoring.cut_at:
-        hint = f"references and predictions are cut at {', '.join(map(show, cut_at))}"
-    found = file.profile.find("with_stop", file.profile.to_score)
-    found.warn("instance", "references", message=said, hint=hint, code="stop-in-reference")
-
-
-def doubled_prompt(file: File) -> None:
-    """Report texts that hold the prefixes already which the prompt puts around them."""
+def _check_prompts(file: File) -> None:
+    """Texts that hold the prefixes already which the prompt puts around them."""
     profile, plan = file.profile, file.plan
-    if profile.find("helm").count or plan.method == "chat":
-        return
     is_sent_as_it_is = plan.settings.max_train_instances == 0 and plan.method == "generation"
     for first, key, verb in (
         (profile.find("starts_doubled"), "input_prefix", "begin with"),
@@ -198,103 +102,80 @@ def doubled_prompt(file: File) -> None:
             f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
             "set max_train_instances to 0: then they are sent as they are"
         )
-        first.place.warn("instance", "input", "text", message=said, hint=hint, code="doubled-prompt")
+        if plan.method != "chat" and not profile.find("helm").count:
+            first.place.warn("instance", "input", "text", message=said, hint=hint, code="doubled-prompt")
 
 
-def separate_segments(file: File) -> None:
-    """Report lists whose segments seem to be given as one correct reference each: then each alone is a right list."""
-    scoring, profile = file.plan.scoring, file.profile
-    if scoring.output_format != "list" or file.plan.settings.given.get("multi_label") or profile.holds_lists:
-        return
-    separator = show(scoring.separator)
-    said = f"several correct references, none with {separator}: each alone is a right list"
-    hint = f"join the segments with {separator} in one reference, or set multi_label"
-    profile.find("several_golds").warn("instance", "references", message=said, hint=hint, code="separate-segments")
+def _check_rows(file: File) -> None:
+    """What depends on the rows alone."""
+    profile = file.profile
+    hint, code = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]', "no-correct-reference"
+    for place, message in profile.lacking:
+        place.error("instance", "references", message=message, hint=hint, code=code, is_integrity=True)
+    if more := profile.lacking_rows - len(profile.lacking):
+        where = Location(file.problems.path)
+        file.problems.extend([Problem("", where, code=code, kind=DatasetIntegrityError, number=more)])
 
+    tags, said = ("instance", "references", 0, "tags"), "a single reference without tags, taken as correct"
+    profile.untagged.warn(*tags, message=said, hint='add "tags": ["correct"]', code="untagged-reference")
 
-# What stands beside the texts of a row
+    numbers = profile.nonfinite_numbers  # no browser reads them
+    if profile.nonfinite.place is not None:
+        those = f"{count(numbers, 'number')} in {count(profile.nonfinite.count, 'row')}"
+        said = f"{those} {'is' if numbers == 1 else 'are'} NaN or infinite; treated as not recorded"
+        profile.nonfinite.place.warn(message=said, hint="write null", code="not-finite")
 
+    repeated = profile.find_repeated()
+    if repeated and (not file.reader.is_imported or profile.numbers["id"].any()):  # else a table without ids
+        number = file.counts["renamed_ids"] = len(repeated)
+        rows = count(number, "row has", "rows have")
+        said = f"{rows} no id, or that of an earlier row: told apart by -2, -3, ... behind it"
+        profile.locate(repeated[0]).warn("instance", "id", message=said, code="ids")
 
-def ids(file: File) -> None:
-    """Report rows whose id is missing, empty, or taken by an earlier row."""
-    known = file.profile
-    repeated = known.find_repeated()
-    if not repeated or (file.reader.is_imported and not known.numbers["id"].any()):  # a table without a column of ids
-        return
-    number = file.counts["renamed_ids"] = len(repeated)
-    message = (
-        f"{count(number, 'row has', 'rows have')} no id, or that of an earlier row: told apart by -2, -3, ... behind it"
-    )
-    known.locate(repeated[0]).warn("instance", "id", message=message, code="ids")
+    for (steps, key), first in profile.strays.items():
+        said, hint = "this key, which means nothing here", guess_key(steps, key)
+        first.warn(*steps, key, message=said, hint=hint, code="stray-key")
 
-
-def scales(file: File) -> None:
-    """Report judgements of one criterion on several scales: their mean would mean nothing."""
-    for criterion, found in file.profile.scales.items():
-        first, *others = found
-        for scale in others[:1]:
-            place, number = found[scale]
-            other, one = (show(msgspec.json.decode(each)) for each in (scale, first))
+    for criterion, scales in profile.scales.items():  # a mean of judgements on two scales would mean nothing
+        first_scale, *other_scales = scales
+        for scale in other_scales[:1]:
+            place, number = scales[scale]
+            other, one = (show(msgspec.json.decode(each)) for each in (scale, first_scale))
             said = f"{other}, where {show(criterion)} was judged on {one} before"
             hint = "a criterion has one scale: name the other one otherwise"
-            where = "judgements", number, "scale"
-            place.error(*where, message=said, hint=hint, code="judgement", is_integrity=True)
+            place.error("judgements", number, "scale", message=said, hint=hint, code="judgement", is_integrity=True)
 
 
-def nonfinite_numbers(file: File) -> None:
-    """Report NaN and infinity, which no browser reads."""
-    found, numbers = file.profile.nonfinite, file.profile.nonfinite_numbers
-    if found.place is not None:
-        those = f"{count(numbers, 'number')} in {count(found.count, 'row')} {'is' if numbers == 1 else 'are'}"
-        said = f"{those} NaN or infinite; treated as not recorded"
-        found.place.warn(message=said, hint="write null", code="not-finite")
-
-
-# What is recorded
-
-
-def missing_recordings(file: File) -> None:
-    """Report rows of a recorded file that were not run, or failed."""
-    profile = file.profile
-    refused = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
-    left_out = "left out of the score, and counted", "missing=error refuses the file instead"
-    outcome, hint = left_out if file.reader.is_imported else refused
+def _check_recordings(file: File) -> None:
+    """What is recorded."""
+    profile, plan, is_helm = file.profile, file.plan, file.profile.find("helm").count > 0
+    outcome, hint = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
+    if file.reader.is_imported or profile.earlier_left_out:
+        outcome, hint = "left out of the score, and counted", "missing=error refuses the file instead"
     if profile.earlier_left_out:
-        outcome, hint = left_out[0], "as in the run that wrote the file"
+        hint = "as in the run that wrote the file"
     for first, one, many, code in (
         (profile.find_status("not_run"), "row was not run", "rows were not run", "not-run"),
         (profile.find_status("failed"), "row failed", "rows failed", "failed"),
     ):
         if profile.is_recorded and first.place is not None:
             message = f"{count(first.count, one, many)} of {profile.selected}; {outcome}"
-            where = () if profile.find("helm").count else ("request",)
-            first.place.warn(*where, message=message, hint=hint, code=code)
+            first.place.warn(*(() if is_helm else ("request",)), message=message, hint=hint, code=code)
 
-
-def incomplete_recordings(file: File) -> None:
-    """Report rows with some of the requests of the method, and not all: about some options, or of some trials."""
-    if (incomplete := file.profile.find("incomplete")).count:
+    if (incomplete := profile.find("incomplete")).count:
         from helm_ext.adaptation.rows import explain_incomplete
 
-        needs, hint = explain_incomplete(file.plan.method, file.plan.settings.num_train_trials)
-        here = f"here {file.profile.missing_requests}"
-        said = f"completions that the method cannot be scored with: {needs}; {here}"
+        needs, hint = explain_incomplete(plan.method, plan.settings.num_train_trials)
+        said = f"completions that the method cannot be scored with: {needs}; here {profile.missing_requests}"
         incomplete.warn("request", message=said, hint=hint, code="incomplete-recording")
 
-
-def mixed_recordings(file: File) -> None:
-    """Report rows recorded by a text beside rows recorded by log-probabilities: a score would be of a part of them."""
-    profile = file.profile
-    found = profile.find("by_text", [split for split in profile.splits if split != "train"])
-    if profile.find("likelihoods").count:
-        said = f"missing in {count(found.count, 'row')} with a completion, and other rows have them"
+    by_text = profile.find("by_text", [split for split in profile.splits if split != "train"])
+    if profile.find("likelihoods").count:  # a score would be of a part of the rows
+        said = f"missing in {count(by_text.count, 'row')} with a completion, and other rows have them"
         hint = "put the rows that were asked for a text into a file of their own"
-        found.refuse("likelihoods", message=said, hint=hint, code="likelihoods")
+        by_text.refuse("likelihoods", message=said, hint=hint, code="likelihoods")
 
-
-def several_completions(file: File) -> None:
-    """Say that the first of several completions is scored, where nobody has said so."""
-    number, plan = file.profile.find("several").count, file.plan
+    number = profile.find("several").count
     is_said = plan.earlier is not None or file.header.scoring.get("completions") is not None
     if number and plan.scoring.metrics and plan.scoring.output_format == "string" and not is_said:
         said = f"{count(number, 'row has', 'rows have')} several completions, of which the first is scored"
@@ -302,68 +183,51 @@ def several_completions(file: File) -> None:
         file.problems.add((), said, hint, code="first", severity="note")
 
 
-def clusters(file: File) -> None:
-    """Report a key that `cluster=` names and rows do not have."""
-    lacking, name = file.profile.find("unclustered"), file.plan.settings.cluster
-    if name is not None and lacking.count == file.profile.rows:
-        file.problems.add(("cluster",), f"no row has a value of {show(name)}", code="cluster")
-    elif name is not None:
-        lacking.warn(message=f"no value of {show(name)}: each a cluster of its own", code="cluster")
+def _check_references(file: File) -> None:
+    """What is right, as it will be shown and compared."""
+    profile, settings, scoring = file.profile, file.plan.settings, file.plan.scoring
+    where = "instance", "references"
+    said = "a correct reference with a stop sequence in it, which a live model cannot go beyond"
+    hint = "cut_at_stop=true cuts references and predictions there"
+    if scoring.cut_at:
+        hint = f"references and predictions are cut at {', '.join(map(show, scoring.cut_at))}"
+    profile.find("with_stop", profile.to_score).warn(*where, message=said, hint=hint, code="stop-in-reference")
+
+    # HELM's draw of demonstrations ends at an empty answer, and fails (`InContextLearningAdapter.sample_examples`).
+    others = profile.find("empty", profile.to_score)
+    shown = profile.find("empty", ["train"])
+    may_be_shown = shown.count
+    if not profile.is_differentiated:
+        shown, may_be_shown = others, file.plan.demonstrations - (profile.rows - others.count)  # those are drawn last
+    draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
+    if draws and may_be_shown > 0 and not profile.find("helm").count:
+        said = "an empty answer, and HELM cannot draw demonstrations where there is one"
+        hint = 'write the answer, or "sample_train": false, which takes the first rows as they are'
+        code, is_error = "empty-demonstration", not profile.is_recorded
+        shown.warn(*where, one="demonstration has", message=said, hint=hint, code=code, is_error=is_error)
+    said = "an empty correct reference: only an empty reply is equal to it"
+    others.warn(*where, message=said, code="empty-answer")
+
+    if scoring.output_format == "list" and not settings.given.get("multi_label") and not profile.holds_lists:
+        separator = show(scoring.separator)
+        said = f"several correct references, none with {separator}: each alone is a right list"
+        hint = f"join the segments with {separator} in one reference, or set multi_label"
+        profile.find("several_golds").warn(*where, message=said, hint=hint, code="separate-segments")
 
 
-def groups(file: File) -> None:
-    """Report keys that `by=` names: those that no row has, and those with too many values for a report."""
-    for name, values in file.profile.values.items():
-        if not values:
-            hint = did_you_mean(name, file.profile.keys) or f"keys: {', '.join(map(show, file.profile.keys))}"
-            file.problems.add(("by",), f"no row has a value of {show(name)}", hint, code="by")
-        elif len(values) > MOST_VALUES:
-            message = f"{show(name)} has more than {MOST_VALUES} values, each a column of the report"
-            file.problems.add(("by",), message, "name a key with fewer values", code="by")
-        else:
-            file.profile.ungrouped[name].warn(message=f"no value of {show(name)}: in no group of it", code="by")
-
-
-def stray_keys(file: File) -> None:
-    """Report keys that nothing reads, where one that is read may have been meant."""
-    for (place, key), first in file.profile.strays.items():
-        hint = guess_key(place, key)
-        first.warn(*place, key, message="this key, which means nothing here", hint=hint, code="stray-key")
-
-
-_RULES = (
-    unused_mapping,
-    too_few_rows,
-    selected_splits,
-    several_splits,
-    no_correct_reference,
-    recorded_train,
-    undifferentiated,
-    doubled_prompt,
-    untagged_reference,
-    nonfinite_numbers,
-    ids,
-    missing_recordings,
-    incomplete_recordings,
-    mixed_recordings,
-    several_completions,
-    stray_keys,
-    stops_in_references,
-    empty_answers,
-    separate_segments,
-    groups,
-    clusters,
-    scales,
-)
-"""Problems of one line are reported in this order."""
-
-
-_OF_ROWS = {no_correct_reference, untagged_reference, nonfinite_numbers, ids, stray_keys, scales}
-"""Those of them that depend on the rows alone."""
-
-
-def report(file: File, *, is_planned: bool) -> None:
-    """Report what is wrong with a file, or odd; unless `is_planned`, for its header is wrong, what rows alone say."""
-    for rule in _RULES:
-        if is_planned or rule in _OF_ROWS:
-            rule(file)
+def _check_keys(file: File) -> None:
+    """Keys that `by=` and `cluster=` name: those that rows do not have, and those with too many values for a report."""
+    profile, name = file.profile, file.plan.settings.cluster
+    named = {"by": profile.ungrouped, "cluster": {} if name is None else {name: profile.find("unclustered")}}
+    outcomes = {"by": "in no group of it", "cluster": "each a cluster of its own"}
+    for argument, lacking in named.items():
+        for key, first in lacking.items():
+            hint = did_you_mean(key, profile.keys) or f"keys: {', '.join(map(show, profile.keys))}"
+            if first.count == profile.rows:
+                message = f"no row has a value of {show(key)}"
+                file.problems.add((argument,), message, hint if argument == "by" else "", code=argument)
+            elif len(profile.values.get(key, ())) > MOST_VALUES and argument == "by":
+                message = f"{show(key)} has more than {MOST_VALUES} values, each a column of the report"
+                file.problems.add(("by",), message, "name a key with fewer values", code="by")
+            else:
+                first.warn(message=f"no value of {show(key)}: {outcomes[argument]}", code=argument)
