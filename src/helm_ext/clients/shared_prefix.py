@@ -160,7 +160,7 @@ class PrefixModel:
         values += _pick(logits, told)
         if not begins:
             return
-        ahead = dict(zip(begins, _pick_all(logits[-1], begins), strict=True))
+        ahead = dict(zip(begins, _pick(logits[-1:].expand(len(begins), -1), begins), strict=True))
         found.update((tail, [ahead[tail[0]]]) for tail in tails if tail)
         cache: Any = output.past_key_values if batches else None
         del output, logits
@@ -243,11 +243,4 @@ def _pick(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
         rows = torch.log_softmax(logits[start : start + len(part)], dim=-1)
         index = torch.tensor(part, device=rows.device)[:, None]
         picked += rows.gather(1, index)[:, 0].tolist()
-    return picked
-
-
-def _pick_all(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
-    """Return the log-probabilities of tokens that may all come next."""
-    row = torch.log_softmax(logits, dim=-1)
-    picked: list[float] = row[torch.tensor(tokens, device=row.device)].tolist()
     return picked

@@ -16,17 +16,19 @@ that makes of them a file that is read.
 
 from __future__ import annotations
 
-import importlib
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from helm.common.hierarchical_logger import hwarn
 
 from helm_ext.errors import DatasetError, DatasetNotFoundError, RunEntryError, did_you_mean
 from helm_ext.formats.format import Claim, Format, Seen, look
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "helm_ext.formats"
 
@@ -41,16 +43,6 @@ _OURS = {
     "lm_eval": "helm_ext.formats.lm_eval.format:FORMAT",
 }
 """Name of the run entry to where the object stands. A format of ours is one line here."""
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One line of the table."""
-
-    name: str
-    target: str
-    """`module:attribute`."""
-    distribution: str
 
 
 def format_names() -> list[str]:
@@ -87,42 +79,38 @@ def all_formats() -> list[Format]:
 
 
 @cache
-def _entries() -> dict[str, _Entry]:
-    from importlib.metadata import entry_points
+def _entries() -> dict[str, EntryPoint]:
+    from importlib.metadata import EntryPoint, entry_points
 
-    entries = {name: _Entry(name, target, "helm-ext") for name, target in _OURS.items()}
-    others = [
-        _Entry(point.name, point.value, point.dist.name if point.dist is not None else "unknown")
-        for point in entry_points(group=GROUP)
-    ]
-    for found in sorted(others, key=lambda entry: (entry.name, entry.distribution, entry.target)):
+    entries = {name: EntryPoint(name, target, GROUP) for name, target in _OURS.items()}
+    for found in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _name_owner(entry), entry.value)):
         known = entries.setdefault(found.name, found)
-        if (known.target, known.distribution) == (found.target, found.distribution):
-            continue
-        _warn(
-            f"the format {found.name!r} of the distribution {found.distribution!r} is refused: "
-            f"{known.distribution!r} has a format of that name already"
-        )
+        if (known.value, _name_owner(known)) != (found.value, _name_owner(found)):
+            _warn(
+                f"the format {found.name!r} of the distribution {_name_owner(found)!r} is refused: "
+                f"{_name_owner(known)!r} has a format of that name already"
+            )
     return entries
 
 
+def _name_owner(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "helm-ext"
+
+
 @cache
-def _load(entry: _Entry) -> Format | str:
+def _load(entry: EntryPoint) -> Format | str:
     """Return the format, or why there is none."""
-    module, _, attribute = entry.target.partition(":")
-    said = f"the format {entry.name!r} of the distribution {entry.distribution!r} cannot be loaded"
+    said = f"the format {entry.name!r} of the distribution {_name_owner(entry)!r} cannot be loaded: {entry.value}"
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = entry.load()
     except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
-        return f"{said}: {entry.target}: {type(error).__name__}: {error}"
+        return f"{said}: {type(error).__name__}: {error}"
     if not isinstance(found, Format):
-        return f"{said}: {entry.target} is no helm_ext.formats.Format"
+        return f"{said} is no helm_ext.formats.Format"
     missing = [name for name in Format.__annotations__ if not hasattr(found, name)]
     if missing:
-        return f"{said}: {entry.target} says nothing of {', '.join(missing)}"
-    if found.name != entry.name:
-        return f"{said}: {entry.target} calls itself {found.name!r}"
-    return found
+        return f"{said} says nothing of {', '.join(missing)}"
+    return found if found.name == entry.name else f"{said} calls itself {found.name!r}"
 
 
 @cache

@@ -190,6 +190,7 @@ def load(**arguments: Any) -> EvalSet:
         counts |= {"recorded": replies.recorded, "not_run": len(records) - replies.recorded}
 
     own, attributes = short_attributes(meta.attributes), profile.attributes.finish(meta.attributes)
+    warnings.extend(profile.attributes.warn(attributes, f"{place}/{split}.jsonl"))
     label = meta.name if version is None else f"{meta.name} v{version}"
     shown, description = meta.attributes.get("display_name"), meta.attributes.get("description")
     return EvalSet(
@@ -285,13 +286,16 @@ def check(path: str | Path, **arguments: Any) -> tuple[list[Problem], dict[str, 
     counts: dict[str, int] = {}
     problems = Problems()
     ids: dict[str, int] = {}
-    title = f"the {split} split"
+    values, title = AttributeValues(), f"the {split} split"
     try:
         with open_bundle(path) as bundle:
             problems.extend(bundle.warnings)
             title = f"the {split} split of {bundle.meta.name}"
-            for record in iter_checked(bundle, problems, counts, None if replies is None else split):
-                ids[record.id] = len(ids)
+            for record in iter_checked(bundle, problems, counts, split):
+                values.add(record)
+                if replies is not None:
+                    ids[record.id] = len(ids)
+            problems.extend(values.warn(values.finish(bundle.meta.attributes), f"{bundle.path}/{split}.jsonl"))
     except DatasetError as error:
         found += error.problems
     else:

@@ -9,6 +9,7 @@ Their attributes are what reports of a bundle can be grouped by (docs/innodata.m
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,9 @@ from helm_ext.errors import (
     DatasetIntegrityError,
     DatasetNotFoundError,
     Location,
+    Problem,
     Problems,
+    count,
     show,
 )
 from helm_ext.evalset import EXTRA_KEY, STATUSES, Recorded, RowExtra
@@ -84,43 +87,58 @@ _NOT_GROUPED = ("description", "display_name", "license", "source", "url", "auth
 class AttributeValues:
     """What reports can be grouped by, noted while records are read: each attribute and the values that occur.
 
-    An attribute is a key of `meta.json` or an extra key of records, short itself, whose values are all short strings,
-    whole numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's; with
-    null or "" a record has none.
+    An attribute is a key of `meta.json` or an extra key of records, short itself, whose values are short strings, whole
+    numbers or true/false, with at most 20 different ones. A record's own value goes before the dataset's; with null or
+    "" a record has none. Nor has it with a value of another kind, unless most records have such values: then the key is
+    no attribute.
     """
 
     def __init__(self) -> None:
         self._records = 0
-        self._own: dict[str, int] = {}
+        self._own = Counter[str]()
         """How many records have the key."""
-        self._values: dict[str, set[str]] = {}
-        self._unfit: set[str] = set()
+        self._values: dict[str, Counter[str]] = {}
+        self._odd = Counter[str]()
+        """How many records have a value of another kind, of which the first is kept."""
+        self._first_odd: dict[str, tuple[int, str]] = {}
 
     def add(self, record: Record) -> None:
         """Note the values of a record."""
         self._records += 1
         for key, value in record.extra.items():
-            self._own[key] = self._own.get(key, 0) + 1
-            self._note(key, value)
+            self._own[key] += 1
+            if (text := _as_value(key, value)) is not None:
+                self._note(key, text)
+            elif not _is_empty(value):
+                self._odd[key] += 1
+                self._first_odd.setdefault(key, (record.line, show(value)))
 
     def finish(self, meta_attributes: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         """Return the attributes by name, the values of each sorted, with those that the dataset has of its own."""
-        for key, value in meta_attributes.items():
-            if self._own.get(key, 0) < self._records:  # else every record has a value of its own
-                self._note(key, value)
-        return {key: tuple(sorted(self._values[key])) for key in sorted(self._values) if key not in self._unfit}
+        for key, text in short_attributes(meta_attributes).items():
+            if self._own[key] < self._records:  # else every record has a value of its own
+                self._note(key, text)
+        found = {key: tuple(sorted(values)) for key, values in sorted(self._values.items())}
+        return {
+            key: values
+            for key, values in found.items()
+            if len(values) <= _MAX_VALUES and self._odd[key] < self._values[key].total()
+        }
 
-    def _note(self, key: str, value: Any) -> None:
-        if key in self._unfit or _is_empty(value):
-            return
-        text = _as_value(key, value)
-        if text is None:
-            self._unfit.add(key)
-            return
-        values = self._values.setdefault(key, set())
-        values.add(text)
-        if len(values) > _MAX_VALUES:
-            self._unfit.add(key)
+    def warn(self, attributes: Iterable[str], path: str) -> Iterator[Problem]:
+        """Yield a warning for each of these attributes of which a record of the file has a value of another kind."""
+        for key in attributes:
+            if number := self._odd[key]:
+                line, shown = self._first_odd[key]
+                records = count(number, "record is", "records are")
+                message = f"{shown} is no value that reports can be grouped by: {records} in no group of {key}"
+                hint = f"a text of at most {_MAX_LENGTH} characters, a whole number, true or false; null for none"
+                yield Problem.warning(Location(path, line, key), message, hint, code="odd-attribute")
+
+    def _note(self, key: str, text: str) -> None:
+        values = self._values.setdefault(key, Counter())
+        if text in values or len(values) <= _MAX_VALUES:
+            values[text] += 1
 
 
 def short_attributes(values: Mapping[str, Any]) -> dict[str, str]:

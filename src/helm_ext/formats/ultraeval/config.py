@@ -119,7 +119,7 @@ _MESSAGES = {
 }
 
 
-def to_problems(error: ValidationError, path: Path, prefix: str = "", *, code: str) -> list[Problem]:
+def to_problems(error: ValidationError, path: Path, prefix: str = "", *, hint: str = "", code: str) -> list[Problem]:
     """Return what is wrong in a file; `prefix` is the field in which the value stands."""
     problems = []
     for detail in error.errors(include_url=False):
@@ -127,7 +127,7 @@ def to_problems(error: ValidationError, path: Path, prefix: str = "", *, code: s
         if message.startswith("expected"):
             message += f", got {show(detail['input'])}"
         field = ".".join([prefix, *map(str, detail["loc"])]).removeprefix(".")
-        problems.append(DatasetSchemaError.problem_at(Location(str(path), field=field), message, code=code))
+        problems.append(DatasetSchemaError.problem_at(Location(str(path), field=field), message, hint, code=code))
     return problems
 
 
@@ -188,6 +188,20 @@ class TaskConfig(_Checked):
     def kind(self) -> Method:
         """The method in the words of run entries."""
         return "gen" if self.generate.method == "generate" else "ppl"
+
+
+class RunConfig(_Checked):
+    """What the `config.json` of a finished run says of how it was scored."""
+
+    metrics: Annotated[dict[str, Metric], BeforeValidator(lambda value: value or {})] = Field(
+        {}, validation_alias=AliasChoices("metric", "metrics")
+    )
+    task_name: Annotated[str, BeforeValidator(lambda value: str(value or ""))] = Field(
+        "", validation_alias=AliasChoices("task_name", "dataset_name")
+    )
+    task_postprocess: OrNull = ""
+    model_postprocess: OrNull = ""
+    """Upstream's `--postprocess`, of which PPL has two: the sum or the mean."""
 
 
 _KNOWN = (*TaskConfig.model_fields, "dataset_name", "transforms", "metrics")

@@ -108,12 +108,11 @@ def _make_score(stat: str, definition: Mapping[str, Any]) -> Score:
         return make_rouge(**arguments)
     return Score(
         name=stat,
-        function=_needs_row,
         display_name=f"{stat.removeprefix(PREFIX)} (checkout)",
         description=f"The metric {definition['type']} of the user's UltraEval checkout.",
-        row_function=lambda _row, _golds, prediction: _needs_row("", prediction),
+        row_function=_score_by_checkout,
     )
 
 
-def _needs_row(gold: str, prediction: str) -> float:  # noqa: ARG001
-    raise ValueError("a checkout's metric is called with the row: UltraEvalMetric.score_row")
+def _score_by_checkout(*_: Any) -> float:
+    raise ValueError("a checkout's metric is called with all answers: UltraEvalMetric.score_row")

@@ -12,7 +12,7 @@ import hashlib
 import math
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain
 from operator import or_
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problem, RunEntryError, raise_for, show
 from helm_ext.evalset import STATUSES, EvalSet, Places, Recorded, RecordedState, row_extra
@@ -28,7 +28,7 @@ from helm_ext.evalset.rows import StoredRows, Unrecorded, find_unrecorded
 from helm_ext.files import LineSource, canonical_json, is_finite, read_json
 from helm_ext.files.store import RowStore
 from helm_ext.formats.ultraeval.checkout import open_checkout
-from helm_ext.formats.ultraeval.config import Method, Metric, Options, Sampling
+from helm_ext.formats.ultraeval.config import Method, Metric, Options, RunConfig, Sampling, to_problems
 from helm_ext.formats.ultraeval.questions import (
     check_options,
     iter_objects,
@@ -54,54 +54,31 @@ if TYPE_CHECKING:
 KEYS = {"data", "ground_truth", "prompt_inputs", "raw_outputs"}
 
 
-@dataclass(frozen=True)
-class RunLog:
-    """What the log's `config.json` says."""
-
-    path: Path
-    """The file, there or not."""
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
-    task_name: str = ""
-    task_postprocess: str = ""
-    model_postprocess: str = ""
-    """Upstream's `--postprocess`, of which PPL has two: the sum or the mean."""
-
-    def postprocess(self, method: Method) -> str:
-        """Return what made answers of the outputs. For PPL the task's, if any, replaces the model's, as upstream."""
-        return self.task_postprocess or (self.model_postprocess if method == "ppl" else "")
-
-    def require_metrics(self) -> Mapping[str, Metric]:
-        """Return the run's metrics. Raises DatasetSchemaError where they are not known: no other will do."""
-        if self.metrics:
-            return self.metrics
-        message = "names no metric" if self.path.is_file() else "no such file: how the run was scored is not known"
-        hint = "metric=NAME says how to score; or put the config.json that UltraEval wrote with the outputs beside them"
-        place = Location(str(self.path), field="metric" if self.path.is_file() else "")
-        raise DatasetSchemaError.at(place, message, hint, code="no-metric")
+_SAID_INSTEAD = {"metric": {"metric", "metrics"}, "postprocess": {"task_postprocess", "model_postprocess"}}
+"""Arguments, and the keys of `config.json` in whose place they stand."""
 
 
-def read_run_log_config(path: Path) -> RunLog:
-    """Return what `config.json` beside `instance.jsonl` says; nothing where there is none. Raises DatasetError."""
-    beside = path.parent / "config.json"
-    content = read_json(beside) if beside.is_file() else {}
-    if not isinstance(content, dict):
-        message, hint = f"expected an object, got {show(content)}", "the config.json that UltraEval wrote beside them"
-        raise DatasetSchemaError.at(beside, message, hint, code="config")
-    key = "metric" if "metric" in content else "metrics"
+def _read_config(path: Path, options: Options) -> RunConfig:
+    """Return what `config.json` beside a log says; nothing where there is none. Raises DatasetError."""
+    content = read_json(path) if path.is_file() else {}
+    for name, keys in _SAID_INSTEAD.items():
+        if getattr(options, name) is not None and isinstance(content, dict):
+            content = {key: value for key, value in content.items() if key not in keys}
     try:
-        metrics = TypeAdapter(dict[str, Metric]).validate_python(content.get(key) or {})
-    except ValidationError:
-        place = Location(str(beside), field=key)
-        hint = "metric=NAME says how to score, in its place"
-        raise DatasetSchemaError.at(place, "not the metrics of an UltraEval run", hint, code="config") from None
-    name = content.get("task_name") or content.get("dataset_name") or ""
-    posts = {}
-    for key in ("task_postprocess", "model_postprocess"):
-        posts[key] = "" if content.get(key) is None else content[key]
-        if not isinstance(posts[key], str):
-            place, message = Location(str(beside), field=key), f"expected a text, got {show(posts[key])}"
-            raise DatasetSchemaError.at(place, message, "the name of UltraEval's, or null", code="config")
-    return RunLog(beside, metrics, str(name), **posts)
+        return RunConfig.model_validate(content)
+    except ValidationError as error:
+        hint = "UltraEval wrote it beside the outputs; metric=NAME and postprocess=NAME say it in its place"
+        raise DatasetSchemaError(to_problems(error, path, hint=hint, code="config")) from None
+
+
+def _require_metrics(config: RunConfig, path: Path) -> Mapping[str, Metric]:
+    """Return the run's metrics. Raises DatasetSchemaError where they are not known: no other will do."""
+    if config.metrics:
+        return config.metrics
+    message = "names no metric" if path.is_file() else "no such file: how the run was scored is not known"
+    hint = "metric=NAME says how to score; or put the config.json that UltraEval wrote with the outputs beside them"
+    place = Location(str(path), field="metric" if path.is_file() else "")
+    raise DatasetSchemaError.at(place, message, hint, code="no-metric")
 
 
 _OTHER_LINE = "not a line of instance.jsonl"
@@ -299,12 +276,15 @@ def load_log(log: Log, options: Options, *, execute: bool = True) -> EvalSet:
     path, kind = log.path, log.method or ("ppl" if options.method == "ppl" else "gen")
     if options.method not in (None, kind):
         raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
-    said = read_run_log_config(path)
-    post = options.postprocess if options.postprocess is not None else said.postprocess(kind)
+    beside = path.parent / "config.json"
+    said = _read_config(beside, options)
+    # Of PPL the task's postprocessing, if any, replaces the model's, as upstream.
+    theirs = said.task_postprocess or (said.model_postprocess if kind == "ppl" else "")
+    post = options.postprocess if options.postprocess is not None else theirs
     metrics = (
         parse_metric_argument(options.metric, kind, post)
         if options.metric is not None
-        else read_metrics(said.require_metrics(), kind, post, str(said.path))
+        else read_metrics(_require_metrics(said, beside), kind, post, str(beside))
     )
     require_allowed(metrics, allow_code=options.allow_code)
     checkout = open_checkout(options.root, path)

@@ -105,6 +105,24 @@ def test_records_without_a_value(tmp_path):
     assert own == [{"severity": "high"}, None, None, None, {"severity": "low"}]
 
 
+def test_a_value_that_divides_no_report_costs_its_own_record_alone_and_is_said(tmp_path):
+    values = ["high", ["low"], "low", "x" * 41, "low", None]
+    rows = [{"id": str(i), "messages": CHAT[1:2], "expected": "", "severity": v} for i, v in enumerate(values)]
+    test = write_lines(tmp_path / "t.jsonl", rows)
+    bundle = pack(name="odd", test=test, attributes={"severity": ["any"]}, target=tmp_path).path
+    evalset = load(path=bundle)
+    assert evalset.attributes == {"severity": ("high", "low")}
+    own = [instance.extra_data["helm_ext"].get("attributes") for instance in evalset.instances]
+    assert own == [{"severity": "high"}, None, {"severity": "low"}, None, {"severity": "low"}, None]
+    [warning] = evalset.warnings
+    assert str(warning) == (
+        f'{bundle}/test.jsonl:2: severity: ["low"] is no value that reports can be grouped by: 2 records are in no '
+        "group of severity\n"
+        "  hint: a text of at most 40 characters, a whole number, true or false; null for none"
+    )
+    assert check(bundle)[0] == [warning]
+
+
 def test_long_and_unprintable_names_are_no_attributes(tmp_path):
     names = {"n" * 41: "a", "line\nbreak": "b", "": "c", "n" * 40: "d", "a/b": "n/a"}
     rows = [{"id": "1", "messages": CHAT[1:2], "expected": "", **names}]

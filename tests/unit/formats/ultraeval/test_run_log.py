@@ -199,10 +199,13 @@ def test_a_log_without_outputs_is_of_the_method_that_is_named(write):
 
 def test_what_is_beside_a_log(write):
     path = write([line(1, ["2"])], {"metrics": {"accuracy": 3}})
-    assert "not the metrics of an UltraEval run" in refused(DatasetError, ultraeval.load, data=path)
+    said = refused(DatasetError, ultraeval.load, data=path)
+    assert "config.json: metrics.accuracy: expected an object, got 3\n  hint: " in said
+    assert "metric=NAME and postprocess=NAME say it in its place" in said
+    assert ultraeval.load(data=path, metric="exact_match").counts["eval"] == 1
     assert "holds the outputs of a gen run" in refused(RunEntryError, ultraeval.load, data=path, method="ppl")
     write([line(1, ["2"])], {**config_of("gen"), "task_postprocess": False})
-    assert "task_postprocess: expected a text, got false" in refused(DatasetError, ultraeval.load, data=path)
+    assert "task_postprocess: expected a string, got false" in refused(DatasetError, ultraeval.load, data=path)
     write([line(1, ["2"])], [])
     assert "config.json: expected an object, got []" in refused(DatasetError, ultraeval.load, data=path)
     write([line(1, ["2"])], {"metrics": {"pass_k": {"evaluation": {"type": "function_execution"}}}})

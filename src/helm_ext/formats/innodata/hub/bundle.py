@@ -188,7 +188,7 @@ def open_bundle(
     """
     shown = shown_path or str(path)
     problems = Problems()
-    with _open(path, shown) as file:
+    with open_seekable(path, shown) as file:
         try:
             found_digest = sha256_of(file)
         except OSError as error:
@@ -209,7 +209,7 @@ def open_bundle(
 
 
 @contextmanager
-def _open(path: str | Path, shown: str) -> Iterator[BinaryIO]:
+def open_seekable(path: str | Path, shown: str) -> Iterator[BinaryIO]:
     """Open a file of which any place can be read. Raises DatasetNotFoundError."""
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below
@@ -220,7 +220,7 @@ def _open(path: str | Path, shown: str) -> Iterator[BinaryIO]:
         raise DatasetNotFoundError.at(shown, said, hint, code="unreadable") from error
     with file:
         if not file.seekable():
-            hint = "save the bundle as a file first"
+            hint = "it is read more than once: save it as a file first"
             raise DatasetNotFoundError.at(shown, "no regular file", hint, code="unreadable")
         yield file
 

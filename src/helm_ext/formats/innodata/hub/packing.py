@@ -11,7 +11,7 @@ import json
 import shlex
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -34,11 +34,12 @@ from helm_ext.formats.innodata.hub.bundle import (
     UniqueIds,
     check_split,
     note_empty_test,
+    open_seekable,
     read_archive,
     save,
     sha256_of,
 )
-from helm_ext.formats.innodata.hub.records import META_KEYS, META_NAME, NAME_RULE, Record, Split, is_valid_name
+from helm_ext.formats.innodata.hub.records import META_KEYS, META_NAME, NAME_RULE, Split, is_valid_name
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
@@ -133,29 +134,13 @@ def _check_sources(sources: Mapping[Split, Path | None]) -> dict[Split, SplitChe
         if source is None:
             counted[split].digest = hashlib.sha256().hexdigest()
             continue
-        for record in _read(source, problems, counted[split]):
-            ids.see(record, str(source))
+        with open_seekable(source, str(source)) as file:
+            for record in check_split(file, str(source), problems, counted[split]):
+                ids.see(record, str(source))
     if not counted["test"].lines:
         note_empty_test(str(sources["test"]), problems)
     raise_for(problems.finish())
     return counted
-
-
-def _read(source: Path, problems: Problems, counted: SplitCheck) -> Iterator[Record]:
-    try:
-        with source.open("rb") as file:
-            _require_seekable(file, source)
-            yield from check_split(file, str(source), problems, counted)
-    except DatasetNotFoundError:
-        raise
-    except OSError as error:
-        raise DatasetNotFoundError.at(source, f"cannot be read: {error.strerror}", code="unreadable") from error
-
-
-def _require_seekable(file: BinaryIO, source: Path) -> None:
-    if not file.seekable():
-        hint = "records are read more than once: save them as a file first"
-        raise DatasetNotFoundError(f"{source}: no regular file\n  hint: {hint}")
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:

@@ -74,7 +74,7 @@ def test_sources_that_cannot_be_packed(tmp_path):
     (tmp_path / "empty.jsonl").write_bytes(b"")
     with pytest.raises(DatasetIntegrityError, match="empty.jsonl: the test split is empty"):
         pack(name="demo", test=tmp_path / "empty.jsonl", target=tmp_path)
-    with pytest.raises(DatasetNotFoundError, match="none.jsonl: cannot be read: No such file or directory"):
+    with pytest.raises(DatasetNotFoundError, match="none.jsonl: no such file"):
         pack(name="demo", test=tmp_path / "none.jsonl", target=tmp_path)
     with pytest.raises(DatasetNotFoundError) as error:
         pack(name="demo", test=tmp_path / "t.jsonl", target=tmp_path / "a b")

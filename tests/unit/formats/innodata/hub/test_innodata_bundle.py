@@ -440,9 +440,11 @@ def test_pipes_are_no_files(tmp_path):
     options = sources(tmp_path)
     reading, writing = os.pipe()
     try:
-        with pytest.raises(DatasetNotFoundError, match="no regular file\n  hint: records are read more than once"):
+        with pytest.raises(DatasetNotFoundError, match="no regular file\n  hint: it is read more than once"):
             pack(**{**options, "test": f"/dev/fd/{reading}"})
-        with pytest.raises(DatasetNotFoundError, match="no regular file\n  hint: save the bundle as a file first"):
+        with pytest.raises(
+            DatasetNotFoundError, match="no regular file\n  hint: it is read more than once: save it as a file first"
+        ):
             open_bundle(f"/dev/fd/{reading}").__enter__()
     finally:
         os.close(reading)
