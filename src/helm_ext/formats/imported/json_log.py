@@ -39,7 +39,7 @@ class JsonPieces:
         self.path = str(path)
         self._listed = listed
         self._reader = Reader(path)
-        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
         """Bytes that are no UTF-8 become surrogates, and bytes again in `_encode`: whoever parses them refuses them."""
         self._text = ""
         """What was read and not handed out."""
@@ -159,14 +159,34 @@ class JsonPieces:
         self._reader.close()
 
 
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-class StructLines(Generic[T]):
-    """A JSON Lines file of one kind of struct; iterate once. `digest` is complete after the last line."""
+class JsonRows:
+    """The values of a file of JSON Lines, or of one list; iterate once. `digest` is complete after the last."""
 
     digest = ""
     """SHA-256 of the bytes on disk."""
+
+    def __init__(self, path: str | Path, problems: Problems, *, is_lenient: bool = False) -> None:
+        """What is no JSON goes to `problems`. `is_lenient`: NaN and Infinity are read, blank lines are refused."""
+        self._path, self._problems, self._is_lenient = str(path), problems, is_lenient
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Yield the line at which each value begins, and the value. Raises DatasetError."""
+        lenient = self._is_lenient
+        is_list = look(self._path).start.removeprefix(files.BOM).lstrip().startswith(b"[")
+        with JsonPieces(self._path) if is_list else files.LineSource(self._path) as source:
+            found = source.items() if isinstance(source, JsonPieces) else source
+            lines = ((number, line.removeprefix(files.BOM) if number == 1 else line) for number, line in found)
+            yield from files.iter_json_lines(
+                lines, self._path, self._problems, blank="error" if lenient else "skip", allow_nan=lenient
+            )
+            self.digest = source.digest
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class StructLines(JsonRows, Generic[T]):
+    """A file of JSON Lines, or one list, of one kind of struct; iterate once."""
 
     def __init__(
         self,
@@ -180,25 +200,17 @@ class StructLines(Generic[T]):
     ) -> None:
         """`kind`: what each line must have; `what`: what it is then. What is wrong with lines goes to `problems`.
 
-        `is_lenient`: NaN and Infinity are read, blank lines are refused, and the file may be one list of such objects.
         `complete`: makes values of those of an older version.
         """
-        self._path, self._kind, self._what, self._problems = path, kind, what, problems
-        self._is_lenient, self._complete = is_lenient, complete
+        super().__init__(path, problems, is_lenient=is_lenient)
+        self._kind, self._what, self._complete = kind, what, complete
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any], T]]:
         """Yield number, value and struct of each line that has the right shape. Raises DatasetError."""
-        lenient = self._is_lenient
-        is_list = lenient and look(self._path).start.lstrip().startswith(b"[")
-        with JsonPieces(self._path) if is_list else files.LineSource(self._path) as source:
-            lines = source.items() if isinstance(source, JsonPieces) else source
-            for number, given in files.iter_json_lines(
-                lines, str(self._path), self._problems, blank="error" if lenient else "skip", allow_nan=lenient
-            ):
-                value = self._complete(given)
-                if (made := convert(value, self._kind, self._what, self._problems, number)) is not None:
-                    yield number, value, made
-            self.digest = source.digest
+        for number, given in self.values():
+            value = self._complete(given)
+            if (made := convert(value, self._kind, self._what, self._problems, number)) is not None:
+                yield number, value, made
 
 
 def convert(value: Any, kind: type[T], what: str, problems: Problems, line: int | None = None) -> T | None:

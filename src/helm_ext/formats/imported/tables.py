@@ -16,13 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-import msgspec
-
 from helm_ext.errors import DatasetSchemaError, Problems, RunEntryError, count, raise_for, show
-from helm_ext.files import BOM, LineSource, decode, iter_csv, iter_json_lines, parse_json, read_source
+from helm_ext.files import BOM, LineSource, decode, iter_csv, parse_json, read_source
 from helm_ext.files.store import RowStore
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import spell, to_options
+from helm_ext.formats.imported.json_log import JsonRows
 from helm_ext.formats.imported.row import RowError, parse_list
 
 Cells = Mapping[str, Any]
@@ -217,7 +216,7 @@ class JsonTable(Table):
         self._takes_object = takes_object
         self._rows = RowStore(tuple[int, Cells], KEPT)
         found: dict[str, None] = {}
-        for line, value in self._lines() if look(path).is_lines() else self._items():
+        for line, value in self._values():
             if not isinstance(value, dict):
                 message, hint = f"expected an object, got {show(value)}", 'each row is an object: {"question": ...}'
                 raise DatasetSchemaError.at(path, message, hint, line, code="not-an-object")
@@ -230,42 +229,24 @@ class JsonTable(Table):
         """Yield (line or position, the object, "")."""
         return ((line, value, "") for line, value in self._rows.read(range(len(self._rows))))
 
-    def _lines(self) -> Iterator[tuple[int, Any]]:
-        problems = Problems(self.path)
-        with LineSource(self.path) as source:
-            lines = ((number, line.removeprefix(BOM) if number == 1 else line) for number, line in source)
-            for line, value in iter_json_lines(lines, self.path, problems):
-                if problems.errors:
-                    break
-                yield line, value
-            raise_for(problems.finish())
+    def _values(self) -> Iterator[tuple[int, Any]]:
+        """Yield the rows with their lines; those that an object holds with their positions."""
+        seen = look(self.path)
+        if not seen.is_lines() and not seen.start.removeprefix(BOM).lstrip().startswith(b"["):
+            source = read_source(self.path)
             self.digest = source.digest
-
-    def _items(self) -> Iterable[tuple[int, Any]]:
-        """Return the rows of one document: of a list with their lines, else with their positions."""
-        source = read_source(self.path)
-        self.digest = source.digest
-        data = source.data.removeprefix(BOM)
-        if data.lstrip().startswith(b"["):
-            return self._items_of_list(data)
-        value = parse_json(data, self.path)
-        rows = [value] if self._takes_object else _find_rows(value)
-        return enumerate(_refuse(self.path, value) if rows is None else rows, 1)
-
-    def _items_of_list(self, data: bytes) -> Iterator[tuple[int, Any]]:
-        try:
-            items = msgspec.json.decode(data, type=list[msgspec.Raw])
-        except (msgspec.MsgspecError, RecursionError):
-            items = []
-            for value in parse_json(data, self.path):  # raises, and says where
-                yield 1, value
-        line, at = 1, 0
-        for item in items:
-            start = data.index(item, at)  # commas and white space are between them
-            line += data.count(b"\n", at, start)
-            yield line, parse_json(bytes(item), self.path, line)
-            at = start + len(bytes(item))
-            line += data.count(b"\n", start, at)
+            value = parse_json(source.data.removeprefix(BOM), self.path)
+            rows = [value] if self._takes_object else _find_rows(value)
+            yield from enumerate(_refuse(self.path, value) if rows is None else rows, 1)
+            return
+        problems = Problems(self.path)
+        found = JsonRows(self.path, problems)
+        for line, value in found.values():
+            if problems.errors:
+                break
+            yield line, value
+        raise_for(problems.finish())
+        self.digest = found.digest
 
 
 def _find_rows(value: Any) -> list[Any] | None:
