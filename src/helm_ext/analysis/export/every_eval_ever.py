@@ -401,6 +401,8 @@ class _Record:
         }
         if spec.get("multi_label"):
             details["multi_label"] = "true"
+        if reducer := self.run.metric_arguments.get("completions"):
+            details["completions"] = str(reducer)
         return {"generation_args": arguments, "additional_details": details}
 
     def _find_corrected(self, stat: str, split: str | None) -> dict[str, str]:

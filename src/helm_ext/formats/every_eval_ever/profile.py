@@ -122,18 +122,19 @@ def open_evaluation(
         source.main_reason = "the first of the record" if aggregate else "the first in the samples"
     both = f"{aggregate.digest if aggregate else ''}{found.digest}"
     spec: dict[str, Any] = {"method": "chat"} if task.counts["chat"] else {}
-    if golds is not None and aggregate is not None:
-        kept = [result.kept.get("generation_config") or {} for result in aggregate.results]
-        is_said = any((one.get("additional_details") or {}).get("multi_label") == "true" for one in kept)  # our export
-        if is_said or (aggregate.is_of_inspect and golds.several):
-            spec["multi_label"] = True
+    said = aggregate.said if aggregate else {}
+    is_of_inspect = aggregate is not None and aggregate.is_of_inspect
+    if golds is not None and (said.get("multi_label") == "true" or (is_of_inspect and golds.several)):
+        spec["multi_label"] = True
+    reducer = said.get("completions") or ("mean" if len(task.repeats) > 1 or task.counts["means"] else "")
     return Opened(
         path=str(chosen.samples),
         source=source,
         rows=lambda: maker.rows(found.questions(task)),
         digest=sha256(both.encode()).hexdigest(),
         adapter_spec=spec,
-        scoring={"completions": "mean"} if len(task.repeats) > 1 else {},
+        scoring={"completions": reducer} if reducer else {},
+        cluster="cluster" if task.counts["clustered"] else "",
         is_measured=has_references,
     )
 
@@ -154,7 +155,7 @@ class Evaluation:
     counts: Counter[str] = field(default_factory=Counter)
     """Lines: `chat`, conversations; `free`, without choices; `lists`, of these with the text of a Python list for
     reference; `referenced`, that say what is right; `perturbed`; `unnamed`, whose score may be of several results;
-    `clustered`, that say what they belong to.
+    `clustered`, that say what they belong to; `means`, whose score must be the mean of several answers.
     """
     repeats: set[str] = field(default_factory=set)
     """Names of the times that questions were asked."""
@@ -180,6 +181,8 @@ class Evaluation:
         self.counts["clustered"] += "cluster" in sample.details
         self.counts["perturbed"] += "perturbation" in sample.details
         self.counts["unnamed"] += not is_told
+        texts, score = sample.output.raw if sample.output else (), sample.evaluation.score
+        self.counts["means"] += len(texts) > 1 and 0 < score < 1 and (score * len(texts)).is_integer()
 
     def has_same_answers(self, other: Evaluation) -> bool:
         """Whether both are of the same questions and answers, as far as they share ids."""
@@ -306,8 +309,6 @@ class Profile:
 
 def _notes(found: Profile, task: Evaluation, aggregate: Aggregate | None, *, are_lists: bool) -> Iterator[str]:
     """Yield what a reader of the score must know, in words."""
-    if task.counts["clustered"]:
-        yield "samples say what they belong to: intervals respect it with cluster=cluster, and are too short without"
     if aggregate is None:
         yield "no aggregate file beside the samples: what the record reports, and of whom, is not known"
         return

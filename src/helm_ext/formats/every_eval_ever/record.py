@@ -219,6 +219,9 @@ class Aggregate:
         self.kept = {key: value[key] for key in _KEPT if key in value}
         """What an export of the run restores."""
         self.kept["results"] = {result.name: result.kept for result in self.results}
+        configs = [as_object(result.kept.get("generation_config")) for result in self.results]
+        self.said = {key: value for one in configs for key, value in as_object(one.get("additional_details")).items()}
+        """How the run was asked and scored, in the words of our export: `multi_label`, `completions`."""
         said = as_object((file.source_metadata or {}).get("additional_details"))
         original = said.get(ORIGINAL_LIBRARY)  # of a record that we exported again
         library = str(original or (file.eval_library or {}).get("name", ""))

@@ -177,6 +177,9 @@ def _read(opened: Opened, problems: Problems, scoring: Mapping[str, Any]) -> Imp
     names_ours = scoring.get("metrics") is not None or (
         main is not None and find_unnamable(main, output_format, has_likelihoods=True, has_tokenizer=True) is None
     )
+    if opened.cluster and not scoring.get("cluster"):
+        said = f"intervals respect it with cluster={opened.cluster}, and are too short without"
+        opened.source.notes = [f"samples say what they belong to: {said}", *opened.source.notes]
     return ImportReader(opened, problems, is_measured=opened.is_measured or names_ours)
 
 

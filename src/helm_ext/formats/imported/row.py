@@ -127,6 +127,8 @@ class Opened:
     the run entry names a metric of ours."""
     may_be_live: bool = False
     """Whether a file without any answer is a dataset to be run. Else it is refused."""
+    cluster: str = ""
+    """The key of rows that says what they belong to, where the file has one."""
     display_name: str = ""
     description: str = ""
     failed: str = ""

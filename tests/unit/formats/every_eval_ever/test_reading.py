@@ -187,6 +187,22 @@ def test_epochs_and_trials_are_completions_of_one_row(tmp_path, key):
     assert load(write(tmp_path, [sample("a", ["one", "two"])])).scoring.completions == "first"
 
 
+@pytest.mark.parametrize(("score", "said", "expected"), [
+    (0.5, {}, "mean"), (0.3, {}, "first"), (0.5, {"completions": "max"}, "max"), (0.5, {"completions": "first"}, "first"),
+])  # fmt: skip
+def test_several_completions_are_scored_as_the_record_scores_them(tmp_path, score, said, expected):
+    """Its score is theirs together, where it is a share of them; our export says how they were scored."""
+    results = [result(generation_config={"generation_args": {}, "additional_details": said})]
+    evalset = load(write(tmp_path, [sample("a", ["banana", "two"], score)], results))
+    assert evalset.scoring.completions == expected
+
+
+def test_what_rows_belong_to_is_said_until_intervals_respect_it(tmp_path):
+    path = write(tmp_path, [sample("a", metadata={"cluster": "x"}), sample("b", metadata={"cluster": "x"})])
+    begins = [one.startswith("samples say what they belong to") for one in warnings(load(path))]
+    assert (any(begins), warnings(load(path, cluster="cluster"))) == (True, warnings(load(path))[1:])
+
+
 @pytest.mark.parametrize("choices", [None, FRUIT])
 def test_without_any_reference_the_records_own_score_is_the_main_one(tmp_path, choices):
     lines = [sample("a", reference=[], choices=choices), sample("b", score=0.0, reference=[], choices=choices)]
