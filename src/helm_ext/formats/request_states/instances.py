@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -242,18 +242,9 @@ class Maker:
         extra: RowExtra = {}
         if "id" in given and named != name:
             extra["id"] = given["id"]
-        if row.unknown:
-            extra["data"] = row.unknown
+        extra.update(row.extra)  # type: ignore[typeddict-item]
         if only:
             extra["only"] = "live" if only == LIVE else "recorded"
-        if row.attributes:
-            extra["attributes"] = row.attributes
-        if row.cluster is not None:
-            extra["cluster"] = row.cluster
-        if row.source_scores:
-            extra["source_scores"] = row.source_scores
-        if row.source_unscored:
-            extra["source_unscored"] = row.source_unscored
         is_train = split == TRAIN
         if not is_train:
             if self.decoding:
@@ -286,13 +277,6 @@ class Maker:
                 # Before the answer that a demonstration shows. Train rows are never scored.
                 before = self.spec.chain_of_thought_prefix + thought + self.spec.chain_of_thought_suffix
                 made[shown] = replace(made[shown], output=Output(text=before + made[shown].output.text))
-        if row.earlier is not None:
-            if row.is_helm:
-                extra.pop("data", None)  # the annotations that it wrote
-            kept = {
-                key: value for key, value in row.earlier.items() if key not in ("left_out", "scoring", "judgements")
-            }
-            extra = cast("RowExtra", {**kept, **extra})
         extra_data[EXTRA_KEY] = extra
         contrasts, perturbation = given.get("contrast_references"), given.get("perturbation")
         return Instance(
@@ -310,7 +294,7 @@ class Maker:
     def recorded(self, row: Row) -> Recorded:
         """Return what is recorded for a row."""
         found = combine(row, self.spec.method, self.spec.num_train_trials)
-        if row.earlier is not None and "left_out" in row.earlier:
+        if row.is_left_out:
             found["skip"] = True  # as in the run that wrote the file
         for state in found["states"]:
             for key in self.unmeasured:

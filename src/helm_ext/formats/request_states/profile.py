@@ -322,14 +322,13 @@ class Profile:
                 self.holds_lists = self.holds_lists or any(char in gold for gold in golds for char in _BETWEEN_SEGMENTS)
         if "" in golds:
             note("empty")
-        if row.cluster is None:
+        if "cluster" not in row.extra:
             note("unclustered")
         if self.values and len(self.keys) < MOST_KEPT:
-            self.keys |= dict.fromkeys(
-                (*(instance.get("extra_data") or {}), *instance, *(row.unknown or {}).get("state", ()))
-            )
+            unknown = (str(path[0]) for path in state.unknown if len(path) == 1)
+            self.keys |= dict.fromkeys((*(instance.get("extra_data") or {}), *instance, *unknown))
         for name, values in self.values.items():
-            value = (row.attributes or {}).get(name)
+            value = row.extra.get("attributes", {}).get(name)
             if value is None:
                 self.ungrouped[name].add(place)
             elif len(values) <= MOST_VALUES:
@@ -356,10 +355,9 @@ class Profile:
             note("helm")
             if EXTRA_KEY in (instance.get("extra_data") or ()):
                 note("ours")
-                if row.earlier is not None:
-                    self.earlier_left_out |= "left_out" in row.earlier
-                    if (told := row.earlier.get("scoring")) is not None:
-                        self.told.setdefault(_without_facts(told), (told, place))
+                self.earlier_left_out |= row.is_left_out
+                if state.told is not None:
+                    self.told.setdefault(_without_facts(state.told), (state.told, place))
         if instance.get("chain_of_thought"):
             note("thought")
         self._keep_numbers(state, row, facts)
@@ -377,8 +375,8 @@ class Profile:
             first = row.found[0][1]
             unrecorded = 0 if first is None else find_unrecorded(first)
             sub_split = instance.get("sub_split")
-            if sub_split or row.attributes:
-                attributes = row.attributes or {}
+            attributes = row.extra.get("attributes", {})
+            if sub_split or attributes:
                 group = hash_content(canonical_json([sub_split, attributes]))
                 self.group_values.setdefault(group, (sub_split, attributes))
             self.questions += _digest_question(row)

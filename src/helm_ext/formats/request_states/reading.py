@@ -20,7 +20,7 @@ from helm_ext.errors import (
     did_you_mean,
     show,
 )
-from helm_ext.evalset import Source
+from helm_ext.evalset import RunScoring, Source
 from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import read_known
@@ -83,6 +83,8 @@ class State:
     """Why no reference is correct, if none is."""
     is_right: bool = True
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
+    told: RunScoring | None = None
+    """How the run of ours scored that wrote it, where it says so."""
 
 
 class Reader(ABC):

@@ -106,15 +106,6 @@ def read_recorded(state: Mapping[str, Any], place: Place, *, is_helm: bool) -> t
 # So such a row is recorded as any other, and reports show it.
 
 
-def read_likelihoods(state: Mapping[str, Any]) -> list[Likelihood] | None:
-    """Return the state's likelihoods, also those of a finished run of ours; None where it has none."""
-    found = state.get("likelihoods")
-    if found is None:
-        earlier = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY)
-        found = earlier.get("likelihoods") if isinstance(earlier, dict) else None
-    return found or None
-
-
 _ONE_EACH = "give one for each reference, in their order"
 
 

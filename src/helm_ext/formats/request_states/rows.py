@@ -20,7 +20,6 @@ from helm_ext.formats.request_states.recorded import (
     find_result,
     is_helm_state,
     read_earlier_row,
-    read_likelihoods,
     read_recorded,
     settle_completion,
 )
@@ -31,6 +30,8 @@ from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 CORRECT = "correct"
 
 HELM_SPLITS = frozenset(SPLITS.values())
+_OF_THE_RUN = frozenset({"left_out", "scoring", "judgements"})
+"""Keys of what a run of ours wrote about a row that `Row` has fields for."""
 
 
 class Row(msgspec.Struct, array_like=True, eq=False):
@@ -47,19 +48,12 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     labels_from: LabelsFrom
     found: list[Any]
     """Status and recording (`RecordedState`, or None), of each state."""
-    unknown: dict[str, Any] | None
-    """Its keys that the format does not know: `{state, instance, input, references: {position: ...}}`."""
     likelihoods: list[Any] | None
     """What is recorded instead of a text (`Likelihood`), in the order of the references."""
-    attributes: dict[str, str] | None
-    """Its values of the keys that `by` names."""
-    cluster: str | None
-    """Its value of the key that `cluster` names."""
-    earlier: KeptExtra | None
-    """What a run of ours wrote about it, if it is of the output of one."""
-    source_scores: dict[str, Any] | None
-    """`RowExtra.source_scores`."""
-    source_unscored: list[str] | None
+    extra: dict[str, Any]
+    """What of its `RowExtra` is known already; of what a run of ours wrote, that which it wrote about the row."""
+    is_left_out: bool
+    """Whether the run of ours that wrote it left it out."""
     judgements: list[Judgement] | None
     """What was said of what is recorded."""
 
@@ -72,7 +66,7 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     @property
     def compares_wholes(self) -> bool:
         """Whether its options are worth a number each, as UltraEval's are: prompt and option are compared together."""
-        return self.earlier is not None and "score" in self.earlier
+        return "score" in self.extra
 
     @property
     def options(self) -> list[str]:
@@ -127,7 +121,10 @@ class RowReader:
             else:
                 state.lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
-        likelihoods = None if is_plain or state.unscored else read_likelihoods(value)
+        earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
+        likelihoods: list[Any] | None = None
+        if not is_plain and not state.unscored:
+            likelihoods = value.get("likelihoods") or (earlier or {}).get("likelihoods") or None
         labels, labels_from = self._labels.read(
             value,
             references,
@@ -139,22 +136,14 @@ class RowReader:
         )
         if likelihoods is not None and self.problems.errors == errors:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
-        if not is_plain and value.get("source_scores"):
-            self._take_source_scores(state, value["source_scores"])
         if instance.get("perturbation"):
             try:
                 read_perturbation(msgspec.json.encode(instance["perturbation"]))
             except ValueError as error:
                 place.error("instance", "perturbation", message=str(error), code="perturbation")
-        earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
-        attributes = _read_attributes(value, self.settings.by, place) or None
-        cluster = _read_cluster(value, self.settings.cluster, place)
-        left_out: Status | None = None
         judgements = None if is_plain and earlier is None else _read_judgements(value, earlier, place)
-        if earlier is not None:
-            attributes = {**earlier.get("attributes", {}), **(attributes or {})}
-            cluster = earlier.get("cluster") if cluster is None else cluster
-            left_out = earlier.get("left_out")
+        left_out = None if earlier is None else earlier.get("left_out")
+        state.told = None if earlier is None else earlier.get("scoring")
         state.is_choice = is_choice or (labels is not None and labels_from != "prefix")
         row = Row(
             instance,
@@ -168,18 +157,36 @@ class RowReader:
                 if state.unscored
                 else read_recorded(value, place, is_helm=is_helm)
             ],
-            unknown=_gather_unknown(value, state.unknown) if state.unknown else None,
             is_untagged=is_untagged,
-            attributes=attributes,
-            cluster=cluster,
-            earlier=earlier,
-            source_scores=state.source_scores,
-            source_unscored=state.source_unscored,
+            extra=self._read_extra(state, value, earlier, is_helm=is_helm),
+            is_left_out=left_out is not None,
             judgements=judgements,
             likelihoods=likelihoods,
         )
         state.is_right = self.problems.errors == errors
         return row
+
+    def _read_extra(
+        self, state: State, value: Mapping[str, Any], earlier: KeptExtra | None, *, is_helm: bool
+    ) -> dict[str, Any]:
+        """Return what of the row's `RowExtra` is known already."""
+        extra: dict[str, Any] = {key: said for key, said in (earlier or {}).items() if key not in _OF_THE_RUN}
+        if earlier is None or not is_helm:  # else the annotations that the run wrote
+            extra |= _gather_unknown(value, state.unknown) if state.unknown else {}
+        if attributes := _read_attributes(value, self.settings.by, state.place):
+            extra["attributes"] = {**extra.get("attributes", {}), **attributes}
+        cluster = self.settings.cluster  # its values may be of any length: they are never shown
+        if cluster is not None:
+            hint = "its values are texts or numbers"
+            if (found := _read_value(value, cluster, "cluster", hint, state.place)) is not None:
+                extra["cluster"] = str(found)
+        if value.get("source_scores"):
+            self._take_source_scores(state, value["source_scores"])
+        if state.source_scores:
+            extra["source_scores"] = state.source_scores
+        if state.source_unscored:
+            extra["source_unscored"] = state.source_unscored
+        return extra
 
     def _take_source_scores(self, state: State, given: Mapping[str, float | None]) -> None:
         """Put what another tool scored the row under the names of its stats. The header must have its names."""
@@ -225,8 +232,8 @@ def _read_judgements(value: Mapping[str, Any], earlier: KeptExtra | None, place:
     return found or None
 
 
-def _gather_unknown(state: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any] | None:
-    """Return the unknown keys of a row (`Row.unknown`). Those of what is recorded stay there."""
+def _gather_unknown(state: Mapping[str, Any], places: Sequence[Path]) -> dict[str, Any]:
+    """Return the unknown keys of a row as `RowExtra.data`, if it has any. Those of what is recorded stay there."""
     instance = state["instance"]
     found: dict[str, Any] = {"state": {}, "instance": {}, "input": {}, "references": {}}
     for path in places:
@@ -239,7 +246,8 @@ def _gather_unknown(state: Mapping[str, Any], places: Sequence[Path]) -> dict[st
                 found["input"][key] = instance["input"][key]
             case ("instance", "references", position, key):
                 found["references"].setdefault(str(position), {})[key] = instance["references"][position][key]
-    return {where: keys for where, keys in found.items() if keys} or None
+    found = {where: keys for where, keys in found.items() if keys}
+    return {"data": found} if found else {}
 
 
 def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
@@ -418,15 +426,6 @@ def _read_attributes(state: Mapping[str, Any], names: Sequence[str], place: Plac
         elif text:
             found[name] = text
     return found
-
-
-def _read_cluster(state: Mapping[str, Any], name: str | None, place: Place) -> str | None:
-    """Return the row's value of the key that names what it belongs to, found as those of `_read_attributes` are.
-
-    It may be of any length: it is never shown.
-    """
-    value = None if name is None else _read_value(state, name, "cluster", "its values are texts or numbers", place)
-    return None if value is None else str(value)
 
 
 def _read_value(state: Mapping[str, Any], name: str, argument: str, hint: str, place: Place) -> str | float | None:

@@ -76,3 +76,10 @@ def test_a_live_run_is_refused(tmp_path):
     evalset = request_states.load(write(tmp_path / "f.jsonl", ROWS))
     with pytest.raises(RunEntryError, match="would be asked for texts"):
         _require_texts(evalset.instances, AdapterSpec(model_deployment="openai/gpt-4"))
+
+
+@pytest.mark.parametrize("damaged", ["iron", {"text": {}, "logprob": -1.0}, {"text": "iron"}])
+def test_likelihoods_that_no_run_wrote_are_named(tmp_path, damaged):
+    row = choice("Which metal is liquid?", ["iron", "mercury"], 1, extra_data={"helm_ext": {"likelihoods": [damaged]}})
+    (error,) = errors(write(tmp_path / "f.jsonl", [{**row, "train_trial_index": 0}]))
+    assert error.startswith("2: instance.extra_data.helm_ext: not as a run writes it: ")

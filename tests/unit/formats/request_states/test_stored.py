@@ -9,8 +9,7 @@ from helm_ext.judging.judgement import Judgement
 
 ROW = Row(
     {"input": {"text": "2 + 2?"}}, is_helm=False, is_untagged=False, labels=None, labels_from="prefix", found=[],
-    unknown=None, likelihoods=None, attributes=None, cluster=None, earlier=None, source_scores=None,
-    source_unscored=None, judgements=None,
+    likelihoods=None, extra={}, is_left_out=False, judgements=None,
 )  # fmt: skip
 
 LARGE = {"input": {"text": "4 + 4?"}, "id": 1 << 70}
@@ -23,13 +22,9 @@ ANOTHER = {
     "labels": {"A": 0},
     "labels_from": "row",
     "found": [["ok", None]],
-    "unknown": {"state": {"note": 1}},
     "likelihoods": [[-1.5, None]],
-    "attributes": {"topic": "sums"},
-    "cluster": "c",
-    "earlier": {"cluster": "g"},
-    "source_scores": {"acc": 1},
-    "source_unscored": ["acc"],
+    "extra": {"data": {"state": {"note": 1}}, "attributes": {"topic": "sums"}, "source_scores": {"acc": 1}},
+    "is_left_out": True,
     "judgements": [Judgement(by="m", kind="model", criterion="correct", value=1)],
 }
 
