@@ -3,104 +3,59 @@
 Which rows become demonstrations, and which a cap leaves, their contents alone decide: rows are ordered by a keyed hash,
 never by their order in the file or by a library's random numbers. Another row more changes little.
 
-    Profile ──choose──▶ Chosen ──store, Maker──▶ Instances, some at a time
+    Profile ──choose──▶ ordinals ──store, Maker──▶ Instances, some at a time
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import EXTRA_KEY, EvalSet, Places, ScoredRows
 from helm_ext.evalset.rows import LIVE, RECORDED, StoredRows
 from helm_ext.files import canonical_json
-from helm_ext.formats.request_states.plan import Plan, make_adapter_spec, request_decoding
-from helm_ext.formats.request_states.profile import SPLITS, TEST, TRAIN, Group, Profile, hash_content
+from helm_ext.formats.request_states.plan import File, Plan, make_adapter_spec, request_decoding
+from helm_ext.formats.request_states.profile import SPLITS, TEST, TRAIN, Profile, hash_content
 from helm_ext.formats.request_states.rows import CORRECT, Row, combine, read_perturbation
 from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.judging.judgement import bind, question_text
 
 if TYPE_CHECKING:
-    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from numpy.typing import NDArray
 
     from helm_ext.evalset import Recorded, RowExtra
-    from helm_ext.files.store import RowStore
     from helm_ext.formats.request_states.rows import Fetch
     from helm_ext.judging.judgement import Judgement
 
 
-@dataclass(kw_only=True)
-class Chosen:
-    """What the rows of a file have become."""
-
-    spec: AdapterSpec
-    rows: StoredRows
-    """The instances, none of them made."""
-    instances: Sequence[Instance]
-    """Made when somebody looks at them; all at once of a file in memory that has no recordings, or is HELM's."""
-    groups: list[Group]
-    """Sub-split and attributes that occur among the rows that are evaluated."""
-    places: Sequence[int]
-    """Of each: its line, or its position (`Place.number`)."""
-
-    def find_attributes(self, by: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the values of sub-split and of each attribute among the rows that are evaluated."""
-        sub_splits = tuple(sorted({sub_split for sub_split, _ in self.groups if sub_split}))
-        named = {name: tuple(sorted({row[name] for _, row in self.groups if name in row})) for name in by}
-        return ({"sub_split": sub_splits} if sub_splits else {}) | named
-
-    @property
-    def live(self) -> int:
-        """How many rows a live run evaluates."""
-        return int(((self.rows.split != TRAIN) & (self.rows.only != RECORDED)).sum())
+_SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 
 
-def choose(plan: Plan, profile: Profile, store: RowStore[Row]) -> Chosen:
-    """Return the instances, when all rows were seen."""
-    splits = profile.numbers["split"].copy()
-    splits[splits == 0] = TEST
-    if not profile.is_differentiated:
-        splits[splits == TRAIN] = TEST
-    evaluated = np.isin(splits, [SPLITS.index(split) for split in profile.eval_splits])
-    drawn, beyond = (np.zeros(0, np.intp),) * 2
-    if profile.draws and (plan.demonstrations or plan.cap is not None):
-        drawn, beyond = _draw(plan, profile, evaluated, store.read)
-    kept = evaluated | (splits == TRAIN)
-    if not profile.is_recorded:
-        splits[drawn] = TRAIN
-        kept[drawn] = True
-        kept[beyond] = False
-        ordinals, only = np.flatnonzero(kept), np.zeros(int(kept.sum()), np.uint8)
-        chosen_splits = splits[ordinals]
-    else:
-        ordinals = np.sort(np.concatenate([np.flatnonzero(kept), drawn]), kind="stable")
-        is_copy = np.zeros(len(ordinals), bool)
-        is_copy[np.searchsorted(ordinals, drawn)] = True  # a copy stands before its row
-        chosen_splits = splits[ordinals]
-        recorded_only = np.full(len(splits), not plan.can_run_live)
-        recorded_only[drawn] = recorded_only[beyond] = True
-        only = np.where(recorded_only[ordinals] & (chosen_splits != TRAIN), RECORDED, 0).astype(np.uint8)
-        chosen_splits[is_copy], only[is_copy] = TRAIN, LIVE
+def make_evalset(file: File) -> EvalSet:
+    """Return the EvalSet of a file without errors: all that was found are warnings. The file's store is its rows'."""
+    plan, profile, header, options = file.plan, file.profile, file.header.keys, file.options
+    store, file.store = file.store, None
+    assert store is not None
+    ordinals, splits, only = _choose(plan, profile, store.read)
     known = profile.numbers[ordinals]
-    # With counts: without them, np.unique imports numpy.ma, which takes 15 ms of each start.
-    of_evaluated = np.unique(known["group"][chosen_splits != TRAIN], return_counts=True)[0].tolist()
     maker = Maker(plan, profile, _rename(profile, store.read), moves=bool((only == RECORDED).any()))
     numbers = ordinals.astype(np.uint32)
-    told = np.arange(len(ordinals), dtype=np.uint32), numbers, known["index"], chosen_splits, only
-    rows = StoredRows(
+    told = np.arange(len(ordinals), dtype=np.uint32), numbers, known["index"], splits, only
+    instances: Sequence[Instance] = StoredRows(
         store=store,
         make=maker.make,
         numbers=numbers,
         told=told,
         splits=tuple(split or "" for split in SPLITS),
-        split=chosen_splits,
+        split=splits,
         only=only,
         status=profile.find_statuses()[ordinals],
         unrecorded=known["unrecorded"],
@@ -108,17 +63,90 @@ def choose(plan: Plan, profile: Profile, store: RowStore[Row]) -> Chosen:
         has_perturbations=bool(profile.perturbed),
         has_labels=plan.method in LABELLED_METHODS and bool(profile.has("labelled")[ordinals].any()),
     )
-    instances: Sequence[Instance] = rows
     if store.kept is not None and (not profile.is_recorded or profile.find("helm").count):  # all are wanted at once
         kept = store.release(ordinals.tolist())
         instances = list(map(maker.make, kept, *(column.tolist() for column in told)))
-    return Chosen(
-        spec=maker.spec,
-        rows=rows,
+    live = int(((splits != TRAIN) & (only != RECORDED)).sum())
+    position = array("I", known["number"].tobytes())
+    by = options.by or (plan.earlier.attributes if plan.earlier is not None else ())
+    return EvalSet(
+        name=options.name or header.get("name") or _stem(file.reader.path),
+        format="adapter_spec",
+        digest=file.reader.digest,
+        question_digest=_digest_questions(header, profile.questions),
         instances=instances,
-        groups=[profile.group_values[group] for group in of_evaluated if group],
-        places=array("I", known["number"].tobytes()),
+        adapter_spec=maker.spec,
+        scoring=plan.scoring,
+        display_name=header.get("display_name") or "",
+        description=header.get("description") or "",
+        warnings=tuple(file.finish()),
+        counts=file.counts,
+        places=Places(file.reader.path, position, "" if file.reader.is_streamed else "request_states"),
+        attributes=_find_attributes(profile, known["group"][splits != TRAIN], by),
+        details=plan.earlier,
+        recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
+        scored_rows=ScoredRows(live, profile.selected) if 0 < live < profile.selected else None,
+        source=plan.settings.source,
+        judged=profile.judged,
     )
+
+
+def _digest_questions(header: Mapping[str, Any], rows: int) -> str:
+    """Return the digest of a file without its completions and without whose they are: `EvalSet.question_digest`.
+
+    It says which runs are comparable. Files that hold the completions of several models agree in it; the order of the
+    rows (`rows` is the sum of their numbers) does not count. The header does, for it makes the prompts and the scores.
+    """
+    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
+    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
+    return sha256(content).hexdigest()
+
+
+def _stem(path: str) -> str:
+    """Return a file's name without the endings that say how it is written."""
+    name = Path(path).name
+    while Path(name).suffix.lower() in _SUFFIXES and Path(name).stem:
+        name = Path(name).stem
+    return name
+
+
+def _find_attributes(profile: Profile, groups: NDArray[np.int64], by: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the values of sub-split and of each attribute among rows of these groups."""
+    # With counts: without them, np.unique imports numpy.ma, which takes 15 ms of each start.
+    found = [profile.group_values[group] for group in np.unique(groups, return_counts=True)[0].tolist() if group]
+    sub_splits = tuple(sorted({sub_split for sub_split, _ in found if sub_split}))
+    named = {name: tuple(sorted({row[name] for _, row in found if name in row})) for name in by}
+    return ({"sub_split": sub_splits} if sub_splits else {}) | named
+
+
+def _choose(
+    plan: Plan, profile: Profile, fetch: Fetch
+) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the ordinals of the rows that become instances, the codes of their splits, and of the runs they are in."""
+    splits = profile.numbers["split"].copy()
+    splits[splits == 0] = TEST
+    if not profile.is_differentiated:
+        splits[splits == TRAIN] = TEST
+    evaluated = np.isin(splits, [SPLITS.index(split) for split in profile.eval_splits])
+    drawn, beyond = (np.zeros(0, np.intp),) * 2
+    if profile.draws and (plan.demonstrations or plan.cap is not None):
+        drawn, beyond = _draw(plan, profile, evaluated, fetch)
+    kept = evaluated | (splits == TRAIN)
+    if not profile.is_recorded:
+        splits[drawn] = TRAIN
+        kept[drawn] = True
+        kept[beyond] = False
+        ordinals = np.flatnonzero(kept)
+        return ordinals, splits[ordinals], np.zeros(len(ordinals), np.uint8)
+    ordinals = np.sort(np.concatenate([np.flatnonzero(kept), drawn]), kind="stable")
+    is_copy = np.zeros(len(ordinals), bool)
+    is_copy[np.searchsorted(ordinals, drawn)] = True  # a copy stands before its row
+    chosen = splits[ordinals]
+    recorded_only = np.full(len(splits), not plan.can_run_live)
+    recorded_only[drawn] = recorded_only[beyond] = True
+    only = np.where(recorded_only[ordinals] & (chosen != TRAIN), RECORDED, 0).astype(np.uint8)
+    chosen[is_copy], only[is_copy] = TRAIN, LIVE
+    return ordinals, chosen, only
 
 
 def _draw(

@@ -14,15 +14,14 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetError, Problem, Problems, RunEntryError, raise_for, show
-from helm_ext.evalset import EvalSet, Places, ScoredRows, Scoring, garbage
+from helm_ext.evalset import EvalSet, Scoring, garbage
 from helm_ext.files import canonical_json, show_reading
 from helm_ext.formats.request_states.header import Header, Options, read_header
-from helm_ext.formats.request_states.instances import choose
+from helm_ext.formats.request_states.instances import make_evalset
 from helm_ext.formats.request_states.plan import File, make_plan
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, State, open_file
@@ -36,7 +35,6 @@ Opener = Callable[[str | Path, Problems], Reader]
 """Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can be
 read."""
 
-_SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 KEPT_ROWS = 5_000
 """Rows of a file that are kept in memory. Those of a larger one are stored on disk, and memory grows by some numbers a
 row."""
@@ -47,11 +45,11 @@ PART_BYTES = 1 << 20
 _OUTPUT_FORMATS = (None, "string", "list")
 
 
-class OneProcessError(Exception):
-    """One process must read a file: where something is wrong with it, so that one reading says it all."""
+class ReadAgainError(Exception):
+    """A file must be read again by one process: where something is wrong with it, so that one reading says it all."""
 
 
-class OnePieceError(Exception):
+class OnePieceError(ReadAgainError):
     """The rows of a file must be together, in one process and in memory."""
 
 
@@ -139,7 +137,7 @@ def load(path: str | Path, open_: Opener = open_file, **arguments: Any) -> EvalS
     with garbage.paused():
         file = _read(path, open_, options, kept=KEPT_ROWS)
         raise_for(file.finish())
-        return _build(file)
+        return make_evalset(file)
 
 
 def check(path: str | Path, open_: Opener = open_file, **arguments: Any) -> tuple[list[Problem], dict[str, int]]:
@@ -195,11 +193,9 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
         if may_group or not may_share or not _read_in_parts(reader, header, options, profile, store):
             with show_reading(path):
                 read_rows(reader, header, profile, None if store is None else store.add, may_group=may_group)
-    except OnePieceError:
+    except ReadAgainError as error:
         reader.close()
-        return _read(path, open_, options, kept=math.inf)
-    except OneProcessError:
-        reader.close()
+        kept = math.inf if isinstance(error, OnePieceError) else kept
         return _read(path, open_, options, kept=kept, may_share=False)
     if store is not None:
         store.finish()
@@ -216,7 +212,7 @@ def _read_in_parts(
 ) -> bool:
     """Let several processes read the states, if there are several and it pays. False: this one must do it.
 
-    Raises OneProcessError, OnePieceError, HelmExtError.
+    Raises ReadAgainError, HelmExtError.
     """
     if not isinstance(reader, FileReader) or reader.problems.errors or Path(reader.path).stat().st_size < LEAST_BYTES:
         return False
@@ -234,15 +230,15 @@ def _read_in_parts(
         try:
             for known in found:
                 if known is None:
-                    raise OneProcessError
+                    raise ReadAgainError
                 following, problems, segment = known
                 profile.merge(following)
                 reader.problems.merge(problems)
                 segments.append(segment)
         except DatasetError as error:  # in reading the lines
-            raise OneProcessError from error
+            raise ReadAgainError from error
     if not profile.rows:
-        raise OneProcessError
+        raise ReadAgainError
     assert store is not None
     store.take(segments, folder)
     return True
@@ -265,50 +261,3 @@ def _count(file: File) -> dict[str, int]:
     if unscored:
         counts["unscored"] = unscored
     return counts
-
-
-def _build(file: File) -> EvalSet:
-    """Return the EvalSet of a file without errors: all that was found are warnings."""
-    plan, profile, header, options = file.plan, file.profile, file.header.keys, file.options
-    store, file.store = file.store, None
-    assert store is not None
-    chosen = choose(plan, profile, store)
-    return EvalSet(
-        name=options.name or header.get("name") or _stem(file.reader.path),
-        format="adapter_spec",
-        digest=file.reader.digest,
-        question_digest=_digest_questions(header, profile.questions),
-        instances=chosen.instances,
-        adapter_spec=chosen.spec,
-        scoring=plan.scoring,
-        display_name=header.get("display_name") or "",
-        description=header.get("description") or "",
-        warnings=tuple(file.finish()),
-        counts=file.counts,
-        places=Places(file.reader.path, chosen.places, "" if file.reader.is_streamed else "request_states"),
-        attributes=chosen.find_attributes(options.by or (plan.earlier.attributes if plan.earlier is not None else ())),
-        details=plan.earlier,
-        recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
-        scored_rows=ScoredRows(chosen.live, profile.selected) if 0 < chosen.live < profile.selected else None,
-        source=plan.settings.source,
-        judged=profile.judged,
-    )
-
-
-def _digest_questions(header: Mapping[str, Any], rows: int) -> str:
-    """Return the digest of a file without its completions and without whose they are: `EvalSet.question_digest`.
-
-    It says which runs are comparable. Files that hold the completions of several models agree in it; the order of the
-    rows (`rows` is the sum of their numbers) does not count. The header does, for it makes the prompts and the scores.
-    """
-    spec = {key: value for key, value in header["adapter_spec"].items() if key not in ("model", "model_deployment")}
-    content = canonical_json([spec, header.get("scoring"), f"{rows:x}"])
-    return sha256(content).hexdigest()
-
-
-def _stem(path: str) -> str:
-    """Return a file's name without the endings that say how it is written."""
-    name = Path(path).name
-    while Path(name).suffix.lower() in _SUFFIXES and Path(name).stem:
-        name = Path(name).stem
-    return name
