@@ -134,7 +134,8 @@ def _check_rows(file: File) -> None:
 
     for (steps, key), first in profile.strays.items():
         said, hint = "this key, which means nothing here", guess_key(steps, key)
-        first.warn(*steps, key, message=said, hint=hint, code="stray-key")
+        is_lost = steps == ("request",) and "'result'" in hint and not profile.is_recorded  # what was answered
+        first.warn(*steps, key, message=said, hint=hint, code="stray-key", is_error=is_lost)
 
     for criterion, scales in profile.scales.items():  # a mean of judgements on two scales would mean nothing
         first_scale, *other_scales = scales

@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from tests.request_states_files import answered, problems, reference, state, write
+from tests.request_states_files import answered, errors, problems, reference, state, write
 
 ROW = state("Capital?", "Paris", id="a", split="test")
 RECORDED = answered(ROW, "Paris")
@@ -47,6 +47,13 @@ def test_stray_keys(tmp_path, name, place, key, value, field, hint):
     prefix = PATH if name == "f.json" else ""
     expected = [(prefix + field, "2 rows have this key, which means nothing here", hint)] if field else []
     assert found == expected
+
+
+def test_results_that_no_row_has_under_their_name_are_lost(tmp_path):
+    row = {**ROW, "request": {"results": RECORDED["request"]["result"]}}
+    said = f"{PATH}request.results: 2 rows have this key, which means nothing here\n  hint: did you mean 'result'?"
+    assert [one.partition(": ")[2] for one in errors(write(tmp_path / "f.json", [row, row]))] == [said]
+    assert errors(write(tmp_path / "g.json", [row, RECORDED])) == []
 
 
 def test_helms_own_states_are_not_looked_at(tmp_path):
