@@ -46,6 +46,30 @@ class Flip:
     answer_b: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """By how much b is better than a, and how sure that is: of the scores themselves, or as labels correct them."""
+
+    difference: Interval
+    """B - a."""
+    p: float
+    test: str
+    detectable: float | None
+    """The smallest difference that these rows, or their labels, would have told; None where none, or not known."""
+    labels: int = 0
+    """The number of rows whose labels correct the difference; 0 where none do."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers, for programs."""
+        low, high = self.difference.ends
+        return {"difference": self.difference.mean, "low": low, "high": high, "test": self.test, "p": self.p}
+
+    def show(self) -> list[str]:
+        """Return the difference and its interval for people."""
+        mean = round(self.difference.mean, 12) + 0.0  # what is left of rounding is no difference
+        return [f"{mean:+.4g}", self.difference.show_ends("+.3g")]
+
+
 @dataclass(slots=True)
 class PairResult:
     """Model b against model a on one dataset, or on one slice of it."""
@@ -59,10 +83,10 @@ class PairResult:
     unpaired: int
     """Rows that only one of them has a score of, or that ask something else: no part of the comparison."""
     comparison: Comparison
-    corrected: Corrected | Refused | None = None
-    """The difference, corrected by people's labels, or why not, where the scores are a judge's verdicts."""
-    p_corrected: float | None = None
-    """Of the corrected difference."""
+    corrected: Estimate | None = None
+    """Where the scores are a judge's verdicts: what people's labels make of the difference."""
+    refusal: str | None = None
+    """Why a judge's verdicts are not corrected; None where they are, and for other scores."""
     p_holm: float = 1.0
     """Corrected for its family."""
     family: int = 1
@@ -79,45 +103,25 @@ class PairResult:
         return self.a.is_stale or self.b.is_stale
 
     @property
-    def is_corrected(self) -> bool:
-        """Whether people's labels correct the difference."""
-        return self.p_corrected is not None
-
-    @property
     def metric(self) -> str:
         """What the difference is of: the metric of both, or a judge's score as labels correct it."""
-        return f"{self.a.metric}{CORRECTED}" if self.is_corrected else self.a.metric
+        return f"{self.a.metric}{CORRECTED}" if self.corrected else self.a.metric
 
     @property
-    def difference(self) -> Interval:
-        """B - a, corrected where it can be."""
-        found: Interval = getattr(self.corrected, "interval", self.own_difference)
-        return found
+    def own(self) -> Estimate:
+        """What the scores themselves tell; the ends of the interval are within what scores can differ by."""
+        c, span = self.comparison, self.a.span
+        return Estimate(c.difference.within((-span, span)), c.p, c.test, _up_to(span, c.detectable))
 
     @property
-    def own_difference(self) -> Interval:
-        """B - a of the scores themselves; its ends are within what scores can differ by."""
-        return self.comparison.difference.within((-self._span, self._span))
-
-    @property
-    def _span(self) -> float:
-        lowest, highest = self.a.bounds
-        return highest - lowest
+    def shown(self) -> Estimate:
+        """What decides: the corrected difference, where there is one."""
+        return self.corrected or self.own
 
     @property
     def gain(self) -> Interval:
         """How much better b is than a: the difference, its sign turned where lower is better."""
-        return -self.difference if self.a.lower_is_better else self.difference
-
-    @property
-    def refusal(self) -> str | None:
-        """Why a judge's verdicts are not corrected; None where they are, and for other scores."""
-        return getattr(self.corrected, "reason", None)
-
-    @property
-    def p(self) -> float:
-        """The p that decides: that of the corrected difference, where there is one."""
-        return self.comparison.p if self.p_corrected is None else self.p_corrected
+        return -self.shown.difference if self.a.lower_is_better else self.shown.difference
 
     @property
     def verdict(self) -> str:
@@ -134,10 +138,10 @@ class PairResult:
 
     def describe_methods(self) -> str:
         """Return in words that p and the interval disagree about whether the models differ; "" where they agree."""
-        low, high = self.difference.ends
-        if self.is_corrected or low is None or high is None or (self.p < 0.05) == (low > 0 or high < 0):
+        low, high = self.own.difference.ends
+        if self.corrected or low is None or high is None or (self.own.p < 0.05) == (low > 0 or high < 0):
             return ""
-        is_exact, groups = self.comparison.test == "mcnemar", self.difference.clusters
+        is_exact, groups = self.comparison.test == "mcnemar", self.own.difference.clusters
         test = "McNemar's exact test" if is_exact else f"random signs of the {'clusters' if groups else 'rows'}"
         interval = "Tango's" if is_exact else "cluster-robust" if groups else "Student's t"
         return f"the interval ({interval}) and p ({test}) are two methods, which disagree here: p decides"
@@ -153,34 +157,16 @@ class PairResult:
         Where labels correct a judge's verdicts, `metric`, `difference`, `low`, `high`, `p` and `p_holm` are those of
         the corrected score; `raw` has the numbers of the verdicts themselves, some of which have no corrected one.
         """
-
-        def difference(interval: Interval) -> dict[str, float | None]:
-            return {"difference": interval.mean, "low": interval.ends[0], "high": interval.ends[1]}
-
-        c = self.comparison
-        numbers = {
-            "mean_a": c.mean_a,
-            "mean_b": c.mean_b,
-            **difference(self.own_difference),
-            "test": c.test,
-            "p": c.p,
-            "greater": c.greater,
-            "less": c.less,
-            "detectable": self._bound(c.detectable),
-        }
-        corrected: dict[str, Any] = {}
-        if self.is_corrected:
-            mine = difference(self.difference)
-            corrected = {"raw": numbers, "corrected": {**mine, "labels": self.labels, "p": self.p}}
-            numbers = {
-                **dict.fromkeys(numbers),
-                **mine,
-                "test": "corrected",
-                "p": self.p,
-                "detectable": self.detectable,
-            }
-        elif self.corrected is not None:
-            corrected = {"corrected": {"refused": self.refusal}}
+        c, own, corrected = self.comparison, self.own, self.corrected
+        rows = {"greater": c.greater, "less": c.less, "detectable": own.detectable}
+        numbers, more = {"mean_a": c.mean_a, "mean_b": c.mean_b, **own.to_json(), **rows}, dict[str, Any]()
+        if corrected is not None:
+            mine = corrected.to_json()
+            told = {name: mine[name] for name in ("difference", "low", "high")}
+            more = {"raw": numbers, "corrected": {**told, "labels": corrected.labels, "p": corrected.p}}
+            numbers = {**dict.fromkeys(numbers), **mine, "detectable": corrected.detectable}
+        elif self.refusal is not None:
+            more = {"corrected": {"refused": self.refusal}}
         return {
             "dataset": self.a.title,
             "metric": self.metric,
@@ -197,33 +183,20 @@ class PairResult:
             "p_holm": self.p_holm,
             "family": self.family,
             "verdict": self.verdict,
-            **corrected,
+            **more,
             "stale": self.is_stale,
         }
 
-    @property
-    def detectable(self) -> float | None:
-        """The smallest difference that these rows, or their labels, would have told; None where none, or not known."""
-        return self._bound(find_detectable(self.difference) if self.is_corrected else self.comparison.detectable)
-
-    def _bound(self, detectable: float) -> float | None:
-        return detectable if detectable <= self._span and detectable < np.inf else None
-
     def describe_detectable(self) -> str:
         """Return in words how small a difference these rows could have shown."""
-        if self.detectable is not None:
-            these = "rows and labels" if self.is_corrected else "rows"
-            return f"with these {these}, a difference of {self.detectable:.3g} is found in 8 of 10 comparisons"
+        if self.shown.detectable is not None:
+            these = "rows and labels" if self.corrected else "rows"
+            return f"with these {these}, a difference of {self.shown.detectable:.3g} is found in 8 of 10 comparisons"
         if np.isfinite(self.comparison.detectable):
             return "so few rows cannot show any difference reliably"
         groups = self.comparison.difference.clusters or self.rows
         why = "there is only one" if groups == 1 else "they all differ by the same"
         return f"how small a difference these rows can show cannot be estimated: {why}"
-
-    @property
-    def labels(self) -> int:
-        """The number of rows whose labels correct the difference; 0 where none do."""
-        return getattr(self.corrected, "labels", 0)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -237,19 +210,12 @@ class PairResult:
         Of a judge's score the corrected difference comes first, where there is one, and the verdicts' own is called
         raw.
         """
-        c, name = self.comparison, f"{self.slice or 'all'} ({self.rows})"
-        own = [f"{c.mean_a:.4g}", f"{c.mean_b:.4g}", *_show(self.own_difference), f"{c.greater}/{c.less}", show_p(c.p)]
-        if self.is_corrected:
-            first = [f"{name}, corrected by {count(self.labels, 'label')}", "", "", *_show(self.difference), ""]
-            return [[*first, show_p(self.p), show_p(self.p_holm)], ["  raw: the judge's own", *own, ""]]
-        return [[f"{name}, raw: not corrected" if self.refusal else name, *own, show_p(self.p_holm)]]
-
-
-def _show(interval: Interval) -> list[str]:
-    return [
-        f"{round(interval.mean, 12) + 0.0:+.4g}",
-        interval.show_ends("+.3g"),
-    ]  # what is left of rounding is no difference
+        c, name, holm = self.comparison, f"{self.slice or 'all'} ({self.rows})", show_p(self.p_holm)
+        own = [f"{c.mean_a:.4g}", f"{c.mean_b:.4g}", *self.own.show(), f"{c.greater}/{c.less}", show_p(c.p)]
+        if (corrected := self.corrected) is None:
+            return [[f"{name}, raw: not corrected" if self.refusal else name, *own, holm]]
+        first = [f"{name}, corrected by {count(corrected.labels, 'label')}", "", "", *corrected.show(), ""]
+        return [[*first, show_p(corrected.p), holm], ["  raw: the judge's own", *own, ""]]
 
 
 def compare_runs(
@@ -272,7 +238,7 @@ def compare_runs(
         datasets.setdefault(run.dataset, []).append(run)
     _require_one_run_a_model(datasets)
     _require_slices(runs, slices or ())
-    versions = _join_versions(datasets, allow_different=allow_different)
+    versions = join_versions(datasets, allow_different=allow_different)
     models = list(dict.fromkeys(run.model for run in runs))
     if baseline is not None and baseline not in models:
         hint = did_you_mean(baseline, models) or f"models: {', '.join(models)}"
@@ -289,7 +255,7 @@ def compare_runs(
             one, other = (b, a) if b.model == baseline else (a, b)
             of_dataset += _compare_pair(one, other, notes, allow_different=allow_different, chosen=slices)
         for family in ([one for one in of_dataset if not one.slice], [one for one in of_dataset if one.slice]):
-            for result, p in zip(family, holm([one.p for one in family]), strict=True):
+            for result, p in zip(family, holm([one.shown.p for one in family]), strict=True):
                 result.p_holm, result.family = p, len(family)
         results += of_dataset
     if not results and versions:
@@ -312,7 +278,7 @@ def _require_slices(runs: Sequence[RunScores], chosen: Collection[str]) -> None:
             raise RunEntryError(f"--slices {name}: no row has that attribute\n  hint: {hint}")
 
 
-def _join_versions(datasets: dict[str, list[RunScores]], *, allow_different: bool) -> list[str]:
+def join_versions(datasets: dict[str, list[RunScores]], *, allow_different: bool = False) -> list[str]:
     """Join datasets that are versions of one, if they may differ; else return in words by how much they do.
 
     Versions: at least half of the rows of the smaller one ask the same under the same id, and no model answered both.
@@ -418,12 +384,26 @@ def _compare_pair(
 def _to_result(a: RunScores, b: RunScores, name: str, pairs: Sequence[RowPair], unpaired: int) -> PairResult:
     result = PairResult(a, b, name, pairs, unpaired, compare_rows(*to_scores(pairs)))
     if any(row.seen for _, *both in pairs for row in both):
-        from helm_ext.scoring.statistics.corrected import Corrected, find_p
+        from helm_ext.scoring.statistics.corrected import Refused
 
-        result.corrected = correct_pairs(pairs)
-        if isinstance(result.corrected, Corrected):
-            result.p_corrected = find_p(lambda level: cast("Corrected", correct_pairs(pairs, level)))
+        found = correct_pairs(pairs)
+        if isinstance(found, Refused):
+            result.refusal = found.reason
+        else:
+            detectable = _up_to(a.span, find_detectable(found.interval))
+            result.corrected = Estimate(found.interval, find_p_of(pairs), "corrected", detectable, found.labels)
     return result
+
+
+def _up_to(span: float, detectable: float) -> float | None:
+    return detectable if detectable <= span and detectable < np.inf else None
+
+
+def find_p_of(pairs: Sequence[RowPair], bound: float = 0.0) -> float:
+    """Return the p of a corrected difference of these rows, were `bound` the true one."""
+    from helm_ext.scoring.statistics.corrected import find_p
+
+    return find_p(lambda level: cast("Corrected", correct_pairs(pairs, level)), bound)
 
 
 def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
@@ -439,14 +419,14 @@ def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
             for flip in flips:
                 of_run.setdefault(flip.instance_id, []).append((flip, is_a))
     for run, by_id in wanted.values():
-        rows = run.run.predictions() if by_id else iter(())
-        while by_id and (row := next(rows, None)) is not None:  # the first trial of each
+        for row in run.run.predictions() if by_id else ():  # the first trial of each
             for flip, is_a in by_id.pop(row.instance_id, ()) if not row.perturbation else ():
-                answer = row.answer or ""
                 if is_a:
-                    flip.question, flip.gold, flip.answer_a = row.question, row.gold, answer
+                    flip.question, flip.gold, flip.answer_a = row.question, row.gold, row.answer or ""
                 else:
-                    flip.answer_b = answer
+                    flip.answer_b = row.answer or ""
+            if not by_id:
+                break
     return found
 
 

@@ -14,13 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from helm_ext.analysis.comparing import PairResult, compare_runs, correct_pairs, show_p, to_scores
+from helm_ext.analysis.comparing import PairResult, compare_runs, correct_pairs, find_p_of, show_p, to_scores
 from helm_ext.analysis.run_scores import RunScores, measure_headline
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError, count
 from helm_ext.scoring.statistics import LEVEL, Interval, MarginTest, holm, judge_margin
+
+if TYPE_CHECKING:
+    from helm_ext.scoring.statistics.corrected import Corrected
 
 Outcome = Literal["fail", "pass", "cannot tell"]
 
@@ -101,8 +104,8 @@ def judge(results: Sequence[PairResult], margin: float, *, by_mean: bool = False
     """
     whole = [one for one in results if not one.slice]
     for one in whole:
-        lowest, highest = one.a.bounds
-        if margin >= highest - lowest:
+        if margin >= one.a.span:
+            lowest, highest = one.a.bounds
             hint = f"{margin / 100:g} is {margin:g} %" if (lowest, highest) == (0, 1) else "a difference of two scores"
             raise RunEntryError(
                 f"--fail-if-worse {margin:g}: {one.a.metric} of {one.a.title} goes from {lowest:g} to {highest:g}, "
@@ -134,28 +137,18 @@ def find_not_judged(scores: Sequence[RunScores], results: Sequence[PairResult], 
 
 
 def _test(one: PairResult, margin: float) -> MarginTest:
-    if one.corrected is not None:
-        return _test_corrected(one, margin)
-    a, b, clusters = to_scores(one.pairs)
-    lowest, highest = one.a.bounds
-    worse, better = (b, a) if one.a.lower_is_better else (a, b)
-    return judge_margin(worse, better, clusters, margin=margin, level=LEVEL, span=highest - lowest)
-
-
-def _test_corrected(one: PairResult, margin: float) -> MarginTest:
-    """Return the test of a judge's verdicts as labels correct them. Uncorrected, they tell nothing."""
-    from helm_ext.scoring.statistics.corrected import Corrected, find_p
-
-    found, gain = correct_pairs(one.pairs, 2 * LEVEL - 1), one.gain.mean
-    if not isinstance(found, Corrected):
+    """Return the test of the scores; of a judge's verdicts as labels correct them. Uncorrected, they tell nothing."""
+    gain = one.gain.mean
+    if one.refusal is not None:
         return MarginTest(margin, gain, None, -math.inf, math.inf, None, 0.0)
-    limits, bound = (-found.interval, margin) if one.a.lower_is_better else (found.interval, -margin)
-    p = find_p(lambda level: cast("Corrected", correct_pairs(one.pairs, level)), bound)
+    if one.corrected is None:
+        a, b, clusters = to_scores(one.pairs)
+        worse, better = (b, a) if one.a.lower_is_better else (a, b)
+        return judge_margin(worse, better, clusters, margin=margin, level=LEVEL, span=one.a.span)
+    interval = cast("Corrected", correct_pairs(one.pairs, 2 * LEVEL - 1)).interval
+    limits, bound = (-interval, margin) if one.a.lower_is_better else (interval, -margin)
+    p = find_p_of(one.pairs, bound)
     return MarginTest(margin, gain, p / 2 if gain < -margin else 1 - p / 2, limits.low, limits.high, None, gain)
-
-
-Over = Literal["time", "suite"]
-"""What runs are ordered by: when they were finished, or the names of their suites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +214,10 @@ def show_minute(time: str) -> str:
     return time[:16].replace("T", " ") or "not recorded"
 
 
-def find_series(runs: Sequence[RunScores], over: Over = "time", *, margin: float = 0.0) -> list[Series]:
+def find_series(runs: Sequence[RunScores], over: str = "time", *, margin: float = 0.0) -> list[Series]:
     """Return the series of each model and dataset that has several runs.
 
+    `over`: what they are ordered by, `time`, when they were finished, or `suite`, the names of their suites.
     `margin`: by how much a run may be worse than the first. Raises RunEntryError where no model has several runs, or
     their order is not known; what `compare_runs` raises for runs of different rows.
     """
@@ -236,7 +230,7 @@ def find_series(runs: Sequence[RunScores], over: Over = "time", *, margin: float
     return [_to_series(of_one, margin) for of_one in several]
 
 
-def _in_order(runs: list[RunScores], over: Over) -> list[RunScores]:
+def _in_order(runs: list[RunScores], over: str) -> list[RunScores]:
     keys = [read_time(run.run.folder) if over == "time" else run.run.suite for run in runs]
     for key, run in zip(keys, runs, strict=True):
         if not key:

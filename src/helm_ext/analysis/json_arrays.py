@@ -121,6 +121,12 @@ def row_key(instance_id: Any, perturbation: JSONObject | None, trial: Any) -> Ro
     return str(instance_id), stat_key(perturbation) if perturbation else "", int(trial)
 
 
+def state_key(state: JSONObject) -> RowKey:
+    """Return the key of a request state as HELM wrote it."""
+    instance = state["instance"]
+    return row_key(instance["id"], instance.get("perturbation"), state["train_trial_index"])
+
+
 def read_key(element: bytes) -> RowKey:
     """Return the key of an element of `per_instance_stats.json`, in HELM's layout without parsing its stats."""
     start = element.find(_STATS)
@@ -136,8 +142,7 @@ class StatsIndex:
     is read again when its row is asked for.
     """
 
-    def __init__(self, path: Path, *, names_stats: bool = True) -> None:
-        """`names_stats`: whether names and kinds are wanted, for which all stats are parsed."""
+    def __init__(self, path: Path) -> None:
         self.names: dict[str, None] = {}
         """Names of the stats that a row has a number for, in the order in which they come."""
         self.kinds: dict[str, JSONObject] = {}
@@ -149,9 +154,9 @@ class StatsIndex:
         hashes, starts, sizes = array("Q"), array("Q"), array("Q")
         for place, found in read_elements(path):
             written = json.dumps(found).encode() if place is None else found
-            key = read_key(written)
-            if names_stats:
-                self._note(parse_element(written))
+            element = parse_element(written)
+            key = row_key(element["instance_id"], element.get("perturbation"), element["train_trial_index"])
+            self._note(element)
             if place is None:
                 self._in_memory.setdefault(key, []).append(written)
             else:

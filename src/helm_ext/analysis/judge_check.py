@@ -65,9 +65,9 @@ class ModelCheck:
     score: JudgedScore
     bias: Corrected | Refused
     """By how much the judge overrates the model."""
-    sensitivity: Interval | None
+    sensitivity: Interval | None = None
     """Of the answers that people call right, the share that the judge passes; None for grades, and without labels."""
-    specificity: Interval | None
+    specificity: Interval | None = None
     """Of the answers that people call wrong, the share that it fails."""
 
 
@@ -197,22 +197,21 @@ def _check_model(model: str, rows: Sequence[_Row]) -> ModelCheck:
 def _check_sides(seen: Sequence[Seen], clusters: Sequence[str]) -> dict[str, Interval | None]:
     """Return sensitivity and specificity, as far as labels tell them."""
     chosen = choose_labels(seen)
-    found: dict[str, Interval | None] = {"sensitivity": None, "specificity": None}
     if isinstance(chosen, Refused) or not all(row.is_binary for row in seen):
-        return found
+        return {}
     gold, verdicts = (to_right(one, is_binary=True) for one in (chosen.gold, np.array([row.verdict for row in seen])))
     drawn = (~np.isnan(chosen.gold)).nonzero()[0]
     gold, verdicts, all_verdicts = gold[drawn], verdicts[drawn], {*verdicts.tolist()}
     belongs = np.array(clusters, dtype=object)[drawn]
     if chosen.chances is not None and len(all_verdicts) > 1:
         if len({*verdicts.tolist()}) < len(all_verdicts):  # of one of them nothing is known
-            return found
+            return {}
         of = Verdicts(verdicts, gold, 1 / chosen.chances[drawn], belongs.tolist())
         sides = {"sensitivity": of.measure(sensitivity), "specificity": of.measure(specificity)}
         return {name: side and side.within((0.0, 1.0)) for name, side in sides.items()}
+    found: dict[str, Interval | None] = {}
     for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
-        called = gold == value
-        if called.any():
+        if (called := gold == value).any():
             says = (verdicts[called] == value).astype(float)
             found[name] = share_of(says, np.ones(len(says)), belongs[called].tolist())
     return found

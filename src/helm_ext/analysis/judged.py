@@ -37,7 +37,7 @@ def list_judged(run: RunFiles, split: str | None) -> list[JudgedStats]:
         return Interval(means[name], low, high, round(means.get("num_instances", 0)), method)
 
     found = []
-    for score in list_judge_stats(run.metric_arguments.get("judged") or {}):
+    for score in list_judge_stats(run.judged):
         if score in means:
             named = [name for name in means if name.partition("@")[0] == f"{score}{CORRECTED}"]
             corrected = {name.partition("@")[2]: read(name, "corrected") for name in named if not name.endswith(ENDS)}

@@ -53,6 +53,16 @@ class Asked:
     is_pair: bool = False
     """Whether two answers are compared."""
 
+    @property
+    def is_range(self) -> bool:
+        """Whether any number between the ends is a value."""
+        return isinstance(self.scale, Scale)
+
+    @property
+    def values(self) -> list[float]:
+        """The values that there are; of a range its ends."""
+        return [self.scale.min, self.scale.max] if isinstance(self.scale, Scale) else list(self.scale)
+
 
 def to_time(seconds: float) -> str:
     """Return seconds since 1970 as a judgement has them."""
@@ -168,16 +178,12 @@ def draw_sheet(
             )
         )  # fmt: skip
     made = Draw(
-        sheet=told, criterion=asked.criterion, rubric_sha256=asked.rubric_sha256, scale=_ends(asked.scale),
-        is_range=isinstance(asked.scale, Scale), design=design, seed=seed,
+        sheet=told, criterion=asked.criterion, rubric_sha256=asked.rubric_sha256, scale=asked.values,
+        is_range=asked.is_range, design=design, seed=seed,
         strata={name: len(inside) for name, inside in sorted(strata.items())}, rows=found,
         answers=len(rows[names[0]]) if len(names) == 1 else 0, labelled=labelled,
     )  # fmt: skip
     return made, items
-
-
-def _ends(scale: tuple[float, ...] | Scale) -> list[float]:
-    return [scale.min, scale.max] if isinstance(scale, Scale) else list(scale)
 
 
 # Labels that come back
@@ -303,9 +309,10 @@ def _read_labels(
         message = f"no column {' and '.join(missing)}"
         raise DatasetSchemaError([Problem(message, Location(str(path), 1), hint)])
     problems = Problems(str(path))
-    ends, is_range = _ends(asked.scale), isinstance(asked.scale, Scale)
-    expected = f"a number from {ends[0]:g} to {ends[-1]:g}" if is_range else " or ".join(f"{one:g}" for one in ends)
-    expected += ", no or yes" if ends == [0.0, 1.0] else ""
+    values = asked.values
+    listed = " or ".join(f"{one:g}" for one in values)
+    expected = f"a number from {values[0]:g} to {values[-1]:g}" if asked.is_range else listed
+    expected += ", no or yes" if values == [0.0, 1.0] else ""
     seen: dict[str, int] = {}
     labels, empty = [], 0
     for line, cells in lines:
@@ -317,7 +324,7 @@ def _read_labels(
             empty += 1
         elif not isinstance(found := find(name, cells), _Target):
             wrong = found
-        elif (value := _read_value(said, ends, is_range=is_range)) is None:
+        elif (value := _read_value(said, asked)) is None:
             wrong = "label", f"expected {expected}, got {show(said)}", "leave it empty where nothing can be said"
         else:
             labels.append((found, value))
@@ -328,14 +335,15 @@ def _read_labels(
     return labels, empty, problems
 
 
-def _read_value(text: str, scale: Sequence[float], *, is_range: bool) -> float | None:
+def _read_value(text: str, asked: Asked) -> float | None:
     """Return the value that a label says; None for what is no value of the scale."""
-    words = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0} if list(scale) == [0.0, 1.0] else {}
+    scale = asked.values
+    words = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0} if scale == [0.0, 1.0] else {}
     try:
         value = words[text.lower()] if text.lower() in words else float(text.replace(",", "."))
     except ValueError:
         return None
-    return value if (scale[0] <= value <= scale[-1] if is_range else value in scale) else None
+    return value if (scale[0] <= value <= scale[-1] if asked.is_range else value in scale) else None
 
 
 def _to_judgements(labels: Sequence[tuple[_Target, float]], asked: Asked, rater: str | None, at: str) -> Labels:

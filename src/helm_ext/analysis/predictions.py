@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from helm_ext import parsing
-from helm_ext.analysis.json_arrays import RowKey, StatsIndex, read_array, row_key
+from helm_ext.analysis.json_arrays import RowKey, StatsIndex, read_array, row_key, state_key
 from helm_ext.evalset import EXTRA_KEY, MEDIA_KEY, Scoring, flatten_data
 from helm_ext.judging.judgement import Judgement, question_text, take_judgements
 from helm_ext.scoring.bounded import limit_pattern
@@ -251,12 +251,7 @@ def read_predictions(states_path: Path, stats: StatsIndex, read: Reader, *, keep
     `keeps_zero`: HELM writes a log-probability of 0 for one that nobody measured. Whether rows with a stat `logprob`
     were certainly measured, so that a 0 of theirs is one. Raises ValueError, KeyError or OSError for broken files.
     """
-
-    def find_key(state: JSONObject) -> RowKey:
-        instance = state["instance"]
-        return row_key(instance["id"], instance.get("perturbation"), state["train_trial_index"])
-
-    for key, group in groupby(read_array(states_path, "request_states"), key=find_key):
+    for key, group in groupby(read_array(states_path, "request_states"), key=state_key):
         row_stats = stats.get(key)
         yield _to_prediction(key, list(group), row_stats, read, keeps_zero=keeps_zero and "logprob" in row_stats)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from helm_ext.analysis.json_arrays import stat_key
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count, did_you_mean
 from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.registry import find_bounds, get_scores
@@ -81,11 +82,8 @@ class RunScores:
     """The dataset, for people."""
     metric: str
     lower_is_better: bool
-    completions: str = ""
-    """How the scores of several completions of a row become its own (`scoring.reducers`); "" for `first` and `mean`,
-    which both estimate the score of one completion: `pass_at_2` asks another question."""
-    is_of_first: bool = True
-    """Whether a row's score is that of its first answer."""
+    reducer: str = FIRST
+    """How the scores of several completions of a row become its own (`scoring.reducers`)."""
     key: str | None = None
     """The key that names what a row belongs to; None: as the run itself was told (`cluster=`), if it was."""
     split: str | None = None
@@ -106,9 +104,20 @@ class RunScores:
     """Whether `total` is what a source reports: of rows too that we make no score of."""
 
     @property
+    def completions(self) -> str:
+        """The reducer; "" for `first` and `mean`, which estimate the score of one completion: `pass_at_2` does not."""
+        return "" if self.reducer in (FIRST, "mean") else self.reducer
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest score that a row can have."""
         return find_bounds(self.metric, self.run.metric_arguments)
+
+    @property
+    def span(self) -> float:
+        """By how much two scores can differ."""
+        lowest, highest = self.bounds
+        return highest - lowest
 
     @property
     def left_out(self) -> int:
@@ -143,10 +152,8 @@ class RunScores:
             return None
         from helm_ext.scoring.corrected_scores import measure_judged
 
-        both = [
-            (one, row.cluster or f"\0{key}") for key, row in given for one in row.seen
-        ]  # trials of a row: a cluster
-        found = measure_judged([one for one, _ in both], [cluster for _, cluster in both], level=level)
+        clusters = [row.cluster or f"\0{key}" for key, row in given for _ in row.seen]  # trials of a row: a cluster
+        found = measure_judged([one for _, row in given for one in row.seen], clusters, level=level)
         return found and getattr(found.corrected, "interval", None)
 
     def measure_these(self) -> Interval | None:
@@ -161,10 +168,8 @@ class RunScores:
         if trials:
             if any(len(row.by_trial) != trials for row in given):
                 return trials_interval([math.fsum(row.score for row in given) / len(given)], len(given))
-            means = [
-                math.fsum(of_trial) / len(given) for of_trial in zip(*(row.by_trial for row in given), strict=True)
-            ]
-            return trials_interval(means, len(given)).within(self.bounds)
+            by_trial = zip(*(row.by_trial for row in given), strict=True)
+            return trials_interval([math.fsum(one) / len(given) for one in by_trial], len(given)).within(self.bounds)
         if all(row.answers == 1 for row in given):
             return None
         columns = ([row.score for row in given], [row.noise for row in given], [row.answers for row in given])
@@ -185,7 +190,8 @@ class RunScores:
         if self.split is not None and row.split != self.split:
             self.elsewhere.add(row.instance_id)
             return False
-        score = row.score(self.metric) if self.total is None else self._place_in_total(row)
+        is_in_total = not row.left_out or (self.is_of_source and row.left_out == "unscored")
+        score = row.score(self.metric) if self.total is None else math.nan if is_in_total else None
         if score is None:
             self.without.add(row.instance_id)
             return True
@@ -196,25 +202,26 @@ class RunScores:
             known.seen += self._see_judged(row)
             return True
         belongs = row.cluster if self.key is None else _find_cluster(row, self.key)
-        made = ScoredRow(score, _digest(row), row.groups, belongs, seen=self._see_judged(row))
-        self.rows[row.instance_id] = made
-        answers, noise = row.score(f"{self.metric}{ANSWERS}"), row.score(f"{self.metric}{NOISE}")
-        if answers is not None:
-            made.answers, made.noise = answers, math.nan if noise is None else noise
+        answers, noise = row.score(f"{self.metric}{ANSWERS}") or 1, row.score(f"{self.metric}{NOISE}")
+        self.rows[row.instance_id] = ScoredRow(
+            score, _digest(row), row.groups, belongs, answers, math.nan if noise is None else noise,
+            seen=self._see_judged(row),
+        )  # fmt: skip
         return True
-
-    def _place_in_total(self, row: Prediction) -> float | None:
-        return None if row.left_out and not (self.is_of_source and row.left_out == "unscored") else math.nan
 
     def _see_judged(self, row: Prediction) -> tuple[Seen, ...]:
         named = _JUDGED.fullmatch(self.metric)
-        if named is None or not row.judgements or not self.is_of_first:
+        if named is None or not row.judgements or self.reducer != FIRST:
             return ()
         from helm_ext.scoring.corrected_scores import see
 
         said, by = row.list_said(named["criterion"]), named["by"]
         found = see(one for one in said if by is None or one.kind == "human" or one.by == by)
         return () if found is None else (found,)
+
+    def is_wrong(self, score: float) -> bool:
+        """Whether reports call a row of this score wrong: it is on the bad side of a half."""
+        return score > _HALF if self.lower_is_better else score < _HALF
 
     def finish(self) -> None:
         """Check what was seen. Raises DatasetIntegrityError where no row has a score, RunEntryError for the cluster."""
@@ -247,11 +254,6 @@ def name_by_suite(scores: Sequence[RunScores]) -> None:
     """Name the models that have runs in several suites by model and suite."""
     for run in list_of_several_suites(scores):
         run.model = f"{run.model} ({run.run.suite})"
-
-
-def is_wrong(score: float, *, lower_is_better: bool) -> bool:
-    """Whether reports call a row of this score wrong: it is on the bad side of a half."""
-    return score > _HALF if lower_is_better else score < _HALF
 
 
 def find_main_metric(run: RunFiles) -> str:
@@ -290,10 +292,9 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
 
 
 def _make(run: RunFiles, name: str) -> RunScores:
-    reducer = str(run.metric_arguments.get("completions") or FIRST)
     return RunScores(
         run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
-        completions="" if reducer in (FIRST, "mean") else reducer, is_of_first=reducer == FIRST, split=find_split(run),
+        reducer=str(run.metric_arguments.get("completions") or FIRST), split=find_split(run),
     )  # fmt: skip
 
 
@@ -301,13 +302,17 @@ def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
     """Return our own reading, and what to say of it, where the main metric is what a source reports of all rows at
     once: a perplexity. Both are "" for any other run, and where nothing is measured beside.
     """
-    scores = (run.metric_arguments.get("source") or {"scores": {}})["scores"].values()
-    found = next((score for score in scores if score["stat"] == main and score.get("no_mean")), None)
+    found = _find_no_mean(run, main)
     own = str(run.metric_arguments.get("own_metric") or "")
     if found is None or own not in run.row_stats.names:
         return "", ""
     said = f"{main} is {found['mean']:.4g} as the file reports it ({found['no_mean']})"
     return own, f"{said}; rows are compared by {own}"
+
+
+def _find_no_mean(run: RunFiles, stat: str) -> dict[str, Any] | None:
+    """Return a source's score that is no mean of rows; None where this stat is no such one."""
+    return next((one for one in run.source_scores.values() if one["stat"] == stat and one.get("no_mean")), None)
 
 
 def open_total(run: RunFiles) -> RunScores | None:
@@ -318,8 +323,7 @@ def open_total(run: RunFiles) -> RunScores | None:
     total = run.read_means(split).get(name)
     if total is None or name.endswith(CORRECTED) or name in run.row_stats.names:
         return None
-    scores = (run.metric_arguments.get("source") or {"scores": {}})["scores"].values()
-    why = next((score["no_mean"] for score in scores if score["stat"] == name and score.get("no_mean")), "")
+    why = (_find_no_mean(run, name) or {}).get("no_mean", "")
     said = f"{name} is a score of all rows together{f' ({why})' if why else ''}: no interval, slices or comparisons"
     return replace(_make(run, name), instead=said, total=total, is_of_source=bool(why))
 
@@ -367,10 +371,10 @@ def _title(run: RunFiles) -> str:
 
 def _dataset(run: RunFiles) -> str:
     """Return what runs of one dataset agree in: the digest of its questions, or what HELM makes the rows of."""
-    spec, given = run.run_spec["scenario_spec"], run.scenario_arguments
+    given = run.scenario_arguments
     if run.is_ours and "digest" in given:
         return str(given.get("questions") or given["digest"])
-    return orjson.dumps(spec, option=orjson.OPT_SORT_KEYS).decode()
+    return stat_key(run.run_spec["scenario_spec"])
 
 
 def _digest(row: Prediction) -> bytes:
@@ -405,14 +409,12 @@ def find_wrong(run: RunFiles, most: int) -> tuple[list[WrongRow], int]:
     total = 0
     for row in run.predictions():
         score = row.score(scores.metric)
-        if row.trial or not scores.see(row) or score is None:
+        if row.trial or not scores.see(row) or score is None or not scores.is_wrong(score):
             continue
-        if is_wrong(score, lower_is_better=scores.lower_is_better):
-            total += 1
-            if len(found) < most:
-                found.append(
-                    WrongRow(row.instance_id, score, row.question, row.options, row.gold, row.answer, row.read.text)
-                )
+        total += 1
+        if len(found) < most:
+            said = (row.question, row.options, row.gold, row.answer, row.read.text)
+            found.append(WrongRow(row.instance_id, score, *said))
     return found, total
 
 

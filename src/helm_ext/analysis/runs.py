@@ -106,6 +106,16 @@ class RunFiles:
         return dict(next((m["args"] for m in ours if "metrics" in (m.get("args") or {})), {}))
 
     @property
+    def source_scores(self) -> dict[str, JSONObject]:
+        """The scores that a source gave, by their names, as `Source.to_args` has them; {} where there is none."""
+        return (self.metric_arguments.get("source") or {}).get("scores") or {}
+
+    @property
+    def judged(self) -> dict[str, JSONObject]:
+        """`EvalSet.judged`: by criterion, who judged the answers."""
+        return self.metric_arguments.get("judged") or {}
+
+    @property
     def decoding(self) -> dict[str, float | None]:
         """What the answers were decoded with: `temperature`, `max_tokens`. None: recorded answers do not say it.
 

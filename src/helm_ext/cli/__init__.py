@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from helm_ext.errors import DatasetError, HelmExtError, RunEntryError, describe_missing
+from helm_ext.errors import DatasetError, HelmExtError, RunEntryError, describe_missing, printable
 
 __all__ = ["app", "main"]
 
@@ -153,15 +153,11 @@ def main() -> None:
     gc.set_threshold(_GARBAGE)
     try:
         app()
-    except HelmExtError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command's output
+    except (HelmExtError, ModuleNotFoundError, OSError) as error:  # of the system: a name that is too long, a full disk
+        said = describe_missing(error) if isinstance(error, ModuleNotFoundError) else str(error)
+        if isinstance(error, OSError) and not isinstance(error, HelmExtError):
+            said = printable(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        print(f"error: {said}", file=sys.stderr)  # noqa: T201 - a command's output
         raise SystemExit(2 if isinstance(error, RunEntryError) else 1) from None
-    except ModuleNotFoundError as error:
-        print(f"error: {describe_missing(error)}", file=sys.stderr)  # noqa: T201 - likewise
-        raise SystemExit(1) from None
-    except OSError as error:  # a name that is too long, a full disk
-        named = HelmExtError(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
-        print(f"error: {named}", file=sys.stderr)  # noqa: T201 - likewise
-        raise SystemExit(1) from None
     finally:
         gc.freeze()  # what ends with the process need not be looked through for garbage first: a fifth of a start

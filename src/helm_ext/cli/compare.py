@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from helm_ext.analysis.comparing import Flip, PairResult
     from helm_ext.analysis.gates import Series
     from helm_ext.analysis.run_scores import RunScores
-    from helm_ext.analysis.runs import RunFiles
 
 _CANNOT_TELL = 3
 """Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""
@@ -122,7 +121,7 @@ def compare(
 def _say_one_sided(judged: Sequence[PairResult]) -> None:
     """Say why a gate and the tables may seem to differ: they answer two questions."""
     if judged:
-        is_exact = any(one.p_corrected is None and one.comparison.test == "mcnemar" for one in judged)
+        is_exact = any(one.corrected is None and one.comparison.test == "mcnemar" for one in judged)
         tests = ", by Tango's score test; close to the limit McNemar's exact p may differ" if is_exact else ""
         question = "p and 95 % intervals above ask for a difference either way, a gate only whether a model is worse"
         echo(f"note: {question}{tests}", err=True)
@@ -138,7 +137,7 @@ def _find_stale(found: Iterable[FinishedRun]) -> dict[Path, Path]:
 
 
 def _read_all(
-    found: Sequence[RunFiles], stale: Mapping[Path, Path], metric: str | None, cluster: str | None, *, must: bool
+    found: Sequence[FinishedRun], stale: Mapping[Path, Path], metric: str | None, cluster: str | None, *, must: bool
 ) -> tuple[list[RunScores], list[str]]:
     """Return the scores of runs, and why others are left out: perplexities, and runs that a newer one replaces.
 
@@ -167,7 +166,7 @@ def _read_all(
     return left, without
 
 
-def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: str | None, margin: float | None,
+def _follow(found: Sequence[FinishedRun], over: str, metric: str | None, cluster: str | None, margin: float | None,
             *, as_json: bool) -> None:  # fmt: skip
     """Print the series of each model: a table, and whether it got worse; or one JSON object a run.
 
@@ -178,7 +177,7 @@ def _follow(found: Sequence[RunFiles], over: str, metric: str | None, cluster: s
 
     with status("comparing"), without_output():
         scores = [read_scores(run, metric, cluster) for run in found]
-        series = find_series(scores, "suite" if over == "suite" else "time", margin=margin or 0.0)
+        series = find_series(scores, over, margin=margin or 0.0)
     _say_left_out(scores)
     console = make_console()
     for one in series:
@@ -262,19 +261,17 @@ def describe_result(one: PairResult, *, is_gate: bool = False) -> str:
     """
     from helm_ext.analysis.comparing import show_p
 
-    c = one.comparison
-    models = {"a": one.a.model, "b": one.b.model}
-    known = one.verdict in models
-    better = f"{models[one.verdict]} is better" if known else "the rows do not tell which is better"
-    if one.is_corrected:
+    c, models = one.comparison, {"a": one.a.model, "b": one.b.model}
+    better = f"{models[one.verdict]} is better" if one.verdict in models else "the rows do not tell which is better"
+    if one.corrected:
         better += " by the judge's verdicts, corrected by people's labels"
     elif one.refusal is not None:
         better += f" by the judge's own verdicts, which are not corrected: {one.refusal}"
-    if one.verdict == "undecided" and one.p < 0.05 <= one.p_holm:
+    if one.verdict == "undecided" and one.shown.p < 0.05 <= one.p_holm:
         of = f"the {one.family} comparisons of {'slices' if one.slice else 'all rows'} of this dataset"
-        better += f" (p is {show_p(one.p)} alone, {show_p(one.p_holm)} corrected for {of})"
+        better += f" (p is {show_p(one.shown.p)} alone, {show_p(one.p_holm)} corrected for {of})"
     said = [*([] if is_gate else [better]), f"{count(c.greater + c.less, 'row differs', 'rows differ')}"]
-    if one.is_corrected:
+    if one.corrected:
         said[-1] += " by the verdicts alone"
     said.append(one.describe_detectable())
     if c.difference.clusters is not None:
@@ -358,14 +355,15 @@ def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[
     measured = f"as measured on {one.rows} rows of {one.a.title}"
     if one.refusal is not None:
         measured += f", by the judge's own verdicts, which are not corrected: {one.refusal}"
-    if one.comparison.test == "mcnemar" and not one.is_corrected:
+    if one.comparison.test == "mcnemar" and not one.corrected:
         share = (one.comparison.greater + one.comparison.less) / one.rows
         return rows_needed(difference, share, power=power), f"{_DISCORDANT}: {share:.1%}, {measured}"
-    low, high = one.difference.ends
+    low, high = one.shown.difference.ends
     if low is None or high is None:
         raise RunEntryError(f"--from: {one.describe_detectable()}")
-    if one.is_corrected:
-        measured += f" with {one.labels} labels, of more rows as many in proportion"
-    measured_as = one.difference if one.is_corrected else one.comparison.difference  # however far beyond the scale
+    measured_as = one.comparison.difference  # however far beyond the scale
+    if one.corrected:
+        measured += f" with {one.corrected.labels} labels, of more rows as many in proportion"
+        measured_as = one.corrected.difference
     rows = rows_to_narrow(difference, measured_as.half_width, one.rows, power=power)
     return rows, f"b - a by {one.metric}: {low:+.3g} to {high:+.3g} (95 %), {measured}"

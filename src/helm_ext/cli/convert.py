@@ -241,8 +241,8 @@ def report(
     baselines, rows to browse, and what each run was made of.
     """
     from helm_ext.analysis import find_runs
-    from helm_ext.analysis.report import write_report
     from helm_ext.analysis.report.gathering import gather
+    from helm_ext.analysis.report.page import write_report
 
     if out.is_dir():
         raise RunEntryError(f"--out {out}: is a folder\n  hint: --out {out / 'report.html'}")

@@ -14,16 +14,18 @@ from typer import Argument, Exit, Option
 
 from helm_ext.analysis import read_run
 from helm_ext.analysis.json_arrays import RowKey
+from helm_ext.analysis.labelling import draw_sheet, find_asked, take_elsewhere, take_labels, to_time
 from helm_ext.cli import options
 from helm_ext.cli.common import echo, make_console, print_table, read_folders, without_output, writing
-from helm_ext.cli.judge_runs import Judged, write_judged
+from helm_ext.cli.judge_runs import Judged, find_unclear, judge_run, write_judged
 from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
 from helm_ext.cli.session import Settings, require_suite, started
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import Judging, Plan
 from helm_ext.errors import HelmExtError, RunEntryError, count
 from helm_ext.judging.rubrics import load_rubric
-from helm_ext.judging.sheets import DESIGNS
+from helm_ext.judging.sheets import DESIGNS, DRAW_ENDING, write_sheets
+from helm_ext.scoring.score import UNCLEAR
 
 if TYPE_CHECKING:
     from helm_ext.analysis.predictions import Prediction
@@ -116,7 +118,6 @@ def in_(
     """
     import msgspec
 
-    from helm_ext.cli.judge_runs import judge_run
     from helm_ext.clients.answers import AnsweredExecutor
     from helm_ext.running.spending import Prices
 
@@ -168,8 +169,6 @@ def ask(
     Judges are deployments of HELM's, as `helm-ext model add` makes them; prices and limits are those of helm-run. What
     is in the cache is not asked for again.
     """
-    from helm_ext.cli.judge_runs import judge_run
-
     require_suite(suite)
     judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
     if judging is None:
@@ -194,11 +193,8 @@ def _make_judging(
 
     Raises RunEntryError for what is not given, and for options that make no sense together.
     """
-    from helm_ext.scoring.score import UNCLEAR
-
     given = {"RUN": run, "--rubric (or --judge-unclear)": rubric or judge_unclear, "--judge": judges}
-    if absent := [name for name, value in given.items() if not value]:
-        raise RunEntryError(f"{' and '.join(absent)}: must be given")
+    options.require_given(given)
     assert run
     assert judges
     if len(set(judges)) < len(judges):
@@ -207,8 +203,6 @@ def _make_judging(
         if folder is not None:
             read_run(folder)
     if rubric is None or judge_unclear:
-        from helm_ext.cli.judge_runs import find_unclear
-
         if rubric is not None or against is not None or swap:
             raise RunEntryError("--judge-unclear has a rubric of its own: without --rubric, --against and --swap")
         unclear = find_unclear(run)
@@ -262,9 +256,6 @@ def sheet(
 
     Neither says whose an answer is, or what a judge said. NAME.draw.json does, and stays here: `judge labels` needs it.
     """
-    from helm_ext.analysis.labelling import draw_sheet, find_asked
-    from helm_ext.judging.sheets import DRAW_ENDING, write_sheets
-
     if len(runs) > (2 if design == "disagreements" else 1):
         raise RunEntryError(f"--design {design} is of one run\n  hint: disagreements may be of two")
     if (record := target.with_name(f"{target.name}{DRAW_ENDING}")).exists():
@@ -303,8 +294,6 @@ def labels(
     Labels of another tool, in a CSV file with the columns id and label, correct a score only with --design: how the
     rows were chosen that people labelled.
     """
-    from helm_ext.analysis.labelling import find_asked, take_elsewhere, take_labels, to_time
-
     require_suite(suite)
     folders, files = [path for path in sheets if path.is_dir()], [path for path in sheets if not path.is_dir()]
     if not folders or not files:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from helm_ext.analysis.json_arrays import RowKey, read_array, row_key
+from helm_ext.analysis.json_arrays import RowKey, read_array, state_key
 from helm_ext.analysis.labelling import answer_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
@@ -83,6 +83,10 @@ class Questions:
     skipped: Counter[str] = field(default_factory=Counter)
     """Why rows are not asked about."""
 
+    def describe_skipped(self) -> str:
+        """Return in words how many rows are not asked about; "" where all are."""
+        return ", ".join(f"{number} {reason}" for reason, number in self.skipped.items())
+
 
 def plan_judging(plan: Plan) -> tuple[Plan, Iterator[tuple[RunSpec, list[RequestState]]]]:
     """Return what a judge is asked as `requests` plans a run entry. Raises HelmExtError."""
@@ -120,13 +124,13 @@ def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
     questions = Questions(run_spec)
     for row in run.predictions():
         against = others.get(row.key) if rubric.is_pair else None
-        if reason := _why_not(row, judging, against):
-            questions.skipped[reason] += 1
-            continue
-        _ask(questions, row, judging, against)
+        told = _why_not(row, judging, against) or _find_question(row, rubric)
+        if isinstance(told, str):
+            questions.skipped[told] += 1
+        else:
+            _ask(questions, row, judging, against, *told)
     if not questions.states:
-        why = ", ".join(f"{number} {reason}" for reason, number in questions.skipped.items())
-        raise HelmExtError(f"{judging.run}: no answer to judge: {why or 'no rows'}")
+        raise HelmExtError(f"{judging.run}: no answer to judge: {questions.describe_skipped() or 'no rows'}")
     return questions
 
 
@@ -142,23 +146,21 @@ def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> s
         return "without a reference"
     if judging.against is not None and (against is None or against.left_out or not against.completions):
         return "without an answer in the other run"
-    if judging.rubric.criterion in UNCLEAR:
-        return _why_not_unclear(row, judging.rubric)
     if against is not None and question_of(against) != question_of(row):
         return "with another question in the other run"
     return ""
 
 
-def _ask(questions: Questions, row: Prediction, judging: Judging, against: Prediction | None) -> None:
+def _ask(
+    questions: Questions, row: Prediction, judging: Judging, against: Prediction | None,
+    question: str, reading: Reading, right: frozenset[float] | None,
+) -> None:  # fmt: skip
     from helm.benchmark.scenarios.scenario import Input, Instance
     from helm.common.request import Request
 
     from helm_ext.adaptation.rows import bare_state
 
     spec, key = questions.run_spec.adapter_spec, row.key
-    question, reading, right = question_of(row), judging.rubric.reading, None
-    if judging.rubric.criterion in UNCLEAR:
-        question, reading, right = _ask_unclear(row, judging.rubric)
     contents = {"question": question, "reference": "\n".join(row.gold), "answer": answer_of(row)}
     for order in (GIVEN, SWAPPED) if judging.swap else (GIVEN,):
         if against is not None:
@@ -196,20 +198,11 @@ def judge_run(
     if stands_in:
         stand_in(deployment)
     questions = make_questions(judging, judge, deployment)
-    if questions.skipped:
-        said = ", ".join(f"{number} {reason}" for reason, number in questions.skipped.items())
+    if said := questions.describe_skipped():
         echo(f"rows that are not judged: {said}")
-    state = ScenarioState(questions.run_spec.adapter_spec, list(questions.states))
+    sent = ScenarioState(questions.run_spec.adapter_spec, list(questions.states))
     with without_output():  # HELM says where it looks for credentials
         executor = make_executor(questions.run_spec)
-    answered = executor.execute(state).request_states
-    return to_judgements(questions, answered, judging, judge, prices)
-
-
-def to_judgements(
-    questions: Questions, answered: Sequence[RequestState], judging: Judging, judge: str, prices: Prices | None
-) -> Judged:
-    """Return what the judge said of each row, of replies that came back."""
     found: dict[RowKey, list[Judgement]] = {}
     rubric = judging.rubric
     common = Judgement(
@@ -217,7 +210,7 @@ def to_judgements(
         scale=(0.0, 1.0) if rubric.criterion in UNCLEAR else rubric.to_scale(),
         rubric_sha256=rubric.sha256, params={"temperature": 0.0, "max_tokens": rubric.max_tokens},
     )  # fmt: skip
-    for asked, state in zip(questions.asked, answered, strict=True):
+    for asked, state in zip(questions.asked, executor.execute(sent).request_states, strict=True):
         made: dict[str, Any] = {"order": asked.order, "other": asked.other, "prompt_sha256": _sha256(asked.prompt)}
         left_out = row_extra(state.instance).get("left_out")
         made |= {"status": left_out} if left_out else _read(state, asked, prices)
@@ -298,38 +291,29 @@ def find_unclear(folder: Path) -> Rubric | None:
     return load_rubric(criterion)
 
 
-def _why_not_unclear(row: Prediction, rubric: Rubric) -> str:
-    """Return why a row is not asked about; "" for one that is."""
+def _find_question(row: Prediction, rubric: Rubric) -> tuple[str, Reading, frozenset[float] | None] | str:
+    """Return the question as the judge sees it, what reads the reply, and of an unclear row the values of replies that
+    are right; or why the row is not asked about.
+    """
+    if rubric.criterion not in UNCLEAR:
+        return question_of(row), rubric.reading, None
     if not row.score(UNCLEAR[rubric.criterion]):
         return "that could be read"
-    if rubric.criterion != ANSWER and not _find_right(row, rubric):
-        return "without a right option" if rubric.criterion == CHOICE else "whose expected text is unclear itself"
-    return ""
-
-
-def _ask_unclear(row: Prediction, rubric: Rubric) -> tuple[str, Reading, frozenset[float]]:
-    """Return the question as the judge sees it, what reads the reply, and the values of replies that are right."""
-    question, reading = question_of(row), rubric.reading
-    if rubric.criterion == CHOICE:
-        shown = (label if label == text else f"{label}. {text}" for label, text in (row.options or {}).items())
-        question = "\n".join([row.question, *shown])
-        none = {word: _NO_OPTION for word, value in (rubric.values or {}).items() if value == _NO_OPTION}
-        reading = Reading(rubric.keys, {**none, **_number_options(row.options or {})})
-    return question, reading, _find_right(row, rubric)
-
-
-def _number_options(options: Mapping[str, str]) -> dict[str, float]:
-    return {label: float(number) for number, label in enumerate(options, 1)}
-
-
-def _find_right(row: Prediction, rubric: Rubric) -> frozenset[float]:
     if rubric.criterion == ANSWER:
-        return frozenset({1.0})
+        return question_of(row), rubric.reading, frozenset({1.0})
     if rubric.criterion == REFUSAL:
         expected = find_expected(row.data, row.gold)
-        return frozenset() if "unclear" in expected else frozenset(float(one == "refused") for one in expected)
-    numbers, gold = _number_options(row.options or {}), set(row.gold)
-    return frozenset(numbers[label] for label, text in (row.options or {}).items() if text in gold)
+        if "unclear" in expected or not expected:
+            return "whose expected text is unclear itself"
+        return question_of(row), rubric.reading, frozenset(float(one == "refused") for one in expected)
+    options = row.options or {}
+    right = frozenset(float(at) for at, text in enumerate(options.values(), 1) if text in row.gold)
+    if not right:
+        return "without a right option"
+    shown = (label if label == text else f"{label}. {text}" for label, text in options.items())
+    values = {word: value for word, value in (rubric.values or {}).items() if value == _NO_OPTION}
+    values |= {label: float(at) for at, label in enumerate(options, 1)}
+    return "\n".join([row.question, *shown]), Reading(rubric.keys, values), right
 
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
@@ -365,14 +349,15 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
             head = {"name": name, "adapter_spec": run.adapter_spec}
             part.file.write(orjson.dumps(head)[:-1] + b',"request_states":[\n')
             for number, state in enumerate(run.iter_states()):
-                key = _key_of(state)
-                if key not in seen and key in judged:
-                    extra, new = _extra_of(state), [one.to_json() for one in judged[key]]
-                    again = {_who(one) for one in new}
-                    extra[_KEY] = [one for one in extra.get(_KEY) or () if _who(one) not in again] + new
+                key = state_key(state)
+                said, new = _list_said(state), judged.get(key, ()) if key not in seen else ()
+                if new:
+                    again = {one.identity for one in new}
+                    said = [*(one for one in said if one.identity not in again), *new]
+                    extra = state["instance"]["extra_data"] = state["instance"].get("extra_data") or {}
+                    extra.setdefault(EXTRA_KEY, {})[_KEY] = [one.to_json() for one in said]
                 seen.add(key)
-                said = ((state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}).get(_KEY) or ()
-                by_models |= {one["criterion"] for one in said if one["kind"] == "model"}
+                by_models |= {one.criterion for one in said if one.kind == "model"}
                 part.file.write((b",\n" if number else b"") + _encode(state))
             part.file.write(b"\n]}\n")
             part.replace()
@@ -433,17 +418,16 @@ def _list_told(
     `judged`: what is said beside.
     """
     for state in states:
-        key, answers = _key_of(state), [one["text"] for one in (state.get("result") or {}).get("completions") or ()]
-        new = [one.to_json() for one in (judged or {}).get(key, ())]
-        for one in [*(_extra_of(state).get(_KEY) or ()), *new]:
-            yield key, _who(one), _sha256("\0".join(answers)) if one["kind"] == "human" else ""
+        key, answers = state_key(state), [one["text"] for one in (state.get("result") or {}).get("completions") or ()]
+        for one in [*_list_said(state), *(judged or {}).get(key, ())]:
+            yield key, one.identity, _sha256("\0".join(answers)) if one.kind == "human" else ""
 
 
 def _digest_questions(run: RunFiles) -> str:
     digest = hashlib.sha256()
     for state in run.iter_states():
         asked = state["instance"]["input"]
-        digest.update(canonical_json([_key_of(state), asked.get("text"), asked.get("messages")]))
+        digest.update(canonical_json([state_key(state), asked.get("text"), asked.get("messages")]))
     return digest.hexdigest()[:6]
 
 
@@ -454,19 +438,7 @@ def _encode(state: dict[str, Any]) -> bytes:
         return json.dumps(state).encode()
 
 
-def _extra_of(state: dict[str, Any]) -> dict[str, Any]:
-    """Return what is ours of a request state's row, where it can be added to."""
-    instance = state["instance"]
-    instance["extra_data"] = instance.get("extra_data") or {}
-    extra: dict[str, Any] = instance["extra_data"].setdefault(EXTRA_KEY, {})
-    return extra
-
-
-def _key_of(state: dict[str, Any]) -> RowKey:
-    instance = state["instance"]
-    return row_key(instance["id"], instance.get("perturbation"), state["train_trial_index"])
-
-
-def _who(judgement: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what a judge says once."""
-    return tuple(judgement.get(name) for name in ("criterion", "kind", "by", "order", "completion", "other"))
+def _list_said(state: dict[str, Any]) -> list[Judgement]:
+    """Return what was said of a request state's row so far."""
+    extra = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
+    return msgspec.convert(extra.get(_KEY) or [], list[Judgement])

@@ -44,8 +44,11 @@ def score(
     from helm_ext.cli.session import Settings
 
     folder = Path(output_path) if output_path is not None else _make_temporary()
-    file = Path(data) if isinstance(data, str | Path) else _write_table(data)
-    given = parse_arguments([f"{name}={_to_text(value)}" for name, value in arguments.items()])
+    file = Path(data) if isinstance(data, str | Path) else _make_temporary() / "frame.jsonl"
+    if not isinstance(data, str | Path):  # unlike CSV, JSON Lines keep lists, and tell a number from a text
+        data.to_json(file, orient="records", lines=True, force_ascii=False, date_format="iso")
+    texts = {name: "+".join(map(str, of)) if isinstance(of, list | tuple) else of for name, of in arguments.items()}
+    given = parse_arguments([f"{name}={value}" for name, value in texts.items()])
     local_path = Path("prod_env") if Path("prod_env").is_dir() else folder / "prod_env"
     with _log_as_it_was(), missing_package_named():
         made = score_one(file, format, given, model, Settings(folder, local_path, suite))
@@ -73,19 +76,7 @@ def _log_as_it_was() -> Iterator[None]:
         logging.disable(before)
 
 
-def _to_text(value: object) -> str:
-    """Return an argument as it stands behind `--arg KEY=`."""
-    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
 def _make_temporary() -> Path:
     folder = tempfile.mkdtemp(prefix="helm-ext-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
-
-
-def _write_table(frame: pd.DataFrame) -> Path:
-    """Write a DataFrame as JSON Lines: unlike CSV, they keep lists, and tell a number from a text."""
-    path = _make_temporary() / "frame.jsonl"
-    frame.to_json(path, orient="records", lines=True, force_ascii=False, date_format="iso")
-    return path

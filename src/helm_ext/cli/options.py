@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
+from helm_ext.errors import RunEntryError
 from helm_ext.formats import format_names
 
 OUTPUT = Path("benchmark_output")
@@ -25,6 +26,12 @@ def choice(
         return value
 
     return kind(*filter(None, [name]), parser=parse, metavar=metavar or f"[{'|'.join(choices)}]", help=about)
+
+
+def require_given(given: Mapping[str, Any], hint: str = "") -> None:
+    """Raise RunEntryError for what is needed and was not given, by its name on the command line."""
+    if absent := [name for name, value in given.items() if not value]:
+        raise RunEntryError(f"{' and '.join(absent)}: must be given" + (f"\n  hint: {hint}" if hint else ""))
 
 
 # A dataset

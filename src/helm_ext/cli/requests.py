@@ -406,9 +406,7 @@ def out(
         _require_as_planned(manifest.plan, given)
         write_missing(manifest, folder, per_shard, settings, prices)
         return
-    if absent := [name for name, value in given.items() if not value]:
-        hint = "--model ORGANIZATION/NAME, --endpoint chat or completions, RUN_ENTRY as for helm-run"
-        raise RunEntryError(f"{' and '.join(absent)}: must be given\n  hint: {hint}")
+    options.require_given(given, "--model ORGANIZATION/NAME, --endpoint chat or completions, RUN_ENTRY as for helm-run")
     assert entries
     assert model
     assert endpoint

@@ -111,20 +111,16 @@ class ScoredRun:
         """Take the run. Raises RunEntryError where a run of HELM's own has no usual main metric."""
         self.files = RunFiles(folder)
         self.file = file
-        spec = self.files.run_spec
-        arguments: list[Mapping[str, Any]] = [one.get("args") or {} for one in spec["metric_specs"]]
-        self.name = str(spec["name"])
+        arguments = self.files.metric_arguments
+        self.name = self.files.name
         self.split = find_split(self.files)
         """The one that the leaderboard shows; None for whatever there is."""
         self.main = find_main_metric(self.files)
-        self.metrics = [name for one in arguments for name in one.get("metrics", ())]
-        self.judged: Mapping[str, Any] = next((one["judged"] for one in arguments if one.get("judged")), {})
-        """`EvalSet.judged`: by criterion, who judged the answers."""
-        self.source: Mapping[str, Any] | None = next((one["source"] for one in arguments if one.get("source")), None)
+        self.metrics: Sequence[str] = arguments.get("metrics", ())
+        self.source: Mapping[str, Any] = arguments.get("source") or {"tool": ""}
         """`Source.to_args()` of a file that another tool wrote."""
-        self.judges = list_judge_stats(self.judged)
-        self.source_scores: Mapping[str, Mapping[str, Any]] = self.source["scores"] if self.source else {}
-        self.own = next((one["own_metric"] for one in arguments if "own_metric" in one), self.main)
+        self.judges = list_judge_stats(self.files.judged)
+        self.own = arguments.get("own_metric", self.main)
         """Our stat that a source's scores are compared with; None where nothing is measured here."""
         self.plain = [
             stat
@@ -150,7 +146,7 @@ class ScoredRun:
         from rich.table import Table
 
         theirs = [name for score in self._source_means() for name in _source_stats(score)]
-        reported = {score["stat"] for score in self.source_scores.values() if score.get("no_mean")}
+        reported = {score["stat"] for score in self.files.source_scores.values() if score.get("no_mean")}
         shown = [*self._list_asked(), *theirs, *_COUNTS, *(sorted(self.stats) if show_all else ())]
         corrected = {score for score in self.judges if f"{score}{CORRECTED}" in self.stats}
         marks = {name: "raw" for name in shown if name.partition("@")[0] in corrected} | {self.headline: "main"}
@@ -175,8 +171,7 @@ class ScoredRun:
         return table
 
     def _show_interval(self, name: str, ends: tuple[str, str]) -> str:
-        low, high = (self.stats.get(f"{name}{end}") for end in ends)
-        return f"{low['mean']:.3g} to {high['mean']:.3g}" if low and high else ""
+        return " to ".join(f"{end:.3g}" for end in self._ends(name, ends).values())
 
     def to_json(self) -> dict[str, Any]:
         """Return what the run scored, for programs.
@@ -206,7 +201,7 @@ class ScoredRun:
             "own_metric": self.own or None,
             "counts": self._count(),
             "metrics": metrics,
-            "source_scores": {name: self._compare(score) for name, score in self.source_scores.items()},
+            "source_scores": {name: self._compare(score) for name, score in self.files.source_scores.items()},
             "folder": str(self.files.folder),
         }
 
@@ -266,7 +261,7 @@ class ScoredRun:
 
     def _source_means(self) -> list[Mapping[str, Any]]:
         """Return those of a source's scores that are means of rows."""
-        return [score for score in self.source_scores.values() if not score.get("no_mean")]
+        return [score for score in self.files.source_scores.values() if not score.get("no_mean")]
 
     def _list_asked(self) -> list[str]:
         """Return the stats that were asked for, the main metric and its attributes first, then those of judges."""
@@ -298,23 +293,23 @@ class ScoredRun:
         return said + [f"warning: {one}" for one in list_beside(self.files.folder)]
 
     def _list_of_source(self) -> list[str]:
-        source = self.source or {"tool": ""}
+        source, theirs = self.source, self.files.source_scores
         said, differing = [], []
         if source.get("main") == self.main:
-            others = [score["stat"] for score in self.source_scores.values() if score["stat"] != self.main]
+            others = [score["stat"] for score in theirs.values() if score["stat"] != self.main]
             more = [f"{len(others) - _SHOWN_SCORES} more"] if len(others) > _SHOWN_SCORES else []
             shown = ", ".join([*others[:_SHOWN_SCORES], *more])
             said.append(
                 f"note: the main metric is {self.main}, {source['main_reason']}; main_metric= also takes {shown}"
             )
-        for criterion in self.judged:
-            score = self.source_scores.get(criterion)
+        for criterion in self.files.judged:
+            score = theirs.get(criterion)
             if score is not None and score["stat"] in self.stats:
                 said.append(
                     f"note: {judge_stat(criterion)} is the mean of the judgements themselves, raw; {score['stat']}, "
                     "what the log says of them, may count one that cannot be read as wrong"
                 )
-        for name, score in self.source_scores.items():
+        for name, score in theirs.items():
             stat, differs, unscored = _source_stats(score)
             if score.get("no_mean"):
                 if stat == self.main:
@@ -339,7 +334,7 @@ class ScoredRun:
 
     def _list_uncorrected(self) -> list[str]:
         """Return which judges' scores no labels correct, and why: the verdicts' mean is another number than theirs."""
-        names = {criterion: judge_stat(criterion) for criterion in self.judged}
+        names = {criterion: judge_stat(criterion) for criterion in self.files.judged}
         raw = {name for name in names.values() if name in self.stats and f"{name}{CORRECTED}" not in self.stats}
         lacking = [criterion for criterion, name in names.items() if name in raw]
         if not lacking:

@@ -279,7 +279,9 @@ def _print_text(report: Mapping[str, Any]) -> None:
     lines += [f"{problem.severity}: {problem}" for problem in last]
     counts, file = report["counts"], report["file"]
     said = [count(found["error"], "error"), count(found["warning"], "warning")]
-    told = ", ".join(f"{number} {_name(what, number)}" for what, number in counts.items() if _tells(what, counts))
+    names = {what: what.removesuffix("s") if number == 1 else what for what, number in counts.items()}
+    said_of = [f"{counts[what]} {name.replace('_', ' ')}" for what, name in names.items() if _tells(what, counts)]
+    told = ", ".join(said_of)
     lines.append(f"{file}: {report['format'] or 'no format'}: {', '.join(said)}" + (f"; {told}" if told else ""))
     if not report["linted"] and counts.get("rows", 0) > LINTED_ROWS and not found["error"]:
         lines.append(f"{file}: its rows were not compared with one another; --lint looks for duplicates and leaks")
@@ -292,10 +294,6 @@ def _tells(what: str, counts: Mapping[str, int]) -> bool:
     return what == "rows" or (
         counts[what] > 0 and (what not in ("eval", "read", "lines") or counts[what] != counts.get("rows"))
     )
-
-
-def _name(what: str, number: int) -> str:
-    return (what.removesuffix("s") if number == 1 else what).replace("_", " ")
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:
@@ -319,6 +317,10 @@ def _escape(text: str, signs: str = "%") -> str:
     return re.sub(f"[{signs}\r\n]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
+_SHOWN_OF_REQUESTS = (
+    "temperature", "max_tokens", "num_completions", "stop_sequences", "top_p", "top_k_per_token",
+    "frequency_penalty", "presence_penalty", "random",
+)  # fmt: skip
 RECORDED = "recorded/preview"
 PREVIEW_DEPLOYMENT = "helm-ext/preview"
 """Stands for a model whose window fits everything and that rewrites nothing."""
@@ -339,12 +341,16 @@ def preview(
     First, what was inferred from the file, and why. Of tables of answers and other tools' logs, where no --model is
     named, question and answer are shown: nothing is sent.
     """
+    from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, register_model_deployment
+
     with status("starting HELM"), helm_output_to_stderr():
         session.start_helm()
         arguments = parse_arguments(arg)
         if model != PREVIEW_DEPLOYMENT or "model_deployment" in arguments:
             session.register_models(local_path)
-        _register_preview_deployment()
+        # The client is never made, preview stops before requests are sent; this one may be asked anything.
+        client = ClientSpec("helm.clients.huggingface_client.HuggingFaceClient")
+        register_model_deployment(ModelDeployment(name=PREVIEW_DEPLOYMENT, client_spec=client))
         format_ = session.choose_format(kind, file)
         is_named = session.find_file(file) != file
         own = {} if is_named else session.load_arguments(format_, file, arguments)
@@ -353,16 +359,9 @@ def preview(
         arguments |= first
         run_spec = session.make_run_spec(format_, file, {"model": model}, arguments)
         states, wrapped = adapt(run_spec, count, str(file))
-    for line in (
-        *said,
-        *(
-            f"note      {first.get('output', '')}{': ' * bool(first)}{one.message}: {put_option(one.hint)}"
-            for one in wrapped
-        ),
-        run_spec.name,
-        f"method: {run_spec.adapter_spec.method}",
-        *map(render, states),
-    ):
+    of = f"{first['output']}: " if first else ""
+    notes = [f"note      {of}{one.message}: {put_option(one.hint)}" for one in wrapped]
+    for line in (*said, *notes, run_spec.name, f"method: {run_spec.adapter_spec.method}", *map(render, states)):
         echo(line)
 
 
@@ -389,11 +388,8 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
     live = [row for row in rows if row_extra(row).get("only") != "recorded"]
     wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
     deployment, context = run_spec.adapter_spec.model_deployment, None
-    if (
-        deployment == PREVIEW_DEPLOYMENT
-        and "source" in metric.args
-        and any("recorded" in row_extra(row) for row in rows)
-    ):
+    is_unnamed = deployment == PREVIEW_DEPLOYMENT and "source" in metric.args
+    if is_unnamed and any("recorded" in row_extra(row) for row in rows):
         from helm_ext.adaptation.rows import RecordedStates
 
         return RecordedStates(run_spec.adapter_spec).rebuild(rows[:count]), wrapped
@@ -436,12 +432,8 @@ def render(state: RequestState) -> str:
     lines.append(f"──── end of {what}")
     if state.prompt_truncated:
         lines.append("warning: the prompt was truncated to fit the window")
-    names = (
-        "temperature", "max_tokens", "num_completions", "stop_sequences", "top_p", "top_k_per_token",
-        "frequency_penalty", "presence_penalty", "random",
-    )  # fmt: skip
     if result is None:
-        sampled = {name: getattr(request, name) for name in names}
+        sampled = {name: getattr(request, name) for name in _SHOWN_OF_REQUESTS}
         lines.append("request: " + ", ".join(f"{key}={value!r}" for key, value in sampled.items() if value is not None))
         lines.append(f"demonstrations: {state.num_train_instances}")
     else:
@@ -453,11 +445,3 @@ def render(state: RequestState) -> str:
     expected = [labels, golds] if labels and labels != golds else [golds]
     lines.append("expected: " + " = ".join(" or ".join(map(repr, texts)) for texts in expected))
     return "\n".join(lines)
-
-
-def _register_preview_deployment() -> None:
-    from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, register_model_deployment
-
-    # The client is never made, preview stops before requests are sent; this one may be asked anything.
-    client = ClientSpec("helm.clients.huggingface_client.HuggingFaceClient")
-    register_model_deployment(ModelDeployment(name=PREVIEW_DEPLOYMENT, client_spec=client))

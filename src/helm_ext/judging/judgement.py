@@ -109,6 +109,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
             return self.scale.min, self.scale.max
         return min(self.scale), max(self.scale)
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a judge says once: what it says later replaces it."""
+        other = None if self.other is None else _answer(self.other)
+        return self.criterion, self.kind, self.by, self.order, self.completion, other
+
     def to_json(self) -> dict[str, Any]:
         """Return what stands in a file."""
         made: dict[str, Any] = msgspec.to_builtins(self)
@@ -150,24 +156,16 @@ def take_judgements(
     ValueError for what no run of ours wrote.
     """
     found = [msgspec.convert(one, Judgement) for one in given]
-    last = {_who(one): number for number, one in enumerate(found)}
+    last = {one.identity: number for number, one in enumerate(found)}
     taken = []
     for number, one in enumerate(found):
-        if last[_who(one)] != number:
+        if last[one.identity] != number:
             taken.append(msgspec.structs.replace(one, status=REPLACED, value=None))
         elif not _is_fresh(one, question, answers):
             taken.append(msgspec.structs.replace(one, status=STALE, value=None))
         else:
             taken.append(one)
     return taken
-
-
-def _who(judgement: Judgement) -> tuple[Any, ...]:
-    """Return what a judge says once: what it says later replaces it."""
-    return (
-        judgement.criterion, judgement.kind, judgement.by, judgement.order, judgement.completion,
-        None if judgement.other is None else _answer(judgement.other),
-    )  # fmt: skip
 
 
 def _is_fresh(judgement: Judgement, question: str, answers: Sequence[str] | None) -> bool:

@@ -314,7 +314,7 @@ class MeasuredStats(MeasuredRows):
         is_of_texts = state.reference_index is None
         place, element = next(self._next, (None, b"")) if is_of_texts and self._index is None else (None, b"")
         if place is None or read_key(element) != key:
-            self._index = self._index or StatsIndex(self._path, names_stats=False)
+            self._index = self._index or StatsIndex(self._path)
             elements = self._index.find_written(key)
             if not elements:
                 return []

@@ -65,5 +65,5 @@ def test_what_difference_rows_can_show_is_one_that_scores_can_have(metric, a, b,
         for n, (one, other) in enumerate(zip(a, b, strict=True))
     ]
     pair = PairResult(scores, scores, "", pairs, 0, compare_rows(a, b))
-    assert pair.detectable == (None if detectable is None else pytest.approx(detectable, abs=1e-4))
+    assert pair.shown.detectable == (None if detectable is None else pytest.approx(detectable, abs=1e-4))
     assert said in pair.describe_detectable()

@@ -138,6 +138,20 @@ def test_comparisons_of_stale_runs_come_last_and_are_no_more_datasets_and_models
 
 
 @pytest.mark.long
+def test_runs_of_one_table_with_other_attributes_stand_side_by_side(tmp_path):
+    header, rows = (
+        ("question", "gold", "alpha", "beta", "kind"),
+        (("1+1?", "2", "2", "3", "a"), ("2+2?", "4", "4", "5", "b")),
+    )
+    table = write_csv(tmp_path, header, *rows)
+    for output, more in (("alpha", ()), ("beta", ("--arg", "by=kind"))):
+        assert score(tmp_path, table, "--arg", f"output={output}", *more).exit_code == 0
+    datasets, _ = gather(find_runs([tmp_path / "out"])[0])
+    assert [[run.scores.model for run in one.runs] for one in datasets] == [["alpha", "beta"]]
+    assert [(pair.rows, pair.slice) for pair in datasets[0].pairs] == [(2, "")]
+
+
+@pytest.mark.long
 def test_the_model_that_every_row_of_a_run_names_is_the_model(tmp_path, table):
     """HELM's own file, what is converted from it, and the same with one row of another model or of none."""
     score(tmp_path, table, "--arg", "output=alpha", "--model", "org/alpha")

@@ -151,11 +151,11 @@ class _Record:
             self.main = find_main(run)
             self.results = sorted(self._find_results(), key=lambda result: result.stat != self.main)
         results: JSONObject = self.original.get("results") or {}
-        self.source_stats = {score["stat"]: name for name, score in (self.source.get("scores") or {}).items()}
+        self.source_stats = {score["stat"]: name for name, score in run.source_scores.items()}
         """The source's scores by the names of their stats."""
         self.originals: JSONObject = {stat: results.get(name) or {} for stat, name in self.source_stats.items()}
         """Of the same, the results that came along."""
-        self.others = {*self.source_stats, *list_judge_stats(run.metric_arguments.get("judged") or {})}
+        self.others = {*self.source_stats, *list_judge_stats(run.judged)}
         """Stats of what others said of answers: not of each answer."""
         self.has_sub_splits = any(result.name.get("sub_split") is not None for result in self.results)
         """Whether stats are told apart by sub-split: HELM's are, ours are not."""
@@ -363,7 +363,7 @@ class _Record:
 
     def _judged_by(self, name: str) -> JSONObject:
         """Return the field of who judged, for a score of judges."""
-        for criterion, told in (self.run.metric_arguments.get("judged") or {}).items():
+        for criterion, told in self.run.judged.items():
             for by in ("", *told["judges"]):
                 is_part = not by and criterion in UNCLEAR and name.endswith(JUDGED)  # of unclear rows alone
                 if name == judge_stat(criterion, by) or is_part:

@@ -11,13 +11,14 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from helm_ext.analysis.judged import list_judged, to_portable
 from helm_ext.analysis.predictions import Prediction
-from helm_ext.analysis.run_scores import RunScores, ScoredRow, find_main_metric, find_scores, open_scores, open_total
+from helm_ext.analysis.run_scores import RunScores, find_main_metric, find_scores, open_scores, open_total
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSyntaxError, RunEntryError
 from helm_ext.files.writing import no_formula, open_part
@@ -26,6 +27,8 @@ from helm_ext.scoring.score import CORRECTED
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from helm_ext.scoring.statistics import Interval
 
 Row = list[Any]
 
@@ -144,7 +147,7 @@ def predictions_table(runs: Sequence[RunFiles]) -> tuple[Sequence[Column], Itera
     stats = dict.fromkeys(name for run in runs for name in run.row_stats.names)
     columns = [
         *COLUMNS,
-        *([_JUDGEMENTS] if any(run.metric_arguments.get("judged") for run in runs) else ()),
+        *([_JUDGEMENTS] if any(run.judged for run in runs) else ()),
         *(Column(f"attribute.{name}", "text", "", _attribute(name)) for name in attributes if name != "sub_split"),
         *(Column(f"stat.{name}", "number", "", _stat(name)) for name in stats),
     ]
@@ -189,33 +192,22 @@ def _measure(run: RunFiles) -> Iterator[list[Any]]:
         for scores in every:
             scores.see(row)
     judged = {one.score: one.corrected for one in list_judged(run, every[0].split)} if every else {}
+    corrected = []
     for scores in every:
-        if scores.rows:
+        slices = {"": [*scores.rows.items()]} | {f"{key}={of}": rows for (key, of), rows in scores.slices().items()}
+        for name, rows in slices.items() if scores.rows else ():
             is_main = None if main is None else scores.metric == main and not judged.get(main)
-            yield _to_line(scores, is_main, None, None)
-            for name, rows in _name_slices(scores):
-                yield _to_line(scores, is_main, name, rows)
-    for scores in every:
+            yield _to_line(scores, scores.metric, is_main, name, scores.measure(rows))
         for name, found in judged.get(scores.metric, {}).items():
-            held = len(dict(_name_slices(scores))[name] if name else scores.rows)
-            yield [
-                run.name, run.suite, scores.model, scores.title, f"{scores.metric}{CORRECTED}",
-                scores.metric == main, name or None, found.mean, *found.ends, found.method, held, None,
-                None if name else scores.left_out,
-            ]  # fmt: skip
+            interval, metric = replace(found, count=len(slices[name])), f"{scores.metric}{CORRECTED}"
+            corrected.append(_to_line(scores, metric, scores.metric == main, name, interval))
+    yield from corrected
 
 
-def _name_slices(scores: RunScores) -> Iterator[tuple[str, Sequence[tuple[str, ScoredRow]]]]:
-    return ((f"{name}={value}", rows) for (name, value), rows in scores.slices().items())
-
-
-def _to_line(
-    scores: RunScores, is_main: bool | None, name: str | None, rows: Sequence[tuple[str, ScoredRow]] | None
-) -> list[Any]:
-    interval = scores.measure(rows)
+def _to_line(scores: RunScores, metric: str, is_main: bool | None, name: str, interval: Interval) -> list[Any]:
     return [
-        scores.run.name, scores.run.suite, scores.model, scores.title, scores.metric, is_main, name, interval.mean,
-        *interval.ends, interval.method, interval.count, interval.clusters, scores.left_out if rows is None else None,
+        scores.run.name, scores.run.suite, scores.model, scores.title, metric, is_main, name or None, interval.mean,
+        *interval.ends, interval.method, interval.count, interval.clusters, None if name else scores.left_out,
     ]  # fmt: skip
 
 
@@ -308,10 +300,12 @@ def to_pandas(runs: Sequence[RunFiles]) -> pd.DataFrame:
     kinds = {"integer": "Int64", "number": "float64", "boolean": "boolean"}
     columns, rows = predictions_table(runs)
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    series = [
-        pd.Series(list(given), dtype=kinds.get(one.kind, "object")) for one, given in zip(columns, values, strict=True)
-    ]
-    return pd.DataFrame({column.name: one for column, one in zip(columns, series, strict=True)})
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(list(given), dtype=kinds.get(column.kind, "object"))
+            for column, given in zip(columns, values, strict=True)
+        }
+    )
 
 
 def _write_parquet(columns: Sequence[Column], rows: Iterator[Row], file: BinaryIO) -> int:
@@ -347,13 +341,6 @@ def _to_schema(columns: Sequence[Column]) -> pa.Schema:
                         "reference_index": integer, "request_mode": text},
         "likelihoods": {"text": text, "logprob": number, "greedy": boolean, "alone": number},
     }  # fmt: skip
-    types = {
-        "text": text,
-        "integer": integer,
-        "number": number,
-        "boolean": boolean,
-        "texts": pa.list_(text),
-        "JSON": text,
-    }
-    types |= {kind: pa.list_(pa.struct(fields.items())) for kind, fields in objects.items()}
+    types = {"text": text, "integer": integer, "number": number, "boolean": boolean, "JSON": text}
+    types |= {"texts": pa.list_(text)} | {kind: pa.list_(pa.struct(fields.items())) for kind, fields in objects.items()}
     return pa.schema([pa.field(column.name, types[column.kind]) for column in columns])

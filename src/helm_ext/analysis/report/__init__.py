@@ -2,7 +2,3 @@
 
 finished runs ──gathering──▶ facts ──page──▶ one HTML file
 """
-
-from helm_ext.analysis.report.page import write_report
-
-__all__ = ["write_report"]

@@ -6,19 +6,18 @@ import hashlib
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from helm_ext.analysis.comparing import PairResult, compare_runs
+from helm_ext.analysis.comparing import PairResult, compare_runs, join_versions
 from helm_ext.analysis.gates import Series, find_series
 from helm_ext.analysis.judged import JudgedStats, list_judged
 from helm_ext.analysis.run_scores import (
     RunScores,
-    is_wrong,
     list_of_several_suites,
     measure_headline,
     name_by_suite,
@@ -99,10 +98,10 @@ class DatasetFacts:
     """One dataset: the runs of all models, and how they compare."""
 
     title: str
-    metric: str
+    scores: RunScores
+    """Of one of the runs: all have one metric."""
     headline: str
     """What the runs' `interval` is of: the metric, or a judge's score as people's labels correct it."""
-    lower_is_better: bool
     runs: list[RunFacts]
     pairs: list[PairResult] = field(default_factory=list)
     rows: int = 0
@@ -137,11 +136,11 @@ class _Sample:
     def see(self, instance_id: str, make: Callable[[], dict[str, Any]]) -> None:
         """Make and keep the row if it is among the first `most` of the draw so far."""
         place = -int.from_bytes(hashlib.blake2b(instance_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
-        is_full = len(self._kept) == self.most
-        if self.most and not (is_full and place <= self._kept[0][0]):
-            self._seen += 1
-            push = heapq.heapreplace if is_full else heapq.heappush
-            push(self._kept, (place, instance_id, self._seen, make()))
+        self._seen += 1
+        if len(self._kept) < self.most:
+            heapq.heappush(self._kept, (place, instance_id, self._seen, make()))
+        elif self.most and place > self._kept[0][0]:
+            heapq.heapreplace(self._kept, (place, instance_id, self._seen, make()))
 
     def rows(self) -> dict[str, dict[str, Any]]:
         return {instance_id: row for _, instance_id, _, row in sorted(self._kept, key=lambda kept: kept[2])}
@@ -154,7 +153,7 @@ def gather(
 
     `most_rows`: how many rows of each dataset are shown. Raises RunEntryError where no run has a score.
     """
-    found: dict[tuple[str, str, str], list[RunFacts]] = {}
+    every: list[RunFacts] = []
     siblings = find_siblings(read_sibling(run.folder) for run in runs)
     stale = siblings.find_stale()
     notes = siblings.describe()
@@ -168,13 +167,29 @@ def gather(
         if run.folder in stale:
             facts.scores.is_stale = True
             facts.scores.model += f" (stale: {read_time(run.folder)})"
-        found.setdefault((facts.scores.dataset, facts.scores.metric, facts.scores.completions), []).append(facts)
-    if not found:
+        every.append(facts)
+    if not every:
         raise RunEntryError("\n".join(["no run has a score to report", *notes]))
-    datasets = [_to_dataset(of_one, notes) for of_one in found.values()]
-    datasets.sort(key=lambda dataset: (dataset.title.casefold(), dataset.metric))
+    datasets = [_to_dataset(of_one, notes) for of_one in _group(every)]
+    datasets.sort(key=lambda dataset: (dataset.title.casefold(), dataset.scores.metric))
     _tell_apart(datasets)
     return datasets, notes
+
+
+def _group(every: Sequence[RunFacts]) -> Iterable[list[RunFacts]]:
+    """Return the runs of each dataset, metric and way of counting completions.
+
+    Runs that `compare` takes for those of one dataset are so here too, as of one table with another `by=`.
+    """
+    datasets: dict[str, list[RunScores]] = {}
+    for one in every:
+        datasets.setdefault(one.scores.dataset, []).append(one.scores)
+    join_versions(datasets)
+    names = {id(one): name for name, found in datasets.items() for one in found}
+    groups: dict[tuple[str, ...], list[RunFacts]] = {}
+    for one in every:
+        groups.setdefault((names[id(one.scores)], one.scores.metric, one.scores.completions), []).append(one)
+    return groups.values()
 
 
 def _tell_apart(datasets: Sequence[DatasetFacts]) -> None:
@@ -183,7 +198,7 @@ def _tell_apart(datasets: Sequence[DatasetFacts]) -> None:
         titles = Counter(dataset.title for dataset in datasets)
         for number, dataset in enumerate(datasets, 1):
             if titles[dataset.title] > 1:
-                dataset.title += f" ({number})" if is_last else f", {dataset.metric}"
+                dataset.title += f" ({number})" if is_last else f", {dataset.scores.metric}"
 
 
 def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
@@ -199,7 +214,7 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
     for run in runs if len(caps) > 1 else ():
         run.scores.model += f" ({run.cap})" if run.cap else ""
     rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
-    dataset = DatasetFacts(title, first.metric, headline, first.lower_is_better, ordered, rows=rows)
+    dataset = DatasetFacts(title, first, headline, ordered, rows=rows)
     if len(runs) > 1:
         are_total = any(run.scores.total is not None for run in runs)
         dataset.series = [] if are_total else _find_series([run.scores for run in runs], notes)
@@ -218,11 +233,10 @@ def _find_title(scores: RunScores) -> str:
     """Return the dataset's title as on the leaderboard."""
     from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
-    spec = scores.run.run_spec["scenario_spec"]
     if not scores.run.is_ours:
         return scores.title
-    title = create_scenario(ScenarioSpec(spec["class_name"], spec.get("args") or {})).get_metadata().display_name
-    return title or scores.title
+    spec = ScenarioSpec(scores.run.run_spec["scenario_spec"]["class_name"], scores.run.scenario_arguments)
+    return create_scenario(spec).get_metadata().display_name or scores.title
 
 
 def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
@@ -289,7 +303,7 @@ def _count(row: Prediction, score: float | None, facts: RunFacts) -> list[str]:
     }
     if (row.left_out or score is None) and (facts.scores.total is None or row.instance_id in facts.scores.without):
         said = {row.left_out or "unscored": True, **said}
-    elif score is not None and is_wrong(score, lower_is_better=facts.scores.lower_is_better):
+    elif score is not None and facts.scores.is_wrong(score):
         said = {"wrong": True, **said}
     facts.counts.update({name: bool(value) for name, value in said.items() if value is not None})
     return [name for name, value in said.items() if value]
@@ -326,15 +340,13 @@ def _short(text: str) -> str:
 
 
 def _provenance(run: RunFiles) -> dict[str, str]:
-    spec = run.run_spec
-    arguments: Mapping[str, Any] = spec["scenario_spec"].get("args") or {}
     adapter = run.adapter_spec
     facts: dict[str, Any] = {
         "run": run.name,
         "suite": run.suite,
         "finished": read_time(run.folder) or "not recorded",
-        "scenario": spec["scenario_spec"]["class_name"],
-        **arguments,
+        "scenario": run.run_spec["scenario_spec"]["class_name"],
+        **run.scenario_arguments,
         **{f"adapter: {key}": adapter[key] for key in _ADAPTER_KEYS if key in adapter},
         **{key: "not recorded" if value is None else value for key, value in run.decoding.items()},
     }

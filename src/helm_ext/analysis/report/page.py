@@ -11,14 +11,14 @@ import math
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from helm_ext.analysis.comparing import show_p
 from helm_ext.analysis.gates import show_minute
@@ -64,9 +64,9 @@ def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target:
         num_models=len({run.scores.model for _, run in current}),
         notes=notes,
         rows=_to_script([_to_rows(dataset) for dataset in datasets]),
-        draw_intervals=_as_markup(_draw_intervals),
-        draw_series=_as_markup(_draw_series),
-        draw_calibration=_as_markup(_draw_calibration),
+        draw_intervals=_draw_intervals,
+        draw_series=_draw_series,
+        draw_calibration=_draw_calibration,
     )
     with open_part(target) as part:
         part.file.write(data := page.encode())
@@ -77,10 +77,6 @@ def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target:
 def _read(name: str) -> Markup:
     """Return a file of ours, beside this one."""
     return Markup((resources.files(__package__) / name).read_text(encoding="utf-8"))  # noqa: S704
-
-
-def _as_markup(draw: Callable[..., str]) -> Callable[..., Markup]:
-    return lambda *given: Markup(draw(*given))  # noqa: S704 - made by matplotlib
 
 
 def _to_rows(dataset: DatasetFacts) -> dict[str, Any]:
@@ -107,7 +103,7 @@ def _number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 
-def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> str:
+def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> Markup:
     """Draw means with their 95 % intervals, one line each, the first at the top. Returns an `<svg>` element."""
     rows = [(run.scores.model, run.interval) for run in runs]
     bounds = _find_bounds([interval for _, interval in rows])
@@ -123,7 +119,7 @@ def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> str:
     return _finish(figure, f"{title}: {_say(rows)}")
 
 
-def _draw_calibration(bins: Sequence[Bin], title: str) -> str:
+def _draw_calibration(bins: Sequence[Bin], title: str) -> Markup:
     """Draw how often answers of a probability are right, against the diagonal. Returns an `<svg>` element."""
     there = [one for one in bins if one.count]
     with _style():
@@ -141,7 +137,7 @@ def _draw_calibration(bins: Sequence[Bin], title: str) -> str:
     return _finish(figure, title)
 
 
-def _draw_series(series: Series) -> str:
+def _draw_series(series: Series) -> Markup:
     """Draw the scores of one model's runs in order, with their 95 % intervals. Returns an `<svg>` element."""
     points = [(point.run.run.suite, point.interval) for point in series.points]
     bounds = _find_bounds([interval for _, interval in points])
@@ -179,10 +175,9 @@ def _start(height: float, width: float = 6.4) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _finish(figure: Figure, label: str) -> str:
+def _finish(figure: Figure, label: str) -> Markup:
     """Return the figure as an element whose ids no other has, and which says in words what it shows."""
     import matplotlib as mpl
-    from markupsafe import escape
 
     written = io.StringIO()
     # Text stays text, and the same rows give the same bytes. Which glyphs matplotlib's font lacks is no matter.
@@ -198,7 +193,8 @@ def _finish(figure: Figure, label: str) -> str:
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\1{prefix}", svg)
     svg = re.sub(r"\bfont: ?([^;\"]*?)'[^']*'[^;\"]*", r"font: \1sans-serif", svg)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" class="chart" ', 1)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" class="chart" ', 1)
+    return Markup(svg)  # noqa: S704 - made by matplotlib
 
 
 def _say(rows: Sequence[tuple[str, Interval]]) -> str:
