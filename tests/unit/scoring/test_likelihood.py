@@ -87,21 +87,13 @@ def deployments():
     register_deployments()
 
 
-def test_ppl_is_the_negative_sum_without_normalisation():
-    assert ppl([[-1.0, -2.0], [-0.5], []]) == [3.0, 0.5, 0.0]
-
-
-def test_ppl_norm_cuts_the_common_prefix_and_takes_the_mean():
-    # -1, -2 are common; what is left: (-3 -5)/2 = -4 and -3.5
-    assert ppl_norm([[-1, -2, -3, -5], [-1, -2, -3.5]]) == [4.0, 3.5]
-    assert common_prefix([[-1, -2, -3, -5], [-1, -2, -3.5]]) == 2
-
-
-def test_ppl_norm_of_an_option_that_is_all_prefix_is_nan():
-    first, second = ppl_norm([[-1, -2], [-1, -2, -6]])
-    assert math.isnan(first)
-    assert second == 6
-    assert all(math.isnan(value) for value in ppl_norm([[-1.0], [-1.0]]))
+@pytest.mark.parametrize(("rule", "options", "expected"), [
+    (ppl, [[-1.0, -2.0], [-0.5], []], [3.0, 0.5, 0.0]),  # the negative sum, without normalisation
+    (ppl_norm, [[-1, -2, -3, -5], [-1, -2, -3.5]], [4.0, 3.5]),  # -1, -2 are common: the means of what is left
+    (ppl_norm, [[-1, -2], [-1, -2, -6]], [NAN, 6]), (ppl_norm, [[-1.0], [-1.0]], [NAN, NAN]),  # all prefix
+])  # fmt: skip
+def test_perplexities(rule, options, expected):
+    assert rule(options) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(("second", "texts", "expected"), [
@@ -136,23 +128,18 @@ def test_a_known_tie():
     assert [argmin([float(n), float(n)]) for n in range(1, 9)] == [1, 0, 0, 1, 0, 0, 0, 0]
 
 
-def test_mc2_is_the_share_of_probability():
-    # probabilities 0.5, 0.25, 0.25; the first two are right
-    values = [-math.log(0.5), -math.log(0.25), -math.log(0.25)]
-    assert mc2(values, [1, 1, 0]) == pytest.approx(0.75)
-    assert mc2(values, [0, 1, 0]) == pytest.approx(0.25)  # right options need not come first
-    assert mc2(values, [1, 1, 1]) == pytest.approx(1)
+HALF, QUARTER = -math.log(0.5), -math.log(0.25)
 
 
-def test_mc2_does_not_underflow():
+@pytest.mark.parametrize(("values", "right", "share"), [
+    ([HALF, QUARTER, QUARTER], [1, 1, 0], 0.75), ([HALF, QUARTER, QUARTER], [1, 1, 1], 1),
+    ([HALF, QUARTER, QUARTER], [0, 1, 0], 0.25),  # right options need not come first
     # exp(-2000) is 0 in floating point; the share is e^-2000 / (e^-2000 + e^-2001)
-    assert mc2([2000.0, 2001.0], [1, 0]) == pytest.approx(1 / (1 + math.exp(-1)))
-
-
-def test_mc2_of_nan():
-    assert mc2([NAN, 1.0], [1, 1]) == 1
-    assert mc2([NAN, 1.0], [1, 0]) == 0
-    assert mc2([NAN, NAN], [1, 0]) == 0
+    ([2000.0, 2001.0], [1, 0], 1 / (1 + math.exp(-1))),
+    ([NAN, 1.0], [1, 1], 1), ([NAN, 1.0], [1, 0], 0), ([NAN, NAN], [1, 0], 0),
+])  # fmt: skip
+def test_mc2_is_the_share_of_probability(values, right, share):
+    assert mc2(values, right) == pytest.approx(share)
 
 
 # From request states
@@ -297,10 +284,15 @@ def test_a_row_with_one_option_left_out_is_left_out_whole_and_counted_once():
             ]
 
 
-def test_an_option_without_a_result_is_said_not_passed_over():
+def test_what_is_missing_of_a_row_is_said_with_its_name():
     states = row([("yes", -2.0)], [("no", -1.0)])
     with pytest.raises(LogprobsMissingError, match="id0: no result for option 1 of 2"):
         evaluate(states[1:])
+    for broken in (replace(states[0], result=None), replace(states[0], reference_index=None)):
+        with pytest.raises(LogprobsMissingError, match=r"^id0: .*recorded/x"):
+            require_logprobs(broken)
+    with pytest.raises(LogprobsMissingError, match=r"^id0: .*recorded/x"):  # a token each, and no other
+        evaluate(states_of([("yes", -1.0)], [("no", -1.0)], context=""))
 
 
 def test_several_trials_of_one_row_are_one():
@@ -348,20 +340,6 @@ def test_every_stat_is_described(rule):
 
 
 # What the rules above leave open
-
-
-def test_one_missing_result_names_its_row_and_deployment():
-    first, _ = row([("yes", -1.0)], [("no", -1.0)], id="r9")
-    for broken in (replace(first, result=None), replace(first, reference_index=None)):
-        with pytest.raises(LogprobsMissingError, match=r"^r9: .*recorded/x"):
-            require_logprobs(broken)
-
-
-def test_options_of_one_token_each_name_row_and_deployment():
-    states = states_of([("yes", -1.0)], [("no", -1.0)], context="", id="r9")
-    states[1] = replace(states[1], instance=states[0].instance)
-    with pytest.raises(LogprobsMissingError, match=r"^r9: .*recorded/x"):
-        evaluate(states)
 
 
 def test_tokens_that_spell_half_of_the_prompt_may_be_those_of_the_prompt():
@@ -446,23 +424,3 @@ def test_stats_and_their_order_are_those_of_helms_frame(rule, trials, perturbed)
         (row.instance_id, row.perturbation, row.train_trial_index) for row in rows
     ]
     assert [said(row.stats) for row in found.per_instance_stats] == [said(row.stats) for row in rows]
-
-
-@pytest.mark.parametrize("rows", [1, 4])
-def test_batches_add_up_to_the_run(rows):
-    states = list(random_rows(random.Random(3)))
-    states += states_of([], [], id="cut", left_out="too_long")
-    spec = AdapterSpec(method="multiple_choice_separate_original", model="x", model_deployment="recorded/x")
-    metric, whole = SentenceLikelihoodMetric("ppl_norm"), ScenarioState(spec, states)
-    facts = metric.find_facts(whole)
-    measure, total = metric.begin(spec, None, facts), metric.make_total(spec, facts)
-    found = []
-    for start in range(0, len(whole.instances), rows):
-        some = whole.instances[start : start + rows]
-        measured = measure(ScenarioState(spec, [state for state in states if state.instance in some]))
-        total.add(measured.summary)
-        found += [row for segment in measured.segments for row in segment]
-    expected = metric.evaluate(whole, None, "", parallelism=1)
-    assert said(total.to_stats()) == said(expected.aggregated_stats)
-    assert [said(row.stats) for row in found] == [said(row.stats) for row in expected.per_instance_stats]
-    assert sum(stat.sum for stat in total.to_stats() if stat.name.name == "num_too_long") == 1
