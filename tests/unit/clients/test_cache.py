@@ -1,6 +1,5 @@
 """Replies in HELM's files: what one of the two writes the other finds, also while both have the file open."""
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -10,7 +9,6 @@ import sys
 import time
 
 import pytest
-from cache_workers import fill
 from helm.common.cache import BlackHoleCacheConfig, Cache, SqliteCacheConfig, cache_stats
 from sqlitedict import SqliteDict
 
@@ -90,20 +88,6 @@ def test_more_keys_than_a_query_takes(config):
     cache.put_many((key, {"reply": key["n"]}) for key in keys[::2])
     found = [reply and reply["reply"] for reply in cache.get_many(keys)]
     assert found == [number if number % 2 == 0 else None for number in range(2500)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_several_processes_write_one_file(config, method):
-    RequestCache.of(config)  # open here already
-    context = multiprocessing.get_context(method)
-    processes = [context.Process(target=fill, args=(config.path, name)) for name in range(3)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0, 0]
-    assert count(config) == 1500
 
 
 PROGRAM = """

@@ -148,6 +148,20 @@ def test_rows_that_differ_in_ways_a_file_cannot_say(tmp_path):
         to_json_lines(exact, tmp_path / "x.jsonl")
 
 
+def test_the_output_of_helms_own_run_comes_back(tmp_path):
+    rows = [
+        {**state(name, reply=text), "train_trial_index": trial, "output_mapping": {"A": "4", "B": "5"}}
+        for name, text in (("a", " A"), ("b", "A.")) for trial in (0, 1)
+    ]  # fmt: skip
+    for row in rows:
+        row["instance"]["references"].append({"output": {"text": "5"}, "tags": []})
+    before = request_states.load(write_file(tmp_path, rows, method="multiple_choice_joint", num_train_trials=2))
+    to_json_lines(before, tmp_path / "x.jsonl")
+    after = request_states.load(tmp_path / "x.jsonl")
+    assert (plain(after), after.scoring) == (plain(before), before.scoring)
+    assert after.scoring.label_reading == "exact"
+
+
 def test_what_an_ultraeval_task_loses(tmp_path):
     evalset = request_states.load(write_file(tmp_path, [state("a")]))
     first = evalset.instances[0]

@@ -299,10 +299,6 @@ def test_rows_without_a_verdict_are_counted_once(tmp_path):
     assert re.search("judge_correct_unscored +│ +2 ", done.stdout)
 
 
-def test_several_answers_of_a_row_are_not_corrected(tmp_path):
-    assert "judge_correct_corrected" not in stats_of(score(tmp_path, make_rows(PASSED, FAILED), completions="mean"))
-
-
 def test_clusters_that_are_asked_for_count_in_the_report_and_over_time_too(tmp_path):
     """It was the interval of the run's own stats, which know of no `--cluster`."""
     rows = make_rows(PASSED, FAILED, subjects=[f"s{number}" for number in range(40)])

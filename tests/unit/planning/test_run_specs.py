@@ -103,22 +103,6 @@ def test_paths(write, tmp_path):
     assert "dataset=2024," in make("adapter_spec:dataset=2024").name
 
 
-def test_arguments_reach_the_scenario_or_the_metric(write):
-    write()
-    entry = "adapter_spec:dataset=sums,metrics=exact_match+f1_score,main_metric=f1_score,extract=(\\d+),lower=true"
-    spec = make(entry + ",seed=3,missing=skip")
-    metric, _ = spec.metric_specs
-    assert metric.class_name == "helm_ext.scoring.metrics.EvalSetMetric"
-    assert metric.args["metrics"] == ["exact_match", "f1_score"]
-    assert metric.args["extract"] == "(\\d+)"
-    assert metric.args["lower"] is True
-    args = spec.scenario_spec.args
-    assert (args["seed"], args["missing"], args["main_metric"]) == (3, "skip", "f1_score")
-    # Another way of scoring is another column: HELM averages all runs of a group.
-    assert spec.groups != make("adapter_spec:dataset=sums").groups
-    assert "metrics=exact_match+f1_score" in spec.name
-
-
 NEEDED = "adapter_spec: exactly one of dataset, path is needed,"
 
 

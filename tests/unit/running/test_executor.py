@@ -6,11 +6,10 @@ import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.request_state import RequestState
 from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.executor import ExecutionSpec, Executor, ExecutorError
+from helm.benchmark.executor import ExecutionSpec, ExecutorError
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference, ScenarioSpec
 from helm.clients.client import Client
-from helm.clients.simple_client import SimpleClient
 from helm.common.authentication import Authentication
 from helm.common.cache import BlackHoleCacheConfig, SqliteCacheConfig
 from helm.common.request import ErrorFlags, GeneratedOutput, Request, RequestResult
@@ -134,30 +133,6 @@ class ByRow(OneByOne):
 def failure(message="it broke", **flags):
     flags = ErrorFlags(is_retriable=False, **flags)
     return RequestResult(success=False, embedding=[], completions=[], cached=False, error=message, error_flags=flags)
-
-
-def without_times(states):
-    return [replace(state, result=replace(state.result, request_time=0, request_datetime=0)) for state in states]
-
-
-@pytest.mark.parametrize("parallelism", [1, 4])
-def test_helms_clients_give_what_helms_executor_gives(tmp_path, parallelism):
-    states = make_states(7) + make_states(3, options=4)
-    ours, helms = (
-        execute(make_executor(tmp_path, SimpleClient(BlackHoleCacheConfig()), parallelism=parallelism, cls=cls), states)
-        for cls in (LiveExecutor, Executor)
-    )
-    assert without_times(ours) == without_times(helms)
-
-
-def test_an_error_that_helm_takes_for_an_empty_answer(tmp_path):
-    states = make_states(4)
-    ours, helms = (
-        execute(make_executor(tmp_path, OneByOne({"row 2": failure(is_fatal=False)}), cls=cls), states)
-        for cls in (LiveExecutor, Executor)
-    )
-    assert ours == helms
-    assert ours[2].result.completions == [GeneratedOutput("", 0, [])]
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])

@@ -192,26 +192,6 @@ def test_what_json_cannot_write_is_refused_as_in_helm(value):
         dumps(Box(value))
 
 
-def test_parts_of_an_array():
-    items = [Box(i) for i in range(5)]
-    parts = []
-    for some in (items[:2], [], items[2:]):
-        part = io.BytesIO()
-        writer = ArrayWriter(part, is_part=True)
-        for item in some:
-            writer.add(item)
-        writer.close()
-        parts.append(part.getvalue())
-    whole = io.BytesIO()
-    joined = ArrayWriter(whole)
-    for data in filter(None, parts):
-        joined.add_encoded(data)
-    joined.close()
-    expected = io.BytesIO()
-    write_array(expected, items)
-    assert whole.getvalue() == expected.getvalue()
-
-
 @pytest.mark.parametrize("cached", [0, 1, 3, 1000])
 def test_stats_are_helms_and_nans_go(cached, monkeypatch):
     """Rows of all kinds: with Stats that they share, perturbed, without any, with characters that are escaped."""

@@ -222,53 +222,6 @@ def test_references_equal_helm(method, options):
     assert {"exact_match", "predicted_index", "max_prob"} <= {stat.name.name for stat in ours.aggregated_stats}
 
 
-def test_ties_share_the_point():
-    state = make_references(5, rows=1)
-    references = [Reference(Output("a"), [CORRECT_TAG]), Reference(Output("b"), []), Reference(Output("c"), [])]
-    instance = Instance(Input("q"), references, split="test", id="1")
-    template = state.request_states[0]
-    states = [
-        replace(
-            template,
-            instance=instance,
-            reference_index=index,
-            result=replace(template.result, completions=[GeneratedOutput("", 0, [Token(r.output.text, logprob)])]),
-        )
-        for index, (r, logprob) in enumerate(zip(references, [-1.0, -1.0, -2.0], strict=True))
-    ]
-    row = evaluate(FastReferenceMetric(), ScenarioState(state.adapter_spec, states)).per_instance_stats[0]
-    values = {stat.name.name: stat.mean for stat in row.stats}
-    # a and b are equally likely; one of the two is right. e^-1 / (2 e^-1 + e^-2) = 0.42232
-    assert values["exact_match"] == 0.5
-    assert values["predicted_index"] == 0
-    assert values["max_prob"] == pytest.approx(0.42232, abs=1e-5)
-
-
-def test_left_out_and_more():
-    state = make_generation(6, perturbed=True)
-    left_out = frozenset({"num_prompt_tokens", "max_prob"})
-    metric = FastGenerationMetric(
-        ["exact_match"],
-        left_out=left_out,
-        read=lambda s: read_as_helm(s, state.adapter_spec)._replace(more={"length": len(s.request.prompt)}),
-    )
-    ours = evaluate(metric, state)
-    helms = evaluate(BasicGenerationMetric(["exact_match"]), state)
-    names = {stat.name.name for stat in ours.aggregated_stats}
-    assert names & left_out == set()
-    assert "length" in names
-    kept = {
-        stat.name: stat
-        for stat in helms.aggregated_stats
-        if stat.name.name not in left_out and not stat.name.name.startswith(("ece", "platt", "selective"))
-    }
-    mine = {stat.name: stat for stat in ours.aggregated_stats}
-    assert all(mine[name] == stat for name, stat in kept.items())
-    row = ours.per_instance_stats[0]
-    assert [s.name.name for s in row.stats][-1] == "length"
-    assert row.stats[-1].sum == len(state.request_states[0].request.prompt)
-
-
 def test_more_must_not_repeat_a_stat():
     state = make_generation(1, rows=2)
     metric = FastGenerationMetric(
@@ -276,14 +229,6 @@ def test_more_must_not_repeat_a_stat():
     )
     with pytest.raises(ValueError, match="logprob"):
         evaluate(metric, state)
-
-
-def test_tokens_counted_by_the_runner_are_not_counted_again(words):
-    state = make_generation(8, rows=5)
-    counts = {(hash(s.request.prompt), len(s.request.prompt)): 1000 for s in state.request_states}
-    rows = evaluate(FastGenerationMetric([]), state, SimpleNamespace(token_counts=counts)).per_instance_stats
-    assert words.counted == []
-    assert {s.sum for row in rows for s in row.stats if s.name.name == "num_prompt_tokens"} == {1000}
 
 
 def test_same_id_twice_fails_as_in_helm():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.scenario_state import ScenarioState
+from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
 from helm.benchmark.metrics.metric import MetricMetadata, PerInstanceStats
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
@@ -66,7 +67,8 @@ def test_the_mean_over_the_rows_of_each_value():
 
 
 def test_trials_are_averaged_after_their_rows_as_in_helm():
-    rows = [row("a", 1, 0), row("b", 0, 0), row("a", 0, 1)]
+    perturbed = replace(row("b", 9), perturbation=PerturbationDescription("typos"))  # is no row of its own
+    rows = [row("a", 1, 0), row("b", 0, 0), row("a", 0, 1), perturbed]
     instances = [instance("a", severity="high"), instance("b", severity="high")]
     # Trial 0: 1/2; trial 1: 0. The mean of trials is 1/4, the mean of rows would be 1/3.
     assert means(rows, instances) == {("main@severity=high", "test"): pytest.approx(0.25)}

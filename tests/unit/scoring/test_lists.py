@@ -134,10 +134,6 @@ def test_two_hundred_segments_are_matched_exactly():
     assert list_f1(gold, pred) == pytest.approx(0.5)
 
 
-def test_a_segment_repeated_a_million_times_costs_nothing():
-    assert list_f1(["a", "b c"], ["a"] * 1_000_000) == pytest.approx(2 * 1 / 1_000_002)
-
-
 def test_above_the_cap_near_misses_earn_nothing():
     gold = [f"g{i} x" for i in range(10)]
     pred = [*(f"p{i} x" for i in range(lists.MAX_PAIRS // 10)), "X, g3", "g3 y"]

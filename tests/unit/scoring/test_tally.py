@@ -79,10 +79,3 @@ def test_the_lowest_value_of_each_row(batch):
     (lowest,) = in_batches(rows, iter(lambda: batch, 0)).lowest()
     assert (lowest.count, lowest.min, lowest.max) == (5, 0.1, 4)
     assert lowest.sum == 0.1 + 0.2 + 0.7 + 4 + 0.4
-
-
-def test_names_stand_in_the_order_in_which_they_came():
-    rows = [[to_stat(1, []), to_stat(0, [1])], [to_stat(2, [])]]
-    totals = in_batches(rows, iter(lambda: 1, 0))
-    assert [stat.name.name for stat in totals.to_stats()] == ["b", "a", "c"]
-    assert [stat.name.name for stat in totals.lowest()] == ["a"]

@@ -1,10 +1,8 @@
 """The example files: made by `tools/make_examples.py`, and what is true of them, as files and as datasets."""
 
-import gzip
 import json
 import re
 import subprocess
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -193,14 +191,3 @@ def test_choices_are_read_as_they_were_meant(file_name):
         right += label is not None and extra["labels"][label] == golds[instance.id]
     stats = SCORES[Path(file_name).stem]["stats"]
     assert (right / rows, unmapped / rows) == (stats["exact_match"], stats["unmapped"])
-
-
-def test_a_gzipped_twin_of_the_json_lines_file_is_the_same_dataset(tmp_path):
-    plain = FOLDER / "yes_no_questions.jsonl"
-    packed = tmp_path / "yes_no_questions.jsonl.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    one, other = request_states.load(plain), request_states.load(packed)
-    # HELM compares Instances by identity.
-    assert [asdict(row) for row in one.instances] == [asdict(row) for row in other.instances]
-    assert one.adapter_spec == other.adapter_spec
-    assert (one.name, other.name) == ("yes_no_questions", "yes_no_questions")

@@ -14,11 +14,9 @@ from helm_ext import hub
 from helm_ext.adaptation.rows import select
 from helm_ext.errors import DatasetError, DatasetIntegrityError, RunEntryError
 from helm_ext.formats.innodata.format import FORMAT
-from helm_ext.formats.innodata.hub import bundle as bundle_module
 from helm_ext.formats.innodata.hub import pack
-from helm_ext.formats.innodata.loading import Options, check, load
+from helm_ext.formats.innodata.loading import check, load
 from helm_ext.formats.innodata.replies import render_text
-from helm_ext.planning.run_specs import get_run_spec
 from helm_ext.scoring.breakdown import describe_breakdown
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.ultraeval import EXECUTING
@@ -191,43 +189,6 @@ def test_options_that_make_no_sense(bundle, options, message):
     assert counts == {"test": 3, "train": 1, "rows": 4}
 
 
-def test_every_argument_of_the_run_entry_is_taken():
-    names = {field.name for field in dataclasses.fields(Options)}
-    assert set(FORMAT.argument_names()) == names - {"temperature", "stop"}
-
-
-def test_with_a_limit_no_more_records_are_parsed_and_digests_are_compared(tmp_path, monkeypatch):
-    rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(100)]
-    sources = {"test": write_lines(tmp_path / "t", rows[:90]), "train": write_lines(tmp_path / "u", rows[90:])}
-    path = pack(name="sums", **sources, target=tmp_path).path
-    hub.upload(path, tmp_path / "hub")
-    parsed = []
-    original = bundle_module.parse_record
-    monkeypatch.setattr(bundle_module, "parse_record", lambda *given: parsed.append(1) or original(*given))
-    for options in ({"path": path}, {"dataset": "sums", "hub": str(tmp_path / "hub")}):
-        parsed.clear()
-        evalset = load(**options, limit=3)
-        assert [instance.id for instance in evalset.instances] == ["0", "1", "2"]
-        assert evalset.counts == {"rows": 90, "eval": 3}
-        assert len(parsed) == 3
-        assert load(**options, limit=3).digest == load(**options).digest
-    whole = path.read_bytes()
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    for member, changed, message in (
-        ("test.jsonl", members["test.jsonl"].replace(b'"80"', b'"8X"'), "test_digest: "),
-        ("train.jsonl", members["train.jsonl"].replace(b'"95"', b'"9X"'), "train_digest: "),
-        ("test.jsonl", members["test.jsonl"] + members["train.jsonl"], "test_size: 90, but test.jsonl has 100 records"),
-        ("test.jsonl", members["test.jsonl"].replace(b"\n", b"\n\n"), "test.jsonl:2: blank line"),
-    ):
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, data in {**members, member: changed}.items():
-                archive.writestr(name, data)
-        with pytest.raises(DatasetError, match=message):
-            load(path=path, limit=3)
-    path.write_bytes(whole)
-
-
 def test_what_a_limit_leaves_unchecked_a_load_of_all_and_validate_find(tmp_path):
     rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(9)]
     data = "".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"id": "x"}]).encode()
@@ -265,18 +226,6 @@ def test_from_the_hub(tmp_path, bundle):
 
 
 # Recorded replies
-
-
-def test_replies_and_live_runs_are_one_column(tmp_path, bundle, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("one", "two"):
-        write_lines(tmp_path / f"{name}.jsonl", [{"id": i, "reply": name} for i in "abc"])
-    path = bundle.name
-    live = get_run_spec("innodata", dict(path=path))
-    recorded = [get_run_spec("innodata", dict(path=path, replies=f"{name}.jsonl")) for name in ("one", "two")]
-    assert [spec.groups[0] for spec in recorded] == [live.groups[0]] * 2
-    assert len({spec.scenario_spec.args["digest"] for spec in (live, *recorded)}) == 3
-    assert get_run_spec("innodata", dict(path=path, render="text")).groups[0] != live.groups[0]
 
 
 def test_replies(tmp_path, bundle):

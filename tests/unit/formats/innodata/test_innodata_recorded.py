@@ -6,12 +6,10 @@ import random
 import threading
 import zipfile
 
-import numpy as np
 import pytest
 
 from helm_ext.errors import DatasetError
-from helm_ext.evalset import row_extra
-from helm_ext.evalset.rows import RECORDED, StoredRows, Unrecorded
+from helm_ext.evalset.rows import StoredRows
 from helm_ext.formats.innodata import loading
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.loading import check, load
@@ -91,19 +89,6 @@ def test_rows_that_are_read_again_are_those_that_were_kept(tmp_path, monkeypatch
     places = [0, 4, 7, 8, count - 1]
     assert list(map(repr, rows.read(places))) == [repr(kept.instances[place]) for place in places]
     assert [row.id for row in rows.read([9, 2, 9])] == ["ид 9", "ид 2", "ид 9"]
-
-
-def test_the_columns_say_what_the_rows_say(tmp_path, large):
-    path, replies = write(tmp_path)
-    rows = load(path=path, replies=replies).instances
-    said = [row_extra(row)["recorded"]["status"] for row in rows]
-    assert [("ok", "not_run")[code] for code in rows.status.tolist()] == said
-    assert said.count("not_run") == len({*NULL, *ABSENT})
-    assert set(rows.only.tolist()) == {RECORDED}
-    assert rows.find_splits() == {"test"}
-    unrecorded = Unrecorded.TOKENS | Unrecorded.LOGPROBS | Unrecorded.TRAIN_INSTANCES | Unrecorded.TRUNCATED
-    assert rows.find_unrecorded(np.arange(COUNT)) == unrecorded
-    assert not rows.can_wait  # no model is asked, so no row is handed out before it is read
 
 
 # What is held

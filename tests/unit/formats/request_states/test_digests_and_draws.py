@@ -4,9 +4,8 @@ from hashlib import blake2b
 from types import SimpleNamespace
 
 import pytest
-from request_states_files import answered, choice, draw_order, split_rows, state, write
+from request_states_files import answered, choice, draw_order, state, write
 
-from helm_ext.evalset import RowExtra, row_extra
 from helm_ext.formats.request_states import load
 
 ROWS = [state("What is 1 plus 1?", "2", id="a"), choice("Which is red?", ["blood", "grass"], id="b")]
@@ -87,21 +86,3 @@ def test_the_order_of_the_file_does_not_count():
 
 
 # What rides along
-
-
-def test_rows_of_a_recorded_file_carry_what_is_known_and_nothing_else(tmp_path):
-    rows = [answered(one, "4") for one in split_rows(6)]
-    rows = [
-        {**one, "instance": {key: value for key, value in one["instance"].items() if key != "split"}} for one in rows
-    ]
-    evalset = load(path=write(tmp_path / "x.json", rows, {"max_train_instances": 2}))
-    extras = [(instance.split, row_extra(instance)) for instance in evalset.instances]
-    assert set().union(*(extra for _, extra in extras)) <= set(RowExtra.__annotations__)
-    assert {extra.get("only") for split, extra in extras if split == "train"} == {"live"}
-    assert sorted(str(extra.get("only")) for split, extra in extras if split != "train") == [
-        *["None"] * 4,
-        *["recorded"] * 2,
-    ]
-    places = [extra.get("position") for split, extra in extras if split != "train"]
-    assert places == [place for place, (split, _) in enumerate(extras) if split != "train"]
-    assert all("position" not in extra for split, extra in extras if split == "train")

@@ -216,20 +216,6 @@ def test_chat(tmp_path):
     assert recorded(evalset)[0]["status"] == "ok"
 
 
-def test_the_output_of_a_run_of_ours(tmp_path):
-    extra = {
-        "helm_ext": {"id": 7, "data": {"state": {"k": 1}}, "labels": {"A": "option 0", "B": "option 1"}, "only": "live"}
-    }
-    evalset = load(write(tmp_path, [helm_state(instance(0, extra_data=extra))]))
-    made = row_extra(evalset.instances[0])
-    assert {key: made[key] for key in made if key != "recorded"} == {
-        "id": 7,
-        "data": {"state": {"k": 1}},
-        "labels": {"A": "option 0", "B": "option 1"},
-    }
-    assert evalset.scoring.label_reading == "forgiving"
-
-
 def test_annotations_and_other_keys_of_states_are_kept(tmp_path):
     evalset = load(
         write(tmp_path, [helm_state(instance(0), annotations={"judge": [{"score": 1}]}, num_conditioning_tokens=4)])

@@ -7,7 +7,6 @@ import json
 import pickle
 import random
 
-import numpy as np
 import pytest
 from request_states_files import answered, choice, reference, state
 
@@ -253,21 +252,6 @@ def test_what_is_recorded_is_known_before_rows_are_read_again(tmp_path, monkeypa
     assert rows.unrecorded.tolist() == [all_four, 0, 0, all_four, all_but_numbers, 0, all_four]
     assert not rows.has_labels
     assert request_states.load(write(tmp_path / "f.jsonl", FILES["choices alike"])).instances.has_labels
-
-
-def test_what_a_worker_is_sent_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "KEPT_ROWS", 1)
-    spec = {"max_train_instances": 2}  # rows are moved, so that each must know its place
-    sent = []
-    for number in (100, 1_000):
-        asked = lines(*(answered(ask(n, id=f"n{max(n, 1)}"), str(2 * n)) for n in range(number)))
-        rows = request_states.load(write(tmp_path / f"{number}.jsonl", asked, spec)).instances
-        some = np.arange(len(rows))[40:60]
-        sent.append(pickle.dumps((rows.without_columns(), rows.keys[some])))
-        stored, keys = pickle.loads(sent[-1])
-        assert [*map(repr, stored.make_rows(keys))] == [*map(repr, rows[40:60])]
-        assert len({row.id for row in rows}) == number + 2
-    assert len(sent[1]) - len(sent[0]) < 100  # columns of 900 rows would be more
 
 
 @pytest.mark.long

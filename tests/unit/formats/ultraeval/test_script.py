@@ -122,22 +122,6 @@ def test_each_load_has_a_module_of_its_own_and_nothing_stays_on_the_path(write):
     assert sys.path == before
 
 
-def test_a_script_may_define_dataclasses(write):
-    path = write(
-        """
-        from dataclasses import dataclass
-
-        @dataclass
-        class Item:
-            text: str
-
-        def transform(data, n, r, name):
-            return {"input": Item("i").text, "output": "o", "processed_output": "p"}
-        """
-    )
-    assert call(load_script(path, None)).input == "i"
-
-
 # What is wrong with a script
 
 

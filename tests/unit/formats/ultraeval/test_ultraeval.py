@@ -513,24 +513,6 @@ def test_the_digest_covers_what_the_task_is_made_of(root, folder):
 # Demonstrations
 
 
-def test_demonstrations_are_seeded_and_differ_per_question(root):
-    one, same, other = (load(root, method="gen", fewshot=3, seed=seed) for seed in (None, 0, 1))
-    assert prompts(one) == prompts(same) != prompts(other)
-    shown = [tuple(row_extra(instance)["prompt"][1:-1]) for instance in one.instances]
-    assert len(set(shown)) > 5
-    assert prompts(load(root, method="gen", fewshot=3, limit=4)) == prompts(one)[:4]
-
-
-def test_too_few_rows(root, folder):
-    made.write_rows(folder / "data" / "sums.jsonl", [made.question(n) for n in range(3)])
-    assert len(load(root, method="gen", fewshot=2).instances) == 3
-    demos = made.write_rows(root / "demos.jsonl", [made.question(n) for n in (7, 8)])
-    evalset = load(root, method="gen", fewshot=2, demos=demos)
-    for instance in evalset.instances:
-        shown = sorted(row_extra(instance)["prompt"][1:-1])
-        assert shown == ["Q: What is 7 + 1?\nA: 8\n\n", "Q: What is 8 + 1?\nA: 9\n\n"]
-
-
 # What is refused
 
 DATA, CONFIG, SUMS = "datasets/sums/data/sums.jsonl", "configs/one.json", {"dataset": "sums"}

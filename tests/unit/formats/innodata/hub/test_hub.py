@@ -14,7 +14,7 @@ from bundles import record
 
 from helm_ext import hub
 from helm_ext.errors import DatasetError, DatasetIntegrityError, HubError
-from helm_ext.formats.innodata.hub import versioning
+from helm_ext.formats.innodata.hub import packing, versioning
 from helm_ext.formats.innodata.hub.bundle import get_attributes
 
 
@@ -136,6 +136,10 @@ def test_download(root, make, tmp_path):
     assert target.read_bytes() == path.read_bytes()
     with pytest.raises(HubError, match="no such folder"):
         hub.download("demo", None, root, tmp_path / "none")
+    target.unlink()
+    target.mkdir()
+    with pytest.raises(HubError, match=r"out/demo\.zip: cannot be written: Is a directory"):
+        hub.download("demo", None, root, tmp_path / "out", replace=True)
 
 
 # What is refused
@@ -149,6 +153,15 @@ def test_a_broken_bundle_is_refused_and_changes_nothing(local, make, tmp_path):
     other.write_bytes(other.read_bytes()[:-1])
     with pytest.raises(DatasetError, match="truncated"):
         hub.upload(other, local)
+    assert not local.exists()
+
+
+def test_two_ids_are_refused_on_upload(local, make, monkeypatch):
+    with monkeypatch.context() as patch:  # as other tools pack
+        patch.setattr(packing.UniqueIds, "see", lambda *_: None)
+        path = make(record("a"), train=[record("a")])
+    with pytest.raises(DatasetError, match=r'demo.zip/train.jsonl:1: id: "a" occurs already in test.jsonl:1'):
+        hub.upload(path, local)
     assert not local.exists()
 
 
