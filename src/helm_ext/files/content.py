@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
@@ -371,6 +372,29 @@ class LineSource(Reader):
                 raise DatasetSyntaxError([too_long(self.path, number, self.max_line_bytes)])
             yield number, line
         _ = self.digest  # while the file is open
+
+    def cut(self, size: int) -> Iterator[tuple[int, int, list[bytes]]]:
+        """Yield whole lines of `size` bytes or more, as they were read, behind the number of the first and its place.
+
+        Lines near the limit, which `__iter__` alone measures, end it with DatasetSyntaxError.
+        """
+        import numpy as np  # `bytes.count` looks at one byte after the other
+
+        LineSource.latest = weakref.ref(self)
+        start = held = 0
+        chunks: list[bytes] = []
+        for chunk in chain(iter(self.read_chunk, b""), [b""]):
+            if held + len(chunk) > self.max_line_bytes:
+                raise DatasetSyntaxError([too_long(self.path, self.lines_read + 1, self.max_line_bytes)])
+            rest = chunk
+            while (end := rest.find(b"\n", max(0, size - 1 - held)) + 1) or (held and not chunk):
+                first, piece = self.lines_read + 1, [*chunks, rest[:end]]
+                self.lines_read += sum(np.count_nonzero(np.frombuffer(one, np.uint8) == ord("\n")) for one in piece)
+                yield first, start, piece
+                start, held, chunks, rest = start + held + end, 0, [], rest[end:]
+            chunks.append(rest)
+            held += len(rest)
+        _ = self.digest
 
 
 def show_reading(path: str | Path) -> Progress:

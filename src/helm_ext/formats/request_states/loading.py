@@ -104,6 +104,7 @@ class PartWork:
 
     path: str
     header: Header
+    header_line: int
     seed: int
     folder: str
     """Where rows are stored."""
@@ -121,7 +122,7 @@ class PartWork:
         """
         problems, profile = Problems(self.path), Profile(self.header.settings, self.seed, is_checked=False)
         with garbage.paused():
-            reader = LineReader(self.path, problems, lines)
+            reader = LineReader(self.path, problems, lines, self.header_line)
             read_rows(reader, self.header, profile, writer.add, may_group=False)
         return None if problems.errors else (profile, problems, writer.end())
 
@@ -223,7 +224,9 @@ def _read_in_parts(
     if isinstance(engine, ThisProcess):
         return False
     folder = Folder()
-    work = PartWork(path=reader.path, header=header, seed=options.seed, folder=folder.path)
+    work = PartWork(
+        path=reader.path, header=header, header_line=reader.header_line, seed=options.seed, folder=folder.path
+    )
     segments: list[Segment] = []
     found = engine.map(work.begin, reader.cut(PART_BYTES), split=Lines.split)
     with show_reading(reader.path), closing(found):

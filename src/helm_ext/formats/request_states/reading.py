@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
+
+import xxhash
 
 from helm_ext import files
 from helm_ext.errors import (
@@ -173,13 +175,17 @@ class LineReader(Reader):
 
     is_streamed = True
 
-    def __init__(self, path: str | FilePath, problems: Problems, lines: Iterable[tuple[int, bytes]]) -> None:
+    def __init__(
+        self, path: str | FilePath, problems: Problems, lines: Iterable[tuple[int, bytes]], header_line: int = 0
+    ) -> None:
+        """`header_line`: where it stands among the lines."""
         super().__init__(path, problems)
         self._lines = lines
+        self.header_line = header_line
 
     def states(self) -> Iterator[State]:
         for line, data in self._lines:
-            if not data.strip():
+            if line <= self.header_line or not data.strip():
                 continue
             place = Place(self.problems, self.rows, line, ())
             self.rows += 1
@@ -195,24 +201,46 @@ class LineReader(Reader):
 _END = b"\n"
 
 
+class Span(NamedTuple):
+    """Where bytes of a file stand, and what tells that they are still the same."""
+
+    path: str
+    start: int
+    size: int
+    digest: int
+
+    def read(self) -> bytes:
+        """Return them. Raises DatasetError where they are not those any more."""
+        with files.open_raw(self.path) as file:
+            file.seek(self.start)
+            data = file.read(self.size)
+        if xxhash.xxh3_64_intdigest(data) != self.digest:
+            raise DatasetIntegrityError.at(self.path, "the file was changed while it was read", code="changed")
+        return data
+
+
 @dataclass(frozen=True)
 class Lines:
     """Some lines of a file that follow one another, for another process to read. Iteration yields `(number, bytes)`."""
 
     first: int
     """Number of the first line."""
-    block: bytes
-    """All of them in one piece: that is sent in one go, and leaves no holes in the memory of who read it."""
+    block: bytes | Span
+    """All of them in one piece; of a file that is not compressed, where they are."""
 
     def __str__(self) -> str:
-        return f"lines {self.first} to {self.first + self.block.count(_END)}"
+        return f"lines {self.first} to {self.first + len(self._read()) - 1}"
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        return enumerate(self.block.split(_END), self.first)
+        return enumerate(self._read(), self.first)
+
+    def _read(self) -> list[bytes]:
+        block = self.block if isinstance(self.block, bytes) else self.block.read()
+        return block.removesuffix(_END).split(_END)
 
     def split(self) -> list[Lines]:
         """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
-        lines = self.block.split(_END)
+        lines = self._read()
         size = max(1, len(lines) // 10)
         return [Lines(self.first + at, _END.join(lines[at : at + size])) for at in range(0, len(lines), size)]
 
@@ -257,22 +285,18 @@ class FileReader(LineReader):
             self.problems.add((), "there are no rows after the first line", code="no-rows", line=self.header_line)
 
     def cut(self, size: int) -> Iterator[Lines]:
-        """Yield the lines behind the header, in place of the states: pieces of `size` bytes or more.
-
-        Raises DatasetError.
-        """
-        first, lines, held = 0, [], 0
-        with self._source:
-            for number, line in self._lines:
-                first = first or number
-                lines.append(line)
-                held += len(line) + 1
-                if held >= size:
-                    yield Lines(first, _END.join(lines))
-                    first, lines, held = 0, [], 0
-            if lines:
-                yield Lines(first, _END.join(lines))
-            self.digest = self._source.digest
+        """Yield all lines, in place of the states: pieces of `size` bytes or more. Raises DatasetError."""
+        self.close()
+        with files.LineSource(self.path) as source:
+            for first, start, chunks in source.cut(size):
+                if source.compression:
+                    yield Lines(first, b"".join(chunks))
+                    continue
+                digest = xxhash.xxh3_64()
+                for chunk in chunks:
+                    digest.update(chunk)
+                yield Lines(first, Span(self.path, start, sum(map(len, chunks)), digest.intdigest()))
+            self.digest = source.digest
 
     def close(self) -> None:
         with self._source:

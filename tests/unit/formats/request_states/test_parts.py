@@ -17,7 +17,7 @@ from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
-from helm_ext.formats.request_states.reading import Lines, open_file
+from helm_ext.formats.request_states.reading import Lines, Span, open_file
 
 
 def compared(text, **likelihoods):
@@ -191,7 +191,8 @@ class Here:
         edges = range(len(tasks) + 1) if self.cuts is None else [0, *self.cuts, len(tasks)]
         for start, end in itertools.pairwise(edges):
             if some := tasks[start:end]:
-                whole = Lines(some[0].first, b"\n".join(one.block for one in some))
+                whole = Lines(some[0].first, b"\n".join(line for one in some for _, line in one))
+                whole = some[0] if len(some) == 1 else whole  # which may be read from the file
                 self.done.append(whole)
                 work, task = pickle.loads(pickle.dumps((make_worker, whole)))
                 yield pickle.loads(pickle.dumps(work()(task)))
@@ -333,5 +334,21 @@ def test_pieces_of_a_file_are_its_lines(tmp_path, monkeypatch, size, suffix, end
     reader = open_file(path, Problems(path))
     pieces = [pickle.loads(pickle.dumps(one)) for one in reader.cut(size)]
     assert reader.digest == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert [line for one in pieces for line in one] == list(enumerate(lines, 1))[2:]
-    assert all(len(one.block) + 1 >= size for one in pieces[:-1])
+    assert [line for one in pieces for line in one] == list(enumerate(lines, 1))
+    assert all(sum(len(line) + 1 for _, line in one) >= size for one in pieces[:-1])
+    assert all(isinstance(one.block, bytes if suffix else Span) for one in pieces)
+
+
+def test_a_file_that_is_changed_while_workers_read_it_is_read_again_by_one_process(tmp_path, in_parts):
+    path = write(tmp_path / "f.jsonl", FILES["ids"])
+
+    class Changing(Here):
+        def map(self, make_worker, tasks, *, split):
+            tasks = list(tasks)
+            path.write_bytes(path.read_bytes().replace(b"?", b"!"))
+            yield from super().map(make_worker, tasks, split=split)
+
+    found = in_parts(Changing(), path)
+    assert b"!" in path.read_bytes()
+    assert found == see(path)
+    assert found["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
