@@ -40,7 +40,7 @@ KEPT_ROWS = 5_000
 row."""
 LEAST_BYTES = 1 << 27
 """Of a file that several processes read, if there are several: what their start costs must be worth it."""
-PART_BYTES = 1 << 20
+PART_BYTES = 1 << 22
 """That a process reads at a time: little to be done again, and what is known of them is little."""
 _OUTPUT_FORMATS = (None, "string", "list")
 
