@@ -297,12 +297,10 @@ def _find_same_options(row: Row) -> str:
     """Return why an answer could not be told right from wrong: two options read the same; "" where it can."""
     if row.options is None or row.likelihoods:
         return ""
-    texts = [text.strip() for text in row.options.values()]
-    if len(set(texts)) == len(texts):
-        return ""
-    right = {text for text, label in zip(texts, row.options, strict=True) if label in row.gold}
-    wrong = {text for text, label in zip(texts, row.options, strict=True) if label not in row.gold}
-    return "two options read the same, and one of them is right" if right & wrong else ""
+    are_right: dict[str, set[bool]] = {}
+    for label, text in row.options.items():
+        are_right.setdefault(text.strip(), set()).add(label in row.gold)
+    return "two options read the same, and one of them is right" if {True, False} in are_right.values() else ""
 
 
 def _to_completion(answer: Answer) -> Mapping[str, Any]:

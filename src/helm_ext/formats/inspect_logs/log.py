@@ -129,7 +129,18 @@ class Headline(NamedTuple):
 class Header:
     """The header of a log."""
 
-    def __init__(self, log: _Log) -> None:
+    def __init__(self, values: Mapping[str, Any], path: str) -> None:
+        """Read the top-level values of a log.
+
+        Raises DatasetSchemaError for what is no log of inspect_ai, or one of a version that is not known.
+        """
+        log = to_struct(values, _Log, "log of inspect_ai", path)
+        if not {"plan", "status"} & values.keys():
+            raise DatasetSchemaError.at(path, "there is neither `plan` nor `status`", code="schema")
+        if log.version is not None and (isinstance(log.version, bool) or log.version not in _VERSIONS):
+            message = f"logs of version {show(log.version)} are not known, only 1, 2 and 3"
+            hint = "inspect log convert FILE --to json --output-dir FOLDER, with the inspect_ai that wrote it"
+            raise DatasetSchemaError.at(Location(path, field="version"), message, hint, code="version")
         self.spec = log.eval
         self.task, self.model = self.spec.task, self.spec.model
         """The model as inspect_ai names it: `openai/gpt-4o`."""
@@ -193,21 +204,6 @@ class Header:
             task=self.task,
             settings={key: value for key, value in settings.items() if value not in (None, "", {}, [])},
         )
-
-
-def to_header(values: Mapping[str, Any], path: str) -> Header:
-    """Return the header of a log's top-level values.
-
-    Raises DatasetSchemaError for what is no log of inspect_ai, or one of a version that is not known.
-    """
-    log = to_struct(values, _Log, "log of inspect_ai", path)
-    if not {"plan", "status"} & values.keys():
-        raise DatasetSchemaError.at(path, "there is neither `plan` nor `status`", code="schema")
-    if log.version is not None and (isinstance(log.version, bool) or log.version not in _VERSIONS):
-        message = f"logs of version {show(log.version)} are not known, only 1, 2 and 3"
-        hint = "inspect log convert FILE --to json --output-dir FOLDER, with the inspect_ai that wrote it"
-        raise DatasetSchemaError.at(Location(path, field="version"), message, hint, code="version")
-    return Header(log)
 
 
 def find_headline(scores: Sequence[Mapping[str, Any]], headline: Any, declared: Any) -> Headline | None:
@@ -332,7 +328,7 @@ class EvalLog:
         values = self._parse(name)
         if not isinstance(values, dict):
             raise DatasetSchemaError.at(self._place(name), "expected an object", code="schema")
-        return to_header({**values, "status": "started"} if name == _START else values, self.path)
+        return Header({**values, "status": "started"} if name == _START else values, self.path)
 
     def samples(self) -> Iterator[Logged]:
         """Yield the samples. Raises DatasetError, DatasetIntegrityError for a member among them that is none."""
@@ -372,7 +368,7 @@ class JsonLog:
                     raise DatasetSyntaxError.at(self.path, message, hint, line, code="duplicate-key")
                 if key in HEADER_KEYS:
                     values[key] = parse_json(data, self.path, line, allow_nan=True)
-        self.header = to_header(values, self.path)
+        self.header = Header(values, self.path)
         self._document = JsonPieces(path, "samples")
 
     def samples(self) -> Iterator[Logged]:

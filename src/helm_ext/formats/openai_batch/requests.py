@@ -27,7 +27,7 @@ from helm_ext.files import LineSource, iter_json_lines
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import MOST_OPTIONS, to_options
 from helm_ext.formats.imported.json_log import StructLines
-from helm_ext.formats.imported.row import Message, RowError
+from helm_ext.formats.imported.row import Message, RowError, as_object
 
 REQUEST_KEYS = frozenset({"custom_id", "method", "url", "body"})
 RESULT_KEYS = frozenset({"custom_id", "response", "error"})
@@ -192,7 +192,14 @@ def read_requests(path: Path) -> tuple[dict[str, Request], str]:
     problems = Problems(str(path))
     lines = StructLines(path, _Line, "request of a batch", problems)
     asked: dict[str, Request] = {}
-    for request in _iter_requests(lines, path, problems, asked):
+    for number, value, line in lines:
+        try:
+            request = _to_request(line, value["body"], number)
+            _require_alike(request, asked)
+        except RowError as error:
+            place = Location(str(path), number, error.place)
+            problems.add(place, str(error), error.hint, code=error.code or "request", kind=DatasetSchemaError)
+            continue
         asked[request.custom_id] = request
     if not asked and not problems.errors:
         problems.add((), "there are no requests", code="no-rows")
@@ -202,25 +209,8 @@ def read_requests(path: Path) -> tuple[dict[str, Request], str]:
 
 def read_first_model(path: Path) -> str:
     """Return the model that the first request asks. Raises DatasetError."""
-    problems = Problems(str(path))
-    first = next(_iter_requests(StructLines(path, _Line, "request of a batch", problems), path, problems, {}), None)
-    raise_for(problems.finish())
-    return first.model if first else ""
-
-
-def _iter_requests(
-    lines: StructLines[_Line], path: Path, problems: Problems, asked: Mapping[str, Request]
-) -> Iterator[Request]:
-    """Yield the requests that fit `asked`, those before; what is wrong with others goes to the problems."""
-    for number, value, line in lines:
-        try:
-            request = _to_request(line, value["body"], number)
-            _require_alike(request, asked)
-        except RowError as error:
-            place = Location(str(path), number, error.place)
-            problems.add(place, str(error), error.hint, code=error.code or "request", kind=DatasetSchemaError)
-            continue
-        yield request
+    model = as_object(next(_values(path), {}).get("body")).get("model")
+    return model if isinstance(model, str) and model else next(iter(read_requests(path)[0].values())).model
 
 
 def _to_request(line: _Line, given: Mapping[str, Any], number: int) -> Request:

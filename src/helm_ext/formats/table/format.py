@@ -81,12 +81,6 @@ _INNER = {
 }
 """Key of an object, in lower case, to what stands before the first of the rows that it holds; "": rows by numbers."""
 
-_OF_TOOLS = (
-    {"origin_prompt", "prediction"}, {"input", "actualoutput"},
-    {"promptidx", "testidx", "testcase"}, {"index", "target", "sample_score"},
-)  # fmt: skip
-"""Keys of rows that other tools write: those of `layouts`."""
-
 
 class _Table(ImportedFormat):
     name = "table"
@@ -117,6 +111,7 @@ class _Table(ImportedFormat):
         return Claim.SURE if suffix in (".csv", ".tsv", ".tab") else Claim.NO
 
     def _claims_json(self, seen: Seen) -> Claim:
+        from helm_ext.formats.table.layouts import is_of_tool
         from helm_ext.formats.table.roles import CANDIDATES
 
         keys = {key.casefold() for key in seen.keys}
@@ -129,7 +124,7 @@ class _Table(ImportedFormat):
         is_held = inner is not None
         if inner is not None:
             keys = {key.casefold() for key in Seen(seen.path, seen.start[inner.end() :]).keys}
-        if any(known <= keys for known in _OF_TOOLS):
+        if is_of_tool(keys):
             return Claim.SURE
         if keys & _KNOWN_ELSEWHERE:
             return Claim.NO

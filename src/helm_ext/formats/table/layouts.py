@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -86,6 +86,11 @@ def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
             adapt = None if found.adapt is None else partial(_adapt, found.adapt)
             return replace(found, why=found.why.format_map(named), roles=roles, made=made, adapt=adapt)
     return None
+
+
+def is_of_tool(keys: Collection[str]) -> bool:
+    """Whether rows with these keys, in lower case, are those that a known tool writes."""
+    return any(layout.tool and {*layout.columns}.issubset(keys) for layout in _LAYOUTS)
 
 
 def _adapt(adapt: Callable[[Cells], Mapping[str, Any]], cells: Cells) -> Mapping[str, Any]:
