@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from helm_ext.evalset import Source
 from helm_ext.formats.format import look
 from helm_ext.formats.imported.gold import GoldColumn, GoldKind
 from helm_ext.formats.imported.row import Opened, Row, RowError
-from helm_ext.formats.imported.tables import DelimitedTable, JsonTable
+from helm_ext.formats.imported.tables import DelimitedTable, JsonTable, Table
 from helm_ext.formats.openai_batch.requests import (
     Question,
     Request,
@@ -50,7 +49,7 @@ def open_batch(
     if gold is None:
         hint = 'gold=FILE: a JSON object {"CUSTOM_ID": [accepted answers]}, or a table of custom_id and gold'
         raise DatasetIntegrityError.at(requests, "a batch does not say what is right", hint, code="no-gold")
-    golds = read_golds(Path(gold), gold_column)
+    golds, table = read_golds(Path(gold), gold_column)
     first = next(iter(asked.values()))
     results = Results(asked)
     for each in dict.fromkeys([*([path] if path != requests else []), *named, *found]):
@@ -60,19 +59,17 @@ def open_batch(
     except ValueError as error:
         hint = "requests about the options of one question have ids that end in 0, 1, 2, ..."
         raise DatasetIntegrityError.at(requests, str(error), hint, code="options") from error
-    there = [question for question in questions if question.id in golds.values]
+    there = [question for question in questions if question.id in golds]
     if not there:
         message = f"none of {count(len(questions), 'question')} has a gold here"
-        raise DatasetIntegrityError.at(golds.path, message, code="no-gold")
-    path = golds.path
-    column = GoldColumn(gold_kind=gold_kind, index_base=index_base, are_cells=golds.are_cells, path=str(path))
+        raise DatasetIntegrityError.at(gold, message, code="no-gold")
+    column = GoldColumn(gold_kind=gold_kind, index_base=index_base, are_cells=table.is_text, path=gold)
     for question in there:
+        line, value = golds[question.id]
         try:
-            column.see(golds.values[question.id], question.options, golds.lines[question.id])
+            column.see(value, question.options, line)
         except RowError as error:
-            raise DatasetIntegrityError.at(
-                path, str(error), error.hint, golds.lines[question.id], code="gold"
-            ) from error
+            raise DatasetIntegrityError.at(gold, str(error), error.hint, line, code="gold") from error
     kind = column.decide()
     source = Source(
         tool="openai_batch",
@@ -82,7 +79,7 @@ def open_batch(
         counts=results.counts,
         beside=[each.name for each in found],
     )
-    digests = [("requests", digest), *(("results", one) for one in results.digests), ("gold", golds.digest)]
+    digests = [("requests", digest), *(("results", one) for one in results.digests), ("gold", table.digest)]
     text = "".join(f"{role}:{sha}\n" for role, sha in digests)
     return Opened(
         path=str(requests),
@@ -102,20 +99,22 @@ def _settings(asked: dict[str, Request], models: set[str]) -> dict[str, Any]:
     return said | ({"varying": varying} if varying else {}) | ({"answered_by": sorted(models)} if models else {})
 
 
-def _make_rows(questions: Sequence[Question], results: Results, golds: Golds, kind: GoldKind) -> Iterator[Row]:
+def _make_rows(
+    questions: Sequence[Question], results: Results, golds: Mapping[str, tuple[int, Any]], kind: GoldKind
+) -> Iterator[Row]:
     """Yield the questions in the order of their requests."""
-    unused = len(golds.values.keys() - {question.id for question in questions})
+    unused = len(golds.keys() - {question.id for question in questions})
     if unused:
         results.counts["unused_golds"] = unused
     for question in questions:
         found = [results.get(custom_id) or Result(is_not_run=True) for custom_id in question.ids]
-        options, has_gold = question.options, question.id in golds.values
+        options, has_gold = question.options, question.id in golds
         row = Row(
             line=question.line,
             id=question.id,
             question=question.asked,
             options=options or kind.options,
-            gold=kind.read(golds.values[question.id], options) if has_gold else (),
+            gold=kind.read(golds[question.id][1], options) if has_gold else (),
             failed=next((result.failed for result in found if result.failed), ""),
         )
         is_run = not row.failed and not any(result.is_not_run for result in found)
@@ -139,26 +138,17 @@ def _make_rows(questions: Sequence[Question], results: Results, golds: Golds, ki
 ID, GOLD = "custom_id", "gold"
 
 
-@dataclass
-class Golds:
-    """Golds by custom_id, as the table has them."""
+def read_golds(path: Path, column: str | None = None) -> tuple[dict[str, tuple[int, Any]], Table]:
+    """Return the lines and the golds by custom_id of a table, where they stand in `column` if it is named; and it.
 
-    path: Path
-    digest: str
-    values: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    are_cells: bool = False
-    """Whether they are cells of CSV or TSV, which spell lists."""
-
-
-def read_golds(path: Path, column: str | None = None) -> Golds:
-    """Return the golds of a table, which stand in `column` where it is named. Raises DatasetError."""
+    Raises DatasetError.
+    """
     are_cells = not look(path).is_like_json()
-    table = DelimitedTable(str(path)) if are_cells else JsonTable(str(path), takes_object=True)
+    table: Table = DelimitedTable(str(path)) if are_cells else JsonTable(str(path), takes_object=True)
     rows = [(line, row) for line, row, _ in table.read()]
     if len(rows) == 1 and not (are_cells or rows[0][1].keys() >= {ID, column or GOLD}):
         rows = [(at, {ID: name, column or GOLD: gold}) for at, (name, gold) in enumerate(rows[0][1].items(), 1)]
-    golds = Golds(path, table.digest, are_cells=are_cells)
+    golds: dict[str, tuple[int, Any]] = {}
 
     def refuse(message: str, line: int, hint: str = "") -> DatasetError:
         return DatasetIntegrityError.at(path, message, hint, line, code="gold")
@@ -174,9 +164,9 @@ def read_golds(path: Path, column: str | None = None) -> Golds:
             raise refuse(f"{what}: {said}", line, did_you_mean(key, others) or "gold_column=NAME names it")
         if not isinstance(custom_id, str) or not custom_id:
             raise refuse(f"{ID}: expected a text, got {show(custom_id)}", line)
-        if custom_id in golds.values:
-            raise refuse(f"{show(custom_id)} stands on line {golds.lines[custom_id]} already", line)
-        golds.values[custom_id], golds.lines[custom_id] = row[key], line
-    if not golds.values:
+        if custom_id in golds:
+            raise refuse(f"{show(custom_id)} stands on line {golds[custom_id][0]} already", line)
+        golds[custom_id] = line, row[key]
+    if not golds:
         raise DatasetIntegrityError.at(path, "there are no golds", code="gold")
-    return golds
+    return golds, table

@@ -108,7 +108,14 @@ class RecordReader:
         layout = self.roles.layout
         if self._adapt is not None and layout is not None:
             try:
-                cells = {**cells, **{_made(role): value for role, value in self._adapt(cells).items()}}
+                cells = {
+                    **cells,
+                    **{
+                        self.roles.place(role): value
+                        for role, value in self._adapt(cells).items()
+                        if role in self.roles.made
+                    },
+                }
             except RowError as error:
                 raise RowError(str(error), error.hint or f"the table looks like {layout.name}") from error
         record = Record(line=line, id=None, question="", split_name=split)
@@ -125,7 +132,7 @@ class RecordReader:
         """Read the rest of the row. Raises RowError."""
         roles = self.roles
         record.question = self._read_question(cells)
-        record.likelihoods = self._part(cells, "likelihoods") or () if roles.likelihoods else ()
+        record.likelihoods = look_up(cells, self.roles.likelihoods) or () if roles.likelihoods else ()
         if not self.is_live and not record.likelihoods:
             texts = self._read_outputs(cells)
             record.answers = None if texts is None else list(map(Answer, texts))
@@ -138,21 +145,17 @@ class RecordReader:
         record.id = given if isinstance(given, str | int) and not isinstance(given, bool) else None
         if self._shuffles and record.options is not None:
             # In an order that the texts of question and options alone decide.
-            options, question = record.options, self._part(cells, "question")
+            options, question = record.options, look_up(cells, self.roles.question)
             record.order = sorted(
                 options, key=lambda label: hashlib.sha256(f"{question}\0{options[label]}".encode()).digest()
             )
-        record.chain_of_thought = self._part(cells, "thought") if roles.thought else ""
+        record.chain_of_thought = look_up(cells, self.roles.thought) if roles.thought else ""
         record.data = self._read_data(cells)
-
-    def _part(self, cells: Cells, role: str) -> Any:
-        """Return what a row has for a role of one column: what the layout makes of it, or a cell."""
-        return cells.get(_made(role)) if role in self.roles.made else look_up(cells, getattr(self.roles, role))
 
     def _read_question(self, cells: Cells) -> str | list[Message]:
         """Return what is asked, after its context."""
         roles = self.roles
-        value = self._part(cells, "question")
+        value = look_up(cells, self.roles.question)
         if isinstance(value, list):
             return [_to_message(turn) for turn in value]
         if _is_empty(value):
@@ -162,7 +165,7 @@ class RecordReader:
         return text if before in (None, "") else f"{to_text(before)}\n{text}"
 
     def _read_gold(self, cells: Cells) -> Any:
-        gold = self._part(cells, "gold")
+        gold = look_up(cells, self.roles.gold)
         if isinstance(gold, str):
             if self.table.is_text and self.options.gold_kind != "text" and OBJECT.match(gold):
                 hint = "gold=COLUMN.KEY names what is in it; gold_kind=text where the text itself is right"
@@ -178,7 +181,7 @@ class RecordReader:
         if not columns:
             return self._classes or None
         if "options" in self.roles.made:
-            return cells.get(_made("options"))
+            return cells.get(columns[0])
         if len(columns) == 1:
             try:
                 return read_options(look_up(cells, columns[0]))
@@ -201,7 +204,7 @@ class RecordReader:
     def _read_outputs(self, cells: Cells) -> list[str] | None:
         """Return what the model answered; None where the row was not run."""
         column = self.roles.output
-        value = self._part(cells, "output") if column else None
+        value = look_up(cells, self.roles.output) if column else None
         if value is None or is_nan(value):  # as pandas writes null
             return None
         if self.table.is_text and _is_empty(value):
@@ -221,7 +224,7 @@ class RecordReader:
 
     def _read_scores(self, record: Record, cells: Cells) -> None:
         """Read the scores of an answer. One that a tool gave to a row without an answer is none."""
-        value = as_object(self._part(cells, "source_scores") if self.roles.source_scores else None)
+        value = as_object(look_up(cells, self.roles.source_scores) if self.roles.source_scores else None)
         given: dict[str, Any] = {
             name: score for name, score in value.items() if score is None or isinstance(score, int | float)
         }
@@ -265,11 +268,6 @@ class RecordReader:
 def _is_empty(value: Any) -> bool:
     """Whether a cell shows nothing: a spreadsheet does not tell white space from that."""
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _made(role: str) -> str:
-    """Return the key in a row's cells of what a layout makes: no column is called so."""
-    return f"\0{role}"
 
 
 def _choose_splits(table: Table, options: Options, *, has_column: bool) -> dict[str, Split]:

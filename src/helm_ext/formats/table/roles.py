@@ -200,6 +200,11 @@ class Roles:
         """Return what errors call the column of a role."""
         return role if role in self.made else str(getattr(self, role))
 
+    def place(self, role: str) -> str:
+        """Return the key of a row's cells for a role that a layout makes: its words."""
+        column = getattr(self, role)
+        return column if isinstance(column, str) else column[0]
+
     def columns(self) -> list[tuple[str, str]]:
         """Return (role, column) of what the user knows of."""
         return [
