@@ -30,10 +30,9 @@ from helm_ext.errors import DatasetNotFoundError, TransformError
 from helm_ext.evalset import Scoring, row_extra
 from helm_ext.formats.ultraeval import loading as ultraeval
 from helm_ext.formats.ultraeval.checkout import NONE, Checkout, get_postprocess
-from helm_ext.formats.ultraeval.config import Sampling
+from helm_ext.formats.ultraeval.config import RunConfig, Sampling
 from helm_ext.formats.ultraeval.metrics import PASS_AT, UltraEvalMetric, pass_at
 from helm_ext.formats.ultraeval.questions import to_gen_instance
-from helm_ext.formats.ultraeval.run_log import read_run_log_config
 from helm_ext.formats.ultraeval.scoring import read_metrics
 from helm_ext.formats.ultraeval.script import load_script
 from helm_ext.planning.run_specs import get_run_spec
@@ -320,17 +319,16 @@ def test_every_log_of_upstreams_keeps_its_metric_and_its_scores(checkout, logs):
     ] == []
 
 
-def test_every_file_of_upstreams_leaderboard_names_its_metric(tmp_path):
+def test_every_file_of_upstreams_leaderboard_names_its_metric():
     """They say `metrics`, and PPL's rule also in `model_postprocess`."""
     paths = sorted(REPO.glob("leaderboard/**/*.json"))
     assert len(paths) > 3000
     found = Counter()
     for path in paths:
         said = json.loads(path.read_text(encoding="utf-8"))
-        (tmp_path / "config.json").write_bytes(path.read_bytes())
-        log = read_run_log_config(tmp_path / "instance.jsonl")
+        log = RunConfig.model_validate(said)
         method = "gen" if said["generate"]["method"] == "generate" else "ppl"
-        choice = read_metrics(log.require_metrics(), method, log.postprocess(method), "")
+        choice = read_metrics(log.metrics, method, log.postprocess(method), "")
         config = {"metric": said["metrics"], "postprocess": said["task_postprocess"] or said["model_postprocess"]}
         assert set(choice.names) == {stat_of(config, name) for name in said["metrics"]}
         assert log.task_name == said["dataset_name"]

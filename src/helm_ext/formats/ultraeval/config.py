@@ -203,6 +203,10 @@ class RunConfig(_Checked):
     model_postprocess: OrNull = ""
     """Upstream's `--postprocess`, of which PPL has two: the sum or the mean."""
 
+    def postprocess(self, method: Method) -> str:
+        """Return what made answers of the outputs. For PPL the task's, if any, replaces the model's, as upstream."""
+        return self.task_postprocess or (self.model_postprocess if method == "ppl" else "")
+
 
 _KNOWN = (*TaskConfig.model_fields, "dataset_name", "transforms", "metrics")
 _OF_RUNS = {"few-shot", "log_dir", "task_postprocess", "overall_result", "instance_result"}

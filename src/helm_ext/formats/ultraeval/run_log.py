@@ -278,9 +278,7 @@ def load_log(log: Log, options: Options, *, execute: bool = True) -> EvalSet:
         raise RunEntryError(f"method={options.method}: {path} holds the outputs of a {kind} run")
     beside = path.parent / "config.json"
     said = _read_config(beside, options)
-    # Of PPL the task's postprocessing, if any, replaces the model's, as upstream.
-    theirs = said.task_postprocess or (said.model_postprocess if kind == "ppl" else "")
-    post = options.postprocess if options.postprocess is not None else theirs
+    post = options.postprocess if options.postprocess is not None else said.postprocess(kind)
     metrics = (
         parse_metric_argument(options.metric, kind, post)
         if options.metric is not None
