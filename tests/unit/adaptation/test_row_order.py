@@ -111,16 +111,3 @@ def test_so_many_rows_of_a_file_are_evaluated(tmp_path, live_deployment, rows, s
         assert ids[live_deployment, 7] == ids["recorded/x", 7]
     if "eval_splits" in spec:
         assert set().union(*ids.values()) <= {f"n{number}" for number in range(1, 40, 2)}
-
-
-def test_positions_are_noted_when_a_file_is_read_and_nothing_is_copied(tmp_path):
-    rows = [answered(row, "4") for row in split_rows(40)]
-    for spec in ({"max_train_instances": 5}, {"max_train_instances": 0}):
-        instances = [*request_states.load(write(tmp_path / "x.json", rows, spec)).instances]
-        ordered = order_for_sampling(instances, EVAL_SPLITS)
-        assert {id(one) for one in ordered} == {id(one) for one in instances}
-        assert ordered != instances if spec["max_train_instances"] else ordered == instances
-        noted = {row_extra(one).get("position", -1) for one in instances if one.split != "train"}
-        places = {place for place, one in enumerate(instances) if one.split != "train"}
-        assert noted == (places if spec["max_train_instances"] else {-1})
-        assert not any("position" in row_extra(one) for one in instances if one.split == "train")

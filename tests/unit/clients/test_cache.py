@@ -27,16 +27,6 @@ def count(config):
         return len(stored)
 
 
-def test_what_is_put_is_found(config):
-    cache = RequestCache.of(config)
-    assert cache.get_many([{"a": 1}, {"b": 2}]) == [None, None]
-    cache.put_many([({"b": 2, "a": 1}, {"reply": "é"})])
-    assert cache.get_many([{"a": 1, "b": 2}, {"a": 1}, {"b": 2, "a": 1}]) == [{"reply": "é"}, None, {"reply": "é"}]
-    cache.flush()
-    assert cache.get_many([{"a": 1, "b": 2}]) == [{"reply": "é"}]
-    assert cache.get_many([]) == []
-
-
 def test_helm_finds_ours_and_we_find_helms_while_both_are_open(config):
     ours = RequestCache.of(config)
     ours.put_many([({"q": "ours"}, {"reply": 1})])

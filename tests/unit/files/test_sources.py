@@ -200,9 +200,6 @@ class TestStrictJson:
             self.parse(text, **options)
         return text_of(error)
 
-    def test_values(self):
-        assert self.parse('{"a": [1, 2.5, null, true, "\\u00e9\\ud83d\\ude00"]}') == {"a": [1, 2.5, None, True, "é😀"]}
-
     @pytest.mark.parametrize(("text", "expected"), [
         ('{"a": 1,\n "b" 2}', "2: not JSON: a colon is expected here (column 6)"),
         ('{"a": 1\n "b": 2}', "2: not JSON: a comma is expected here (column 2)"),
@@ -242,9 +239,6 @@ class TestStrictJson:
         line, _, said = expected.partition(":")
         assert self.fail(text, line=7) == f"f.json:{int(line) + 6}:{said}"  # it counts on from where the text stands
 
-    def test_the_same_key_in_several_objects_is_fine(self):
-        assert self.parse('[{"a": "\\u0022"}, {"a": {"a": "\\""}}]') == [{"a": '"'}, {"a": {"a": '"'}}]
-
     @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
     def test_nan_is_refused_unless_asked_for(self, word):
         text = f'{{"a": "{word}",\n"b": {word}}}'
@@ -266,14 +260,6 @@ class TestStrictJson:
         assert sources.canonical_json({"b": 1, "a": "é"}) == '{"a":"é","b":1}'.encode()
         assert json.loads(sources.canonical_json({"b": 1 << 70, "a": 1})) == {"a": 1, "b": 1 << 70}
         assert sources.is_faithful(b"1", 1 << 70) is False
-
-    @pytest.mark.parametrize(("data", "value", "expected"), [
-        (b'{"a": null}', {"a": None}, True), (b'{"a": 1, "a": 2}', {"a": 2}, False),
-        (rb'{"a": "x\"y\n", "b": 1}', {"a": 'x"y\n', "b": 1}, True),
-        (rb'{"b": 1, "a": "\u0022\u0022", "b": 2}', {"a": '""', "b": 2}, False),
-    ])  # fmt: skip
-    def test_what_a_quick_parser_loses(self, data, value, expected):
-        assert sources.is_faithful(data, value) is expected
 
     @pytest.mark.parametrize("number", ["NaN", "1e999", "-1e400", "1" + "0" * 309 + ".0"])
     def test_a_quick_parser_refuses_what_is_not_finite(self, number):

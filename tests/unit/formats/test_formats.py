@@ -10,7 +10,7 @@ import zstandard
 from helm_ext import formats
 from helm_ext.errors import DatasetError, DatasetNotFoundError, RunEntryError
 from helm_ext.evalset import EvalSet
-from helm_ext.formats import Claim, all_formats, detect, files_in, get_format, registry
+from helm_ext.formats import Claim, all_formats, detect, files_in, get_format
 from helm_ext.formats.format import parse_arguments
 from helm_ext.formats.scenario import EvalSetScenario
 
@@ -91,10 +91,6 @@ def test_the_dataset_files_of_a_folder(tmp_path):
     assert files_in(tmp_path / "empty") == [tmp_path / "empty"]
 
 
-def test_the_table_has_the_formats():
-    assert [format_.name for format_ in all_formats()] == formats.format_names() == list(registry._OURS)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_what_every_format_says(name):
     from helm.common.object_spec import get_class_by_name
@@ -116,16 +112,6 @@ def test_what_every_format_says(name):
 def test_an_unknown_format():
     with pytest.raises(RunEntryError, match="no format named 'ultraevil'\n  hint: did you mean 'ultraeval'?"):
         get_format("ultraevil")
-
-
-def test_how_a_run_entry_names_the_file(tmp_path):
-    ultraeval = get_format("ultraeval")
-    assert get_format("adapter_spec").name_file("x.json") == {"path": "x.json"}
-    assert get_format("innodata").name_file("x.zip") == {"path": "x.zip"}
-    assert ultraeval.name_file(tmp_path) == {"dataset": str(tmp_path)}
-    assert ultraeval.name_file("t.py") == {"transform": "t.py"}
-    assert ultraeval.name_file("d.jsonl") == {"data": "d.jsonl"}
-    assert ultraeval.name_file("c.json") == {"config": "c.json"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -58,12 +58,6 @@ def test_other_arguments_are_another_dataset(plan, loaded):
     assert loaded == ["a.json", "a.json", "a.json"]  # `first` was planned before and not wanted: dropped
 
 
-def test_runs_in_order(plan, loaded):
-    specs = [plan(name) for name in "abc"]
-    assert [get_inputs(spec)[0] for spec in specs] == ["a 0?", "b 0?", "c 0?"]
-    assert loaded == ["a.json", "b.json", "c.json"]
-
-
 def test_little_waits(plan, loaded, monkeypatch):
     monkeypatch.setattr(planned, "MAX_WAITING", 5)
     specs = [plan("a", 4), plan("b", 2), plan("c", 1)]  # `a` is run first; 4 + 2 are too many
@@ -85,10 +79,3 @@ def test_what_was_skipped_does_not_wait_longer(plan, monkeypatch, most):
     plan("a", 4)
     get_inputs(plan("b", 4))
     assert not planned._waiting
-
-
-def test_planned_twice_waits_once(plan, loaded, monkeypatch):
-    monkeypatch.setattr(planned, "MAX_WAITING", 5)
-    first, other, second = plan("a", 4), plan("b", 1), plan("a", 4)
-    assert [get_inputs(spec)[0] for spec in (first, other, second)] == ["a 0?", "b 0?", "a 0?"]
-    assert loaded == ["a.json", "b.json", "a.json", "a.json"]

@@ -51,13 +51,6 @@ def test_so_many_rows_are_drawn_and_the_others_evaluated(number):
     assert run_spec.name.count("max_train_instances") == 1
 
 
-def test_each_of_several_numbers_draws_its_own():
-    found = expand("all")
-    assert [splits(run_spec)["train"] for run_spec in found] == [0, 1, 2, 4, 8, 16]
-    assert len({run_spec.groups[0] for run_spec in found}) == 6
-    assert len({run_spec.name for run_spec in found}) == 6
-
-
 def test_the_scenario_made_anew_draws_the_same():
     (run_spec,) = expand(3)
     args = json.loads(json.dumps(run_spec.scenario_spec.args))

@@ -52,15 +52,6 @@ def test_values_are_told_apart_wherever_they_differ():
     assert shorten("seed=1, " * 9, keep_end=False).startswith("seed=1, ")
 
 
-def test_very_many_arguments():
-    arguments = {f"argument_{number}": number for number in range(200)}
-    name = fit_name("e", arguments, ",digest=0")
-    assert len((name + SUFFIX).encode()) <= MAX_FILE_NAME
-    assert name.startswith("e:argument_0=0,argument_1=1,")
-    assert name.endswith(",digest=0")
-    assert name != fit_name("e", {**arguments, "argument_199": 0}, ",digest=0")
-
-
 @pytest.mark.parametrize("text", ["甲" * 300, "é" * 301, "\ud800" * 300, "a" * 5000, "👍" * 99])
 def test_bytes_are_counted_and_characters_are_whole(text):
     assert len(shorten(text).encode()) <= SHORT

@@ -128,13 +128,6 @@ def test_any_dataclass_in_arrays(items):
     assert repr(json.loads(file.getvalue())) == repr([json.loads(helm(item)) for item in items])
 
 
-def test_deep_dataclasses():
-    box = Box(1)
-    for _ in range(130):
-        box = Box([box], None)
-    assert dumps(box).decode() == helm(box)
-
-
 def test_request_states():
     media = MultimediaObject(
         [MediaObject(content_type="text/plain", text="t"), MediaObject("image/png", location="https://localhost/i.png")]

@@ -36,11 +36,6 @@ def test_arguments_win(write):
     assert answers(load(write(output="gpt"), output=["llama"])) == [["tin"]]
 
 
-def test_several_outputs_are_one_run_each(write):
-    path = write(output=["gpt", "llama"])
-    assert FORMAT.tasks({"path": path}) == [{"output": "gpt"}, {"output": "llama"}]
-
-
 def test_says_how_a_live_run_asks_and_is_scored(write):
     spec = load(write(adapter_spec={"instructions": "Be brief.", "max_tokens": 7}, scoring={"lower": True}))
     assert (spec.adapter_spec.instructions, spec.adapter_spec.max_tokens, spec.scoring.lower) == ("Be brief.", 7, True)

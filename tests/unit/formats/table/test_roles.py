@@ -1,7 +1,7 @@
 """Which column is what: by the one name that fits, or as the user says."""
 
 import pytest
-from table_files import answers, load, refusal, write_csv
+from table_files import load, refusal, write_csv
 from typer.testing import CliRunner
 
 from helm_ext.cli import app
@@ -21,18 +21,6 @@ class TestGuess:
 
 
 class TestSaid:
-    def test_several_outputs_are_one_run_each_named_by_their_columns(self, tmp_path):
-        path = write_csv(tmp_path, ["question", "answer", "gpt", "llama"], ["?", "iron", "iron", "tin"])
-        tasks = FORMAT.tasks({"path": path, "output": ["gpt", "llama"]})
-        assert tasks == [{"output": "gpt"}, {"output": "llama"}]
-        assert [FORMAT.name_model({"path": path, **task, "output": [task["output"]]}) for task in tasks] == [
-            "gpt",
-            "llama",
-        ]
-        one, other = load(path, output=["gpt"]), load(path, output=["llama"])
-        assert (answers(one), answers(other)) == ([["iron"]], [["tin"]])
-        assert one.question_digest == other.question_digest
-
     def test_a_column_called_output_names_no_model(self, tmp_path):
         path = write_csv(tmp_path, ["question", "answer", "output"], ["?", "iron", "iron"])
         assert FORMAT.name_model({"path": path}) == ""

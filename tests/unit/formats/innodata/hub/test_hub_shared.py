@@ -112,18 +112,6 @@ class TestSeveralUsers:
                 wanted = expected if found.is_dir() else expected & 0o444 | 0o200
                 assert found.stat().st_mode & 0o777 == wanted, found
 
-    def test_leftovers_of_another_user_stop_nobody(self, shared):
-        root = shared / "hub"
-        first, second = self.USERS
-        root.mkdir()
-        root.chmod(0o1777)
-        self.call(first, 0o022, self.upload, make(shared), root)
-        for folder in (root / "blobs", root / "datasets/demo/versions"):
-            part = folder / ".1-ab.part"
-            part.write_bytes(b"half")  # root's, in a sticky folder
-            os.utime(part, (0, 0))
-        assert self.call(second, 0o022, self.upload, make(shared, record("b")), root) == 2
-
     def test_a_folder_that_the_user_may_not_write_to(self, shared):
         first, second = self.USERS
         assert self.call(first, 0o022, self.upload, make(shared), shared / "hub") == 1
