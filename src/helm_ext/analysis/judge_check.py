@@ -101,7 +101,6 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
     rows: dict[_Key, list[_Row]] = {}
     statuses: dict[_Key, Counter[str]] = {}
     for run in runs:
-        model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
         for row in run.predictions():
             if row.perturbation or row.split == "train":
                 continue
@@ -121,7 +120,7 @@ def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list
                         length = len(row.answers[0]) if row.answers else 0
                         cluster = row.cluster or f"\0{row.instance_id}"
                         orders = (_judge_in(judgements, "given"), _judge_in(judgements, "swapped"))
-                        rows.setdefault(key, []).append(_Row(model, seen, length, cluster, orders))
+                        rows.setdefault(key, []).append(_Row(run.model, seen, length, cluster, orders))
     known = sorted({name for name, _, _ in rows})
     if not known:
         raise DatasetIntegrityError(

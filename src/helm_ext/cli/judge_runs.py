@@ -37,7 +37,7 @@ from helm_ext.evalset import EXTRA_KEY, row_extra
 from helm_ext.files import canonical_json
 from helm_ext.files.writing import open_part
 from helm_ext.judging.judgement import Judgement, bind
-from helm_ext.judging.rubrics import Reading, load_rubric
+from helm_ext.judging.rubrics import load_rubric
 from helm_ext.parsing import is_cut_off
 from helm_ext.scoring.reducers import FIRST
 from helm_ext.scoring.score import ANSWER, CHOICE, REFUSAL, UNCLEAR, find_strict, judge_stat
@@ -67,8 +67,8 @@ class Asked:
     answer: str
     other: str | None
     order: str | None
-    prompt: str
-    reading: Reading
+    reads: Rubric
+    """What reads the reply."""
     right: frozenset[float] | None = None
     """The verdicts that make an unclear row right; None where the verdict itself is the value."""
 
@@ -153,7 +153,7 @@ def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> s
 
 def _ask(
     questions: Questions, row: Prediction, judging: Judging, against: Prediction | None,
-    question: str, reading: Reading, right: frozenset[float] | None,
+    question: str, reads: Rubric, right: frozenset[float] | None,
 ) -> None:  # fmt: skip
     from helm.benchmark.scenarios.scenario import Input, Instance
     from helm.common.request import Request
@@ -177,7 +177,7 @@ def _ask(
         questions.states.append(bare_state(request, instance))
         answer, other = row.completions[0]["text"], None if against is None else against.completions[0]["text"]
         shown = None if against is None else order
-        questions.asked.append(Asked(key, row.judged_question, answer, other, shown, prompt, reading, right))
+        questions.asked.append(Asked(key, row.judged_question, answer, other, shown, reads, right))
 
 
 def judge_run(
@@ -211,7 +211,11 @@ def judge_run(
         rubric_sha256=rubric.sha256, params={"temperature": 0.0, "max_tokens": rubric.max_tokens},
     )  # fmt: skip
     for asked, state in zip(questions.asked, executor.execute(sent).request_states, strict=True):
-        made: dict[str, Any] = {"order": asked.order, "other": asked.other, "prompt_sha256": _sha256(asked.prompt)}
+        made: dict[str, Any] = {
+            "order": asked.order,
+            "other": asked.other,
+            "prompt_sha256": _sha256(state.request.prompt),
+        }
         left_out = row_extra(state.instance).get("left_out")
         made |= {"status": left_out} if left_out else _read(state, asked, prices)
         if asked.order == SWAPPED and made.get("value") is not None:
@@ -233,7 +237,7 @@ def _read(state: RequestState, asked: Asked, prices: Prices | None) -> dict[str,
     usage = notes.get("usage", {})
     tokens = {short: usage[name] for short, name in _USAGE.items() if name in usage}
     reason = completion.finish_reason
-    value = asked.reading.read(completion.text, is_truncated=is_cut_off(reason))
+    value = asked.reads.read(completion.text, is_truncated=is_cut_off(reason))
     if value is not None and asked.right is not None:
         value = float(value in asked.right)
     if notes.get("refused") or (reason or {}).get("reason") == "content_filter":
@@ -291,21 +295,21 @@ def find_unclear(folder: Path) -> Rubric | None:
     return load_rubric(criterion)
 
 
-def _find_question(row: Prediction, rubric: Rubric) -> tuple[str, Reading, frozenset[float] | None] | str:
+def _find_question(row: Prediction, rubric: Rubric) -> tuple[str, Rubric, frozenset[float] | None] | str:
     """Return the question as the judge sees it, what reads the reply, and of an unclear row the values of replies that
     are right; or why the row is not asked about.
     """
     if rubric.criterion not in UNCLEAR:
-        return question_of(row), rubric.reading, None
+        return question_of(row), rubric, None
     if not row.score(UNCLEAR[rubric.criterion]):
         return "that could be read"
     if rubric.criterion == ANSWER:
-        return question_of(row), rubric.reading, frozenset({1.0})
+        return question_of(row), rubric, frozenset({1.0})
     if rubric.criterion == REFUSAL:
         expected = find_expected(row.data, row.gold)
         if "unclear" in expected or not expected:
             return "whose expected text is unclear itself"
-        return question_of(row), rubric.reading, frozenset(float(one == "refused") for one in expected)
+        return question_of(row), rubric, frozenset(float(one == "refused") for one in expected)
     options = row.options or {}
     right = frozenset(float(at) for at, text in enumerate(options.values(), 1) if text in row.gold)
     if not right:
@@ -313,7 +317,7 @@ def _find_question(row: Prediction, rubric: Rubric) -> tuple[str, Reading, froze
     shown = (label if label == text else f"{label}. {text}" for label, text in options.items())
     values = {word: value for word, value in (rubric.values or {}).items() if value == _NO_OPTION}
     values |= {label: float(at) for at, label in enumerate(options, 1)}
-    return "\n".join([row.question, *shown]), Reading(rubric.keys, values), right
+    return "\n".join([row.question, *shown]), msgspec.structs.replace(rubric, values=values), right
 
 
 Judged = Mapping[RowKey, Sequence[Judgement]]
@@ -335,8 +339,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     file or the run that goes has judgements that the new one would lack.
     """
     run = RunFiles(folder)
-    model = str(run.adapter_spec.get("model", "")).removeprefix("recorded/")
-    name = str((run.run_spec["scenario_spec"].get("args") or {}).get("name") or run.scenario_name)
+    model, name = run.model, str(run.scenario_arguments.get("name") or run.scenario_name)
     # One file of a suite for the questions and the model, whatever was judged before: `siblings` knows its versions.
     stem = "-".join([name, model, _digest_questions(run), *([settings.suite] if settings.suite != _FOLDER else [])])
     target = settings.output_path / _FOLDER / (re.sub(r"[^\w.-]+", "_", stem) + ".json")
@@ -394,7 +397,7 @@ def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) 
         if read_sibling(path) is None or not (path / _LAST).is_file():
             continue
         other = RunFiles(path)
-        if (other.run_spec["scenario_spec"].get("args") or {}).get("path") == str(target):
+        if other.scenario_arguments.get("path") == str(target):
             there[path] = other.iter_states()
     for path, states in there.items():
         if lost := sorted({f"{who[0]} by {who[2]}" for _, who, _ in set(_list_told(states)) - told}):

@@ -92,13 +92,72 @@ class _Mention:
     line: int
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the replies to a rubric are read: `KEY: VERDICT`, one of `values` or a number in `range`."""
+def _decide(mentions: Sequence[_Mention]) -> float | None:
+    """Return the value that the mentions leave no doubt about."""
+    if not mentions or mentions[-1].value is None:
+        return None
+    last = mentions[-1]
+    others = [one for one in mentions[:-1] if one.value != last.value]
+    readable = [one for one in others if one.value is not None]
+    if readable:
+        # A verdict on a line of its own, behind others that were only spoken of.
+        return (
+            last.value if last.is_line and not any(one.is_line or one.line == last.line for one in readable) else None
+        )
+    return last.value if last.is_line or last.is_said else None
 
-    keys: Sequence[str]
-    values: Mapping[str, float] | None = None
+
+class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A rubric that was checked. `load_rubric` makes one."""
+
+    criterion: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}\Z")]
+    prompt: str
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] = 1024
+    keys: Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
+    """What stands before a verdict."""
+    values: dict[str, float] | None = None
     range: tuple[float, float] | None = None
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two answers are compared."""
+        return "answer_a" in self.contents
+
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """What the prompt shows: names of placeholders."""
+        return frozenset(_PLACEHOLDER.findall(self.prompt))
+
+    @cached_property
+    def scale(self) -> tuple[float, ...]:
+        """The values that a reply may have, in order; of a range its two ends."""
+        return self.range if self.range is not None else tuple(sorted(set((self.values or {}).values())))
+
+    def to_scale(self) -> tuple[float, ...] | Scale:
+        """Return the scale as judgements have it."""
+        return self.scale if self.range is None else Scale(*self.range)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of what the judge is asked. How its replies are read is not part of it: they can be read again."""
+        asked = [self.criterion, self.prompt, list(self.scale), self.range is not None]
+        return hashlib.sha256(canonical_json(asked)).hexdigest()
+
+    def render(self, contents: Mapping[str, str]) -> str:
+        """Return the prompt with these contents, each between two lines that none of them can know.
+
+        The lines hold a digest of all contents: who writes an answer cannot write the line that ends it.
+        """
+        shown = {name: contents[name] for name in sorted(self.contents)}
+        tag = hashlib.sha256(canonical_json(shown)).hexdigest()[:12]
+
+        def put(match: re.Match[str]) -> str:
+            name = match[1].replace("_", " ").upper()
+            return f"[BEGIN {name} {tag}]\n{shown[match[1]]}\n[END {name} {tag}]"
+
+        return _PLACEHOLDER.sub(put, self.prompt).strip()
+
+    # Replies: `KEY: VERDICT`, one of `values` or a number in `range`
 
     def read(self, reply: str, *, is_truncated: bool = False) -> float | None:
         """Return the reply's value; None where it has none, or cannot be read in one way alone."""
@@ -194,76 +253,6 @@ class Reading:
     def _tagged(self) -> re.Pattern[str]:
         keys = "|".join(re.escape(key) for key in self.keys)
         return re.compile(rf"<({keys})>\s*([^<>]{{0,40}}?)\s*</\1>", re.IGNORECASE)
-
-
-def _decide(mentions: Sequence[_Mention]) -> float | None:
-    """Return the value that the mentions leave no doubt about."""
-    if not mentions or mentions[-1].value is None:
-        return None
-    last = mentions[-1]
-    others = [one for one in mentions[:-1] if one.value != last.value]
-    readable = [one for one in others if one.value is not None]
-    if readable:
-        # A verdict on a line of its own, behind others that were only spoken of.
-        return (
-            last.value if last.is_line and not any(one.is_line or one.line == last.line for one in readable) else None
-        )
-    return last.value if last.is_line or last.is_said else None
-
-
-class Rubric(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
-    """A rubric that was checked. `load_rubric` makes one."""
-
-    criterion: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}\Z")]
-    prompt: str
-    max_tokens: Annotated[int, msgspec.Meta(ge=1)] = 1024
-    keys: Annotated[list[Annotated[str, msgspec.Meta(pattern=r"\S")]], msgspec.Meta(min_length=1)]
-    values: dict[str, float] | None = None
-    range: tuple[float, float] | None = None
-
-    @property
-    def is_pair(self) -> bool:
-        """Whether two answers are compared."""
-        return "answer_a" in self.contents
-
-    @cached_property
-    def contents(self) -> frozenset[str]:
-        """What the prompt shows: names of placeholders."""
-        return frozenset(_PLACEHOLDER.findall(self.prompt))
-
-    @cached_property
-    def scale(self) -> tuple[float, ...]:
-        """The values that a reply may have, in order; of a range its two ends."""
-        return self.range if self.range is not None else tuple(sorted(set((self.values or {}).values())))
-
-    def to_scale(self) -> tuple[float, ...] | Scale:
-        """Return the scale as judgements have it."""
-        return self.scale if self.range is None else Scale(*self.range)
-
-    @cached_property
-    def sha256(self) -> str:
-        """Digest of what the judge is asked. How its replies are read is not part of it: they can be read again."""
-        asked = [self.criterion, self.prompt, list(self.scale), self.range is not None]
-        return hashlib.sha256(canonical_json(asked)).hexdigest()
-
-    @cached_property
-    def reading(self) -> Reading:
-        """What reads a reply."""
-        return Reading(self.keys, self.values, self.range)
-
-    def render(self, contents: Mapping[str, str]) -> str:
-        """Return the prompt with these contents, each between two lines that none of them can know.
-
-        The lines hold a digest of all contents: who writes an answer cannot write the line that ends it.
-        """
-        shown = {name: contents[name] for name in sorted(self.contents)}
-        tag = hashlib.sha256(canonical_json(shown)).hexdigest()[:12]
-
-        def put(match: re.Match[str]) -> str:
-            name = match[1].replace("_", " ").upper()
-            return f"[BEGIN {name} {tag}]\n{shown[match[1]]}\n[END {name} {tag}]"
-
-        return _PLACEHOLDER.sub(put, self.prompt).strip()
 
 
 def load_rubric(name: str) -> Rubric:

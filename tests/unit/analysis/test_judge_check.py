@@ -29,7 +29,7 @@ def label(value, by="ann", design="random", scale=(0.0, 1.0), **chance):
 
 
 def check(*models):
-    runs = [SimpleNamespace(adapter_spec={"model": name}, predictions=lambda rows=rows: rows) for name, rows in models]
+    runs = [SimpleNamespace(model=name, predictions=lambda rows=rows: rows) for name, rows in models]
     return check_judges(runs)
 
 

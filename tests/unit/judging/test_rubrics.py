@@ -22,8 +22,8 @@ def test_no_reply_is_read_as_a_wrong_verdict():
     counted = Counter()
     for reply in REPLIES:
         verdict = CHOICES.get(reply["verdict"], reply["verdict"])
-        reading = load_rubric(reply["rubric"]).reading
-        got = reading.read(reply["reply"], is_truncated=reply["finish_reason"] == "length")
+        rubric = load_rubric(reply["rubric"])
+        got = rubric.read(reply["reply"], is_truncated=reply["finish_reason"] == "length")
         assert got in (None, verdict), (got, reply)
         counted["unparsed" if got is None and verdict is not None else "right"] += 1
     assert counted["right"] >= 90  # 89 at first sight, before anything was changed for one of them
@@ -42,7 +42,7 @@ def test_no_reply_is_read_as_a_wrong_verdict():
     ("helpful", "SCORE: 2 (out of 5)", 2.0),
 ])  # fmt: skip
 def test_what_is_unclear_is_no_verdict(rubric, reply, value):
-    assert load_rubric(rubric).reading.read(reply) == value
+    assert load_rubric(rubric).read(reply) == value
 
 
 @pytest.mark.parametrize("text", [
@@ -51,7 +51,7 @@ def test_what_is_unclear_is_no_verdict(rubric, reply, value):
 ])  # fmt: skip
 def test_hostile_replies_take_no_long_time(text):
     for name in OURS:  # pytest's timeout ends what is quadratic
-        load_rubric(name).reading.read(text)
+        load_rubric(name).read(text)
 
 
 def test_answers_cannot_end_what_is_judged_or_fill_in_the_template():

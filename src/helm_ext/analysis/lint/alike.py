@@ -78,24 +78,18 @@ class Swap:
     is_template: bool = False
 
 
-class Likeness(NamedTuple):
-    """In how little two rows differ."""
-
-    changed: int
-    """Words."""
-    swaps: Sequence[Swap] = ()
-
-
 class Pair(NamedTuple):
     """A row that asks nearly what an earlier one asks."""
 
     row: Row
     other: Row
-    likeness: Likeness
+    changed: int
+    """In how many words they differ."""
+    swaps: Sequence[Swap]
 
 
-def compare(row: Row, other: Row, context: Collection[str], *, gold_is_rare: bool) -> Likeness | None:
-    """Return in what two rows differ, if they differ in too little for two questions; else None.
+def compare(row: Row, other: Row, context: Collection[str], *, gold_is_rare: bool) -> Pair | None:
+    """Return two rows as a pair, if they differ in too little for two questions; else None.
 
     `context` are sentences that are no row's own.
     """
@@ -108,14 +102,15 @@ def compare(row: Row, other: Row, context: Collection[str], *, gold_is_rare: boo
     total = max(len(_words(side)) for side in sides)
     ours, theirs = _take(sides[0], sides[1]), _take(sides[1], sides[0])
     share = _MOST_CHANGED if gold_is_rare else _MOST_CHANGED_COMMON_GOLD
-    return _compare(ours, theirs, own, total, share) or _compare(
+    found = _compare(ours, theirs, own, total, share) or _compare(
         _without_instructions(ours), _without_instructions(theirs), own, total, share
     )
+    return None if found is None else Pair(row, other, *found)
 
 
 def _compare(
     ours: Sequence[_Sentence], theirs: Sequence[_Sentence], own: int, total: int, share: float
-) -> Likeness | None:
+) -> tuple[int, Sequence[Swap]] | None:
     mine, others = _words(ours), _words(theirs)
     longest = max(len(mine), len(others))
     allowed = max(share * longest, min(share * own, _MOST_OF_SENTENCE * longest))
@@ -128,7 +123,7 @@ def _compare(
     more, less, spellings = _drop_spellings(more, less)
     changed = max(more.total(), less.total())
     if not mine or not others:
-        return Likeness(changed) if changed <= max(_LEAST_ADDED, _MOST_ADDED * total) else None
+        return (changed, ()) if changed <= max(_LEAST_ADDED, _MOST_ADDED * total) else None
     if not _TURNS_MEANING.isdisjoint((*more, *less)):
         return None
     if is_reordered and share < _MOST_CHANGED and longest < _ORDERED:
@@ -142,7 +137,7 @@ def _compare(
     """Words of the longer side without a partner when both are read side by side, in order."""
     if moved > (_PHRASE if not more and not less else 0) + max(allowed, changed):
         return None
-    return Likeness(max(changed, moved), _find_swaps(ours, theirs) if more and less else ())
+    return max(changed, moved), _find_swaps(ours, theirs) if more and less else ()
 
 
 class _Sentence(NamedTuple):
@@ -245,7 +240,7 @@ def _as_number(word: str) -> str:
 
 def drop_templates(pairs: Sequence[Pair], rows: Collection[Row]) -> list[Pair]:
     """Return the pairs that differ in more than slots. `rows`: all questions."""
-    swapped = [(pair.row, swap) for pair in pairs for swap in pair.likeness.swaps]
+    swapped = [(pair.row, swap) for pair in pairs for swap in pair.swaps]
     if not swapped:
         return list(pairs)
     by_edge = _index_patterns(swapped)
@@ -263,9 +258,7 @@ def drop_templates(pairs: Sequence[Pair], rows: Collection[Row]) -> list[Pair]:
         of_swap = contexts[id(swap)]
         if of_swap and all(len(fillers[context]) >= _ENOUGH_FILLERS for context in of_swap):
             swap.is_template = True
-    return [
-        pair for pair in pairs if not pair.likeness.swaps or not all(one.is_template for one in pair.likeness.swaps)
-    ]
+    return [pair for pair in pairs if not pair.swaps or not all(one.is_template for one in pair.swaps)]
 
 
 _Uses = list[tuple[Row, Swap]]

@@ -98,16 +98,15 @@ def report_near(shared: Shared, problems: Problems) -> None:
     classes = [hash((row.gold_hash(), find_figures("\n".join(row.parts)))) for row in rows]
     views = (_views(row, shared.context) for row in rows)
     find = _find_of_all if len(rows) <= ALL_PAIRS else _find_by_minhash
-    pairs = []
+    pairs: list[Pair] = []
     for one, two in find(views, classes, [LEAST_ALIKE[rare] for rare in is_rare]):
         if _golds_agree(rows[two], rows[one]):
-            likeness = compare(rows[two], rows[one], shared.context, gold_is_rare=is_rare[one])
-            if likeness is not None:
-                pairs.append(Pair(rows[two], rows[one], likeness))
+            pair = compare(rows[two], rows[one], shared.context, gold_is_rare=is_rare[one])
+            pairs += [] if pair is None else [pair]
     nearest: dict[Row, Pair] = {}
     for pair in drop_templates(pairs, rows):
         known = nearest.get(pair.row)
-        if known is None or pair.likeness.changed < known.likeness.changed:
+        if known is None or pair.changed < known.changed:
             nearest[pair.row] = pair
     for pair in nearest.values():
         row, other = _choose(shared.groups[pair.row], shared.groups[pair.other])
