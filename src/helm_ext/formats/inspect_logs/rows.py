@@ -53,20 +53,13 @@ def open_samples(path: str, tool: str, notes: Sequence[str]) -> Opened:
         score, metric, reason = header.headline
         source.main = names[score][metric]
     source.main_reason = reason if len(source.scores) > 1 else ""
-
-    def hand_on() -> Iterator[Row]:
-        """Yield the rows; complete what is said of the source when the last one went."""
-        yield from rows.rows()
-        counts = rows.counts
-        if rows.most_epochs == 1:
-            counts["failed_epochs"] = 0  # these are rows that failed
-        source.counts = {"lines": counts["lines"], **{what: counts[what] for what in _COUNTED if counts[what]}}
-        source.notes = [*notes, *rows.notes()]
-
+    counts = rows.counts
+    source.counts = {"lines": counts["lines"], **{what: counts[what] for what in _COUNTED if counts[what]}}
+    source.notes = [*notes, *rows.notes()]
     return Opened(
         path=path,
         source=source,
-        rows=hand_on,
+        rows=rows.rows,
         digest=digest,
         adapter_spec={
             **({"method": "chat"} if rows.is_chat else {}),
@@ -163,10 +156,15 @@ class RowMaker:
                 epoch.scores = {}
         scored = header.results.completed_samples
         is_whole = header.is_finished and not (isinstance(scored, int) and self.counts["lines"] < scored)
-        return self.scores.finish([group.scores for group in groups], is_whole=is_whole)
+        names = self.scores.finish([group.scores for group in groups], is_whole=is_whole)
+        self.counts["source_unscored"] = sum(None in group.scores.values() for group in groups)
+        self.counts["no_answer"] = self.scores.no_answer
+        if self.most_epochs == 1:
+            self.counts["failed_epochs"] = 0  # these are rows that failed
+        return names
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader of the score must know, all rows being read."""
+        """Yield what a reader of the score must know, all samples being seen."""
         header, counts, read = self._header, self.counts, self.counts["lines"]
         if not header.is_finished:
             yield f"the run has not ended well, its status is {header.status}: missing=skip scores what it left"
@@ -271,8 +269,6 @@ class RowMaker:
         row, epochs = group.row, group.epochs
         answered = [(epoch, epoch.answer) for epoch in epochs if epoch.answer is not None]
         row.source_scores = group.scores
-        self.counts["source_unscored"] += None in row.source_scores.values()
-        self.counts["no_answer"] = self.scores.no_answer
         row.judgements = [
             self._judgements.settle(judgement, place)
             for place, (epoch, _) in enumerate(answered)

@@ -22,39 +22,32 @@ def _path(name: str, value: Any) -> str:
     return str(value) if str(value).startswith("hub:") else read_path(name, value)
 
 
-_READ = (
+_READ = tuple(replace(argument, names_data=True) for argument in (
     Argument("path", replace(PATH, parse=_path), "the table, a folder of `save_to_disk`, a mapping file "
-             "`NAME.table.json`, or `hub:OWNER/NAME@REVISION`", names_data=True),
+             "`NAME.table.json`, or `hub:OWNER/NAME@REVISION`"),
     Argument("question", TEXT, "the column of questions; like every column, also a path with dots into it: "
-             "`doc.query`", "the only one called so", names_data=True),
-    Argument("options", SEVERAL, "the column of options, or a column for each: `A+B+C+D`", "found by name",
-             names_data=True),
-    Argument("gold", TEXT, "the column of right answers", "the only one called so", names_data=True),
+             "`doc.query`", "the only one called so"),
+    Argument("options", SEVERAL, "the column of options, or a column for each: `A+B+C+D`", "found by name"),
+    Argument("gold", TEXT, "the column of right answers", "the only one called so"),
     Argument("output", SEVERAL, "the column of a model's outputs; several, `gpt+llama`: `helm-ext score` makes one "
-             "run of each", "the only one called so; without one, a model is asked", names_data=True),
+             "run of each", "the only one called so; without one, a model is asked"),
     Argument("scores", SEVERAL, "columns of scores that the output was given: numbers, true/false, yes/no, or C, "
-             "P, I, N; `NAME=COLUMN` calls one otherwise; `main_metric=` may name one", "none", names_data=True),
+             "P, I, N; `NAME=COLUMN` calls one otherwise; `main_metric=` may name one", "none"),
     Argument("judgements", SEVERAL, "columns of what was judged of the output: lists of judgements as in format "
-             "1, or one judge's verdict, 1 or 0, true/false, yes/no, C or I, empty where there is none", "none",
-             names_data=True),
-    Argument("id", TEXT, "the column of the rows' names", "found by name", names_data=True),
-    Argument("context", TEXT, "the column whose text stands before the question", "found by name",
-             names_data=True),
-    Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name",
-             names_data=True),
-    Argument("splits", SEVERAL, "the splits that are read", "all", names_data=True),
-    Argument("gold_kind", GOLD_KIND, "what a gold is",
-             "decided over the whole column", names_data=True),
-    Argument("index_base", INDEX_BASE, "the position of the "
-             "first option", "decided over the whole column", names_data=True),
+             "1, or one judge's verdict, 1 or 0, true/false, yes/no, C or I, empty where there is none", "none"),
+    Argument("id", TEXT, "the column of the rows' names", "found by name"),
+    Argument("context", TEXT, "the column whose text stands before the question", "found by name"),
+    Argument("split", TEXT, "the column that says `train`, `validation` or `test`", "found by name"),
+    Argument("splits", SEVERAL, "the splits that are read", "all"),
+    Argument("gold_kind", GOLD_KIND, "what a gold is", "decided over the whole column"),
+    Argument("index_base", INDEX_BASE, "the position of the first option", "decided over the whole column"),
     Argument("multi_label", FLAG, "several right options of a row: `true`, all of them together are the answer; "
-             "`false`, any of them counts", "any of them counts; refused where outputs name several", names_data=True),
-    Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused", names_data=True),
-    Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of",
-             names_data=True),
+             "`false`, any of them counts", "any of them counts; refused where outputs name several"),
+    Argument("empty", one_of("answer", "not_run"), "what an empty output is in CSV", "refused"),
+    Argument("sep", TEXT, "`comma`, `semicolon`, `tab`, `pipe`, or the character", "what the header has most of"),
     Argument("header", one_of("yes", "no"), "`no`: the first line is a row, columns are called `1`, `2`, `3`",
-             "`yes`", names_data=True),
-)  # fmt: skip
+             "`yes`"),
+))  # fmt: skip
 """Arguments that say how a table is read."""
 
 _DRAWING = tuple(
