@@ -153,15 +153,16 @@ def _read_source(given: Mapping[str, Any] | None) -> Source | None:
 def read_settings(given: Mapping[str, Any], options: Options, problems: Problems) -> Settings:
     """Read a valid `adapter_spec` object."""
     keys = dict(given)
-    instance_prefix = _either(keys, "instance_prefix", "instance_prefixw", problems)
+    instance_prefix = _settle(keys, "instance_prefix", "instance_prefixw", problems)
     if "instance_prefixw" in keys:
         keys["instance_prefix"] = instance_prefix
-    file_format = _either(keys, "output_format", "ouput_format", problems)
-    mapping = _either(keys, "answer_mapping", "output_mapping", problems)
+    file_format = _settle(keys, "output_format", "ouput_format", problems)
+    mapping = _settle(keys, "answer_mapping", "output_mapping", problems)
+    temperature, num_outputs, random = (
+        _settle(keys, name, other, problems, place="decoding_parameters")
+        for name, other in (("temperature", "temperature"), ("num_outputs", "num_outputs"), ("random", "seed"))
+    )
     decoding_keys = keys.get("decoding_parameters") or {}
-    temperature = _either_place(keys, decoding_keys, "temperature", "temperature", problems)
-    num_outputs = _either_place(keys, decoding_keys, "num_outputs", "num_outputs", problems)
-    random = _either_place(keys, decoding_keys, "random", "seed", problems)
     decoding = {helms: decoding_keys[ours] for ours, helms in _DECODING.items() if decoding_keys.get(ours) is not None}
     if keys.get("output_mapping_pattern"):
         check_regex(keys["output_mapping_pattern"], ("adapter_spec", "output_mapping_pattern"), problems)
@@ -218,28 +219,20 @@ def _read_eval_splits(names: Sequence[str], problems: Problems) -> list[str]:
     return list(splits)
 
 
-def _either(keys: Mapping[str, Any], name: str, other: str, problems: Problems) -> Any:
-    """Return the value of a key with two spellings."""
-    if name in keys and other in keys and keys[name] != keys[other]:
-        said = f"contradicts {name} {show(keys[name])}, which means the same"
-        _report_contradiction((other,), keys[other], said, problems)
-    return keys[name] if name in keys else keys.get(other)
+def _settle(keys: Mapping[str, Any], name: str, other: str, problems: Problems, *, place: str = "") -> Any:
+    """Return the value of a key that has another spelling, or another place in `decoding_parameters`.
 
-
-def _either_place(
-    keys: Mapping[str, Any], decoding: Mapping[str, Any], name: str, inside: str, problems: Problems
-) -> Any:
-    """Return the value of a key that may stand in adapter_spec (HELM) or in decoding_parameters."""
-    outer, inner = keys.get(name), decoding.get(inside)
-    if outer is not None and inner is not None and str(outer) != str(inner) and outer != inner:
-        said = f"contradicts adapter_spec.{name} {show(outer)}"
-        _report_contradiction(("decoding_parameters", inside), inner, said, problems)
-    return inner if inner is not None else outer
-
-
-def _report_contradiction(where: Path, value: Any, said: str, problems: Problems) -> None:
-    message, kind = f"{show(value)} {said}", DatasetIntegrityError
-    problems.add(("adapter_spec", *where), message, "keep one of them", code="contradiction", kind=kind)
+    What stands there wins, and null says nothing there.
+    """
+    inside = (keys.get(place) or {}) if place else keys
+    given = [(holder[key], key) for holder, key in ((inside, other), (keys, name)) if key in holder]
+    given = [(value, key) for value, key in given if value is not None or not place]
+    if len(given) == 2 and given[0][0] != given[1][0] and not (place and str(given[0][0]) == str(given[1][0])):
+        (second, _), (first, _) = given
+        message = f"{show(second)} contradicts adapter_spec.{name} {show(first)}, which means the same"
+        where, kind = ("adapter_spec", *([place] if place else []), other), DatasetIntegrityError
+        problems.add(where, message, "keep one of them", code="contradiction", kind=kind)
+    return given[0 if place else -1][0] if given else None
 
 
 def _check_method(method: str | None, path: Path, problems: Problems) -> str | None:

@@ -124,7 +124,7 @@ SAID = {
     "two mappings": ([choice("a?", RIVERS, answer_mapping={"A": 0}, output_mapping={"A": 1})], NONE, [
         "2: instance.answer_mapping: contradicts output_mapping, which means the same\n  hint: keep one of them"]),
     "two mappings of the file": (rivers(1), {**NONE, "answer_mapping": {"A": 0}, "output_mapping": {"A": 1}}, [
-        '1: adapter_spec.output_mapping: {"A": 1} contradicts answer_mapping {"A": 0}, which means the same\n  hint: keep one of them']),
+        '1: adapter_spec.output_mapping: {"A": 1} contradicts adapter_spec.answer_mapping {"A": 0}, which means the same\n  hint: keep one of them']),
     "the same right and wrong": ([choice("a?", ["Nile", "Volga", "Nile"])], NONE, [
         f'2: instance.references[2].output.text: two options read "Nile", and only one of them is correct{TWICE}']),
     "the same but for a space": ([choice("a?", ["Nile", "Nile "])], NONE, [
