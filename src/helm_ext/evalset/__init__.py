@@ -295,6 +295,15 @@ class Source:
         """
         return f"{self.tool}_{score.removesuffix(',none')}"
 
+    def name_scores(self, scores: Mapping[str, float | None]) -> RowExtra:
+        """Return a row's scores by the names of their stats; None is one that the source could not give."""
+        stats = {self.stat_name(name): value for name, value in scores.items()}
+        given = {name: value for name, value in stats.items() if value is not None}
+        named: RowExtra = {"source_scores": given} if given else {}
+        if unscored := [name for name in stats if name not in given]:
+            named["source_unscored"] = unscored
+        return named
+
     def find_stat(self, name: str) -> str | None:
         """Return the stat of the score that goes by this name: the stat's own, or the source's, also without "none".
 

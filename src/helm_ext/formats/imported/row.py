@@ -264,17 +264,13 @@ class ImportReader(Reader):
         # A verdict on an answer that is not there is stale, and counted; who was not asked has said nothing of it.
         if judgements := [one for one in row.judgements if row.answers or one.get("status", "ok") == "ok"]:
             value["judgements"] = judgements
-        source = self._opened.source
-        scores = {source.stat_name(name): score for name, score in row.source_scores.items() if score is not None}
         # Where nothing was answered nothing is compared, unless the rows may be asked yet.
         has_answer = bool(row.answers or row.likelihoods)
-        not_given = [
-            source.stat_name(name) for name, score in row.source_scores.items() if score is None and has_answer
-        ]
+        scores = {name: score for name, score in row.source_scores.items() if score is not None or has_answer}
         needs_gold = self.is_measured and (has_answer or self._opened.may_be_live) and not row.none_right
         return State(
-            place, value, is_known=True, is_finite=True, unscored=bool(unscored), source_scores=scores or None,
-            source_unscored=not_given or None, needs_gold=needs_gold,
+            place, value, is_known=True, is_finite=True, unscored=bool(unscored), needs_gold=needs_gold,
+            extra=self._opened.source.name_scores(scores),
         )  # fmt: skip
 
 

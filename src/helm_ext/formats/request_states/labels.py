@@ -12,7 +12,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
 from helm_ext.formats.request_states.header import Settings
@@ -230,14 +230,6 @@ LabelsFrom = Literal["prefix", "row", "file"]
 _MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
 
 
-class _Mapping(NamedTuple):
-    """The answer mapping of a row, and where problems of it are reported."""
-
-    labels: Mapping[str, str | int] | None
-    where: Path
-    comes_from: LabelsFrom
-
-
 class LabelReader:
     """Finds the labels of one row after the other; what is wrong goes to the problems."""
 
@@ -271,35 +263,42 @@ class LabelReader:
             may_have_none and not self._always_asks_labels and _MAPPING_KEYS.isdisjoint(value["instance"])
         ):
             return None, "prefix"
-        mapping = self._find_mapping(value, place)
+        mapping, where, comes_from = self._find_mapping(value, place)
         needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)
-        if mapping.labels is None and (is_helm or not needs_labels):
-            return None, mapping.comes_from
+        if mapping is None and (is_helm or not needs_labels):
+            return None, comes_from
         options = [reference["output"]["text"] for reference in references]
         try:
-            if mapping.labels is None:
+            if mapping is None:
                 labels = self._make_labels(len(options))
             else:
-                labels = resolve_mapping(mapping.labels, options, shared=mapping.comes_from == "file")
+                labels = resolve_mapping(mapping, options, shared=comes_from == "file")
         except LabelError as error:
-            self._report_labels(error, mapping, place)
-            return None, mapping.comes_from
-        if has_likelihoods and mapping.labels is not None:
+            if mapping is not None or self._characters is not None:
+                place.error(*where, message=error.message, hint=error.hint, code=error.code, is_integrity=True)
+            elif not self._is_prefix_reported:  # the prefix is wrong once, however many rows need it
+                self._is_prefix_reported = True
+                where, kind = ("adapter_spec", "reference_prefix"), DatasetIntegrityError
+                self.problems.add(where, error.message, error.hint, code=error.code, kind=kind)
+            return None, comes_from
+        if has_likelihoods and mapping is not None:
             labels = _by_position(labels, options)
         is_clear = has_likelihoods or _check_options(options, tags, place)
         if (
-            mapping.labels is not None
+            mapping is not None
             and is_clear
             and len(set(labels.values())) < len(options)
             and any(tags)
             and not any(tags[position] for position in labels.values())
         ):
             said, hint = "no label names a correct option, so no answer could be right", "map one label to each option"
-            place.error(*mapping.where, message=said, hint=hint, code="mapping-without-correct", is_integrity=True)
-        return labels, mapping.comes_from
+            place.error(*where, message=said, hint=hint, code="mapping-without-correct", is_integrity=True)
+        return labels, comes_from
 
-    def _find_mapping(self, value: Mapping[str, Any], place: Place) -> _Mapping:
-        """Return the nearest answer mapping."""
+    def _find_mapping(
+        self, value: Mapping[str, Any], place: Place
+    ) -> tuple[Mapping[str, str | int] | None, Path, LabelsFrom]:
+        """Return the nearest answer mapping, where problems of it are reported, and what it comes from."""
         instance = value["instance"]
         holders: tuple[tuple[Mapping[str, Any], Path], ...] = ((value, ()), (instance, ("instance",)))
         for holder, base in holders:
@@ -310,17 +309,9 @@ class LabelReader:
                 where, said = (*base, "answer_mapping"), "contradicts output_mapping, which means the same"
                 place.error(*where, message=said, hint="keep one of them", code="contradiction", is_integrity=True)
             if ours or helms:
-                return _Mapping(ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row")
+                return ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row"
         shared = self.settings.mapping
-        return _Mapping(shared, ("instance", "references"), "prefix" if shared is None else "file")
-
-    def _report_labels(self, error: LabelError, mapping: _Mapping, place: Place) -> None:
-        if mapping.labels is not None or self._characters is not None:
-            place.error(*mapping.where, message=error.message, hint=error.hint, code=error.code, is_integrity=True)
-        elif not self._is_prefix_reported:  # the prefix is wrong once, however many rows need it
-            self._is_prefix_reported = True
-            where = ("adapter_spec", "reference_prefix")
-            self.problems.add(where, error.message, error.hint, code=error.code, kind=DatasetIntegrityError)
+        return shared, ("instance", "references"), "prefix" if shared is None else "file"
 
     def _make_labels(self, count: int) -> dict[str, int]:
         """Return the labels of `count` options without a mapping; rows of one length share one dict."""

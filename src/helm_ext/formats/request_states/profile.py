@@ -137,8 +137,6 @@ def _join(mine: Any, theirs: Any) -> Any:
         mine |= theirs
     elif isinstance(mine, bytearray):
         mine.extend(theirs)
-    elif isinstance(mine, list):
-        mine.extend(theirs[: MOST_KEPT - len(mine)])
     elif isinstance(mine, int) and not isinstance(mine, bool):
         return mine + theirs
     else:
@@ -197,9 +195,8 @@ class Profile:
         """Of the first incomplete row: how many of its requests can be used."""
         self.used_labels: set[str] = set()
         """Labels of the file's own mapping that name an option of a row."""
-        self.lacking: list[tuple[Place, str]] = []
-        """Rows without a correct reference, and why, up to MOST_KEPT."""
         self.lacking_rows = 0
+        """Rows without a correct reference."""
         self.values: dict[str, set[str]] = {name: set() for name in settings.by}
         """Of each key that `by=` names, the values that rows have."""
         self.ungrouped = {name: First() for name in settings.by}
@@ -266,10 +263,7 @@ class Profile:
         """Look at a row of which a problem may have been reported, or a further state of HELM's about one row."""
         if row.labels_from == "file" and row.labels is not None:
             self.used_labels.update(row.labels)
-        if state.lack:
-            self.lacking_rows += 1
-            if len(self.lacking) < MOST_KEPT:
-                self.lacking.append((state.place, state.lack))
+        self.lacking_rows += state.lacks_gold
         if row.is_untagged:
             self.untagged.add(state.place)
         if state.nonfinite:

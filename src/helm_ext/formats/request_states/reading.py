@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -22,10 +22,11 @@ from helm_ext.errors import (
     did_you_mean,
     show,
 )
-from helm_ext.evalset import RunScoring, Source
+from helm_ext.evalset import RowExtra, RunScoring, Source
 from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import look
-from helm_ext.formats.request_states.checking import read_known
+from helm_ext.formats.request_states.checking import conform, read_known
+from helm_ext.formats.request_states.shapes import FileShape
 
 
 @dataclass(slots=True)
@@ -69,9 +70,8 @@ class State:
     """Whether no score can be made of the answer that it holds, as the tool says that wrote it."""
     unknown: Sequence[Path] = ()
     """Where it has keys that the format does not know, when it was checked."""
-    source_scores: dict[str, float] | None = None
-    """`RowExtra.source_scores`."""
-    source_unscored: list[str] | None = None
+    extra: RowExtra = field(default_factory=RowExtra)
+    """What of its row's `RowExtra` who wrote it knows already, or its reader."""
     needs_gold: bool = True
     """Whether what is recorded is compared with what is right: false where only another tool's scores are reported."""
 
@@ -81,8 +81,8 @@ class State:
     is_choice: bool = False
     nonfinite: int = 0
     """How many of its numbers are NaN or infinite; they were made None."""
-    lack: str = ""
-    """Why no reference is correct, if none is."""
+    lacks_gold: bool = False
+    """Whether no reference is correct, where one must be: reported, and such a row is counted."""
     is_right: bool = True
     """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
     told: RunScoring | None = None
@@ -189,10 +189,14 @@ class LineReader(Reader):
                 continue
             place = Place(self.problems, self.rows, line, ())
             self.rows += 1
-            try:
-                yield parse_state(data, place, self.path)
-            except DatasetError as error:
-                self.problems.extend(error.problems)
+            value, is_known, is_finite = read_known(data), True, True
+            if value is None:
+                try:
+                    (value, is_finite), is_known = _parse(data, self.path, line), False
+                except DatasetError as error:
+                    self.problems.extend(error.problems)
+                    continue
+            yield State(place, value, is_known, is_finite)
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002
         return {}  # problems of rows know their line
@@ -307,15 +311,6 @@ class FileReader(LineReader):
         return dict.fromkeys(paths, self.header_line)
 
 
-def parse_state(data: bytes, place: Place, path: str) -> State:
-    """Return the state of a line. Raises DatasetError."""
-    value = read_known(data)
-    if value is not None:
-        return State(place, value, is_known=True, is_finite=True)
-    value, is_finite = _parse(data, path, place.line or 1)
-    return State(place, value, is_known=False, is_finite=is_finite)
-
-
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
     """Return a JSON value, and whether it certainly holds only finite numbers: log-probabilities may be NaN.
 
@@ -356,14 +351,13 @@ def read_model(path: str) -> str:
     found, left = "", ""
     with contextlib.suppress(DatasetError):
         reader = open_file(path, Problems(path))
-        source = reader.header.get("source") if isinstance(reader.header, dict) else None
-        said = source.get("model") if isinstance(source, dict) else None
+        source = conform(reader.header or {}, FileShape)[0].get("source") or {}
         try:
             for state in reader.states():
-                name = _name_model(state.value, LEFT_OUT_DEPLOYMENT) or (said if isinstance(said, str) else "")
+                name = _name_model(state.value, LEFT_OUT_DEPLOYMENT) or source.get("model") or ""
                 if not name or (found and name != found):
                     if isinstance(state.value, dict) and "request" not in state.value:
-                        left = _find_not_copied(source)
+                        left = str((source.get("settings") or {}).get(NOT_COPIED, ""))
                     found = ""
                     break
                 found = name
@@ -374,11 +368,6 @@ def read_model(path: str) -> str:
         hint = "helm-ext convert TABLE FILE.jsonl --arg output=COLUMN copies those of one column"
         raise DatasetIntegrityError.at(path, message, hint, code="not-recorded")
     return found
-
-
-def _find_not_copied(source: Any) -> str:
-    settings = source.get("settings") if isinstance(source, dict) else None
-    return str(settings.get(NOT_COPIED, "")) if isinstance(settings, dict) else ""
 
 
 def _name_model(row: Any, stand_in: str) -> str:

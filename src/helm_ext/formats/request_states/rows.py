@@ -64,11 +64,6 @@ class Row(msgspec.Struct, array_like=True, eq=False):
         return [{**given[0], "tags": [CORRECT]}] if self.is_untagged else given
 
     @property
-    def compares_wholes(self) -> bool:
-        """Whether its options are worth a number each, as UltraEval's are: prompt and option are compared together."""
-        return "score" in self.extra
-
-    @property
     def options(self) -> list[str]:
         """The texts of the references."""
         return [one["output"]["text"] for one in self.references]
@@ -112,14 +107,14 @@ class RowReader:
         if given.get("text") is None or self.settings.method == "chat":
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
-        is_untagged = False
+        is_untagged, lack = False, ""
         if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.settings.is_measured:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
                 tags = [True]
             else:
-                state.lack = _find_lack(instance, references)
+                lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
         likelihoods: list[Any] | None = None
@@ -164,6 +159,11 @@ class RowReader:
             likelihoods=likelihoods,
         )
         state.is_right = self.problems.errors == errors
+        if lack:
+            state.lacks_gold = True
+            hint = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
+            where, code = ("instance", "references"), "no-correct-reference"
+            place.error(*where, message=lack, hint=hint, code=code, is_integrity=True)
         return row
 
     def _read_extra(
@@ -182,11 +182,7 @@ class RowReader:
                 extra["cluster"] = str(found)
         if value.get("source_scores"):
             self._take_source_scores(state, value["source_scores"])
-        if state.source_scores:
-            extra["source_scores"] = state.source_scores
-        if state.source_unscored:
-            extra["source_unscored"] = state.source_unscored
-        return extra
+        return {**extra, **state.extra}
 
     def _take_source_scores(self, state: State, given: Mapping[str, float | None]) -> None:
         """Put what another tool scored the row under the names of its stats. The header must have its names."""
@@ -199,9 +195,7 @@ class RowReader:
                 where = "source_scores", name
                 state.place.error(*where, message="no score of the source", hint=hint, code="source-score")
         if source is not None:
-            stats = {source.stat_name(name): value for name, value in given.items()}
-            state.source_scores = {name: value for name, value in stats.items() if value is not None} or None
-            state.source_unscored = [name for name, value in stats.items() if value is None] or None
+            state.extra = source.name_scores(given)
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:
         method, messages = self.settings.method, given.get("messages")
@@ -374,7 +368,8 @@ def combine(row: Row, method: str, num_train_trials: int) -> Recorded:
         # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
         and len(set(present.values())) == 1
         and (asks_options or {index for _, index, _ in present} == {None})
-        and (not asks_options or row.compares_wholes or all(tells_option(state, options) for state in states))
+        # Where options are worth a number each, as UltraEval's are, prompt and option are compared together.
+        and (not asks_options or "score" in row.extra or all(tells_option(state, options) for state in states))
     )
     if is_complete:
         return {"status": "ok", "states": states}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from helm_ext.errors import DatasetIntegrityError, Location, Problem, count, did_you_mean, show
+from helm_ext.errors import DatasetIntegrityError, count, did_you_mean, show
 from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.plan import File
 from helm_ext.formats.request_states.profile import MOST_VALUES
@@ -40,7 +40,8 @@ def _check_splits(file: File) -> None:
             problems.add(at, message, "positions count from 0", code="mapping-without-option", kind=integrity)
 
     is_recorded = profile.is_recorded or profile.find("incomplete").count
-    if not plan.can_run_live and not is_recorded and not problems.errors:  # rows that are wrong were not counted
+    is_counted = problems.errors == profile.lacking_rows  # other rows that are wrong were not
+    if not plan.can_run_live and not is_recorded and is_counted:
         message = (
             f"no completions are recorded, so a model would be asked, and {count(profile.rows, 'row is', 'rows are')} "
             f"too few: {plan.wanted} would be demonstrations, and at least one must be left to evaluate"
@@ -51,11 +52,11 @@ def _check_splits(file: File) -> None:
     train = profile.splits["train"] if profile.is_differentiated else 0
     others = profile.rows - train - profile.selected
     splits, where = plan.settings.eval_splits, ("adapter_spec", "eval_splits")
-    if splits and not problems.errors and not profile.selected:
+    if splits and is_counted and not profile.selected:
         there = ", ".join(sorted({split or "none given" for split in profile.splits}))
         message = f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate"
         problems.add(where, message, f"splits of the rows: {there}", code="no-eval-rows", kind=integrity)
-    elif splits and not problems.errors and others:
+    elif splits and is_counted and others:
         message = f"{count(others, 'row is', 'rows are')} of other splits and not evaluated"
         problems.warn(where, message, code="eval-splits")
 
@@ -109,13 +110,6 @@ def _check_prompts(file: File) -> None:
 def _check_rows(file: File) -> None:
     """What depends on the rows alone."""
     profile = file.profile
-    hint, code = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]', "no-correct-reference"
-    for place, message in profile.lacking:
-        place.error("instance", "references", message=message, hint=hint, code=code, is_integrity=True)
-    if more := profile.lacking_rows - len(profile.lacking):
-        where = Location(file.problems.path)
-        file.problems.extend([Problem("", where, code=code, kind=DatasetIntegrityError, number=more)])
-
     tags, said = ("instance", "references", 0, "tags"), "a single reference without tags, taken as correct"
     profile.untagged.warn(*tags, message=said, hint='add "tags": ["correct"]', code="untagged-reference")
 
