@@ -112,7 +112,7 @@ def test_a_small_file_needs_little(make, tmp_path):
     # What other commands need, and completions that are more than a label
     others = {
         "helm.benchmark.metrics.metric", "helm_ext.analysis.suite", "helm_ext.cli.score",
-        "helm_ext.formats.innodata.hub", "helm_ext.parsing.phrases",
+        "helm_ext.formats.innodata.hub", "helm_ext.parsing.words",
     }  # fmt: skip
     assert not sorted((heavy | others) & validate(tmp_path, make(tmp_path)))
 

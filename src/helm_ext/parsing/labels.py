@@ -9,11 +9,10 @@ on which label it is: whether "A" is the label A or a word is told from what fol
 3.  *Thinking* (`texts`) is not part of the answer, nor are special tokens at the end
     (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.texts`).
 4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
-    LaTeX, punctuation, a bullet; then but for case. Decoration is taken off step by step, and the least stripped
-    spelling counts: "$5" is the option `$5` rather than `5`. A sign before a digit is no decoration. "- 3" is
-    none where `3` and `-3` are options. Superscripts stay, and numbers with units are compared as
-    values (`options.spell_as_options`).
-5.  *Statements* (`statements`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
+    LaTeX, punctuation, a bullet, case. Wherever options are named (`marks`), the longest spelling counts: "$5" is the
+    option `$5` rather than `5`. A sign before a digit is no decoration. "- 3" is none where `3` and `-3` are options.
+    Superscripts stay, and numbers with units are compared as values (`options.spell_as_options`).
+5.  *Claims* (`claims`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
     "答案是"), what declares one ("B is correct"), first and last line and last sentence that are nothing but an answer.
     One that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those
     that disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer"
@@ -29,8 +28,8 @@ on which label it is: whether "A" is the label A or a word is told from what fol
     or doubted; all others are, in sentences that deny; words are named that no other option has ("Westphalia"); of
     numbers, a calculation ends in one. Where no option is named at all, "the second option" is one by its place.
 
-An option is named (`mentions`) where it ends: at a line's end, before punctuation, a bracket, the label's own text, or
-prose that may follow an answer (`phrases.CONTINUATION`: because, since, and here, ...). Several options named together
+An option is named where it ends: at a line's end, before punctuation, a bracket, the label's own text, or prose that
+may follow an answer (`words.CONTINUATION`: because, since, and here, ...). Several options named together
 ("A and C", "A or B") are no single answer, nor is a label with another option's text ("B. London").
 
 A label is never part of a word, a number or an abbreviation: not in `Because`, `1.5`, `A's`, `C++`, `A股`. Known

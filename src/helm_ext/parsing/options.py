@@ -27,11 +27,10 @@ INVISIBLE = (
 _UNSEEN = re.compile(f"[{INVISIBLE}\u0640\u20e3]")
 """These, tatweel, and the keycap of emoji."""
 
-_TICKS = "✅✔✓☑👉➡▶🔹"
-OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + _TICKS
-CLOSERS = ")]}>»”“「」』】》〉\"'`*_$\\" + _TICKS
+TICKS = "✅✔✓☑👉➡▶🔹"
+OPENERS = "([{<«“„「『【《〈\"'`*_$\\" + TICKS
+CLOSERS = ")]}>»”“「」』】》〉\"'`*_$\\" + TICKS
 BRACKETS = ")]}»”“」』】》〉"
-DASHES = "-–—"
 PUNCTUATION = ".,:;!?。、…،؛؟"
 FINAL = PUNCTUATION + " "
 _OPEN = rf"[\s:{re.escape(OPENERS)}]{{0,16}}"
@@ -106,54 +105,14 @@ def peel(text: str) -> str:
     return text.lstrip(OPENERS + ": \n\t").rstrip(CLOSERS + PUNCTUATION + " \n\t")
 
 
-def is_sign(text: str, position: int = 0) -> bool:
-    """Tell whether a sign stands there: "-5", "+.5", "–$5". A sign is part of a number, never decoration."""
-    return _SIGN.match(text, position) is not None
+SPACELESS = "\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af"
+"""Characters of scripts that put no spaces between words, or glue their particles to them, for a pattern."""
 
 
 def is_unspaced(char: str) -> bool:
     """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
     return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
 
-
-def peelings(text: str) -> Iterator[str]:
-    """Yield the text with less and less decoration, the least stripped spelling first, down to that of `peel`.
-
-    Both sides of a pair go at once ("(5)" is followed by "5", not by "(5").
-    """
-    text = text.strip()
-    for _ in range(_MAX_PEELINGS):
-        yield text
-        bullet = BULLET.match(text)
-        if text.startswith(MARKER):  # the braces of \\boxed{} are never part of an answer
-            text = text[1:]
-            if text.startswith("{"):
-                text = (text[1:-1] if text.endswith("}") else text[1:]).strip()
-            continue
-        if bullet:
-            left, right = bullet.end(), 0
-        elif len(text) > 1 and text[0] in OPENERS and _PAIRS.get(text[0]) == text[-1]:
-            left, right = 1, 1
-        elif text[-1:] and text[-1] in PUNCTUATION:
-            left, right = 0, 1
-        elif text[:1] and text[0] in OPENERS + ":" and _PAIRS.get(text[0]) not in set(text[1:]):
-            left, right = 1, 0
-        elif text[-1:] and text[-1] in CLOSERS:
-            left, right = 0, 1
-        elif text[:1] and text[0] in OPENERS + ":":
-            left, right = 1, 0
-        else:
-            return
-        text = text[left : len(text) - right].strip()
-    yield peel(text)
-
-
-_MAX_PEELINGS = 64
-_SIGN = re.compile(r"[-–+](?:[$€£¥]\s?)?\.?\d")
-_PAIRS = {
-    **dict(zip("([{<«“„「『【《〈", ")]}>»”“」』】》〉", strict=True)),
-    **{char: char for char in "\"'`*_$\\"},
-}
 
 _END_TOKENS = re.compile(
     r"(?:\s{0,3}(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|end_of_turn|endoftext|end_of_utterance)>|"
@@ -180,20 +139,21 @@ _END_TOKENS_TAIL = 400
 """Characters at the end of a completion that are searched for special tokens."""
 
 
+ACCENTS = {code: plain[0] for code in range(0xC0, 0x250) if len(plain := unicodedata.normalize("NFD", chr(code))) > 1}
+"""Latin letters with accents to those without."""
+
+
 def lower(text: str) -> str:
-    """Return the text in lower case, every character in its place: İ, which becomes two characters, stays."""
+    """Return the text in lower case and without accents, every character in its place: İ is i."""
+    if text.isascii():
+        return text.lower()
+    if _ACCENTED.search(text):
+        text = text.translate(ACCENTS)
     folded = text.casefold()
     return folded if len(folded) == len(text) else "".join(c.casefold() if len(c.casefold()) == 1 else c for c in text)
 
 
-def find_lines(text: str) -> list[tuple[int, int]]:
-    """Return where the lines begin and end that hold more than white space."""
-    lines, start = [], 0
-    for line in text.split("\n"):
-        if line.strip():
-            lines.append((start, start + len(line)))
-        start += len(line) + 1
-    return lines
+_ACCENTED = re.compile("[\u00c0-\u024f]")
 
 
 def fold(text: str) -> str:
@@ -217,7 +177,7 @@ class LabelSet:
     by_folded_core: dict[str, str | None]
     longest: int
     pattern: re.Pattern[str]
-    """A label with what may stand around it: groups open, label, close, mark, close2."""
+    """A label, as a word of its own."""
     plain: re.Pattern[str]
     """A completion that is nothing but the usual statement of a label: groups named, label."""
 
@@ -234,15 +194,11 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
     by_core = index(cores)
     # The longest first: 10 before 1.
     spellings = "|".join(re.escape(core) for core in sorted(by_core, key=len, reverse=True)) or "(?!)"
-    marks = f"[{PUNCTUATION}]{{0,3}}"
     return LabelSet(
         by_core=by_core,
         by_folded_core=index((core.casefold(), label) for core, label in cores),
         longest=max(map(len, labels), default=0),
-        pattern=re.compile(
-            f"(?P<open>{_OPEN})(?P<label>{spellings})(?P<close>{_CLOSE})(?P<mark>{marks})(?P<close2>{_CLOSE})",
-            re.IGNORECASE,
-        ),
+        pattern=re.compile(rf"(?<![^\W_{SPACELESS}])(?:{spellings})(?![^\W_{SPACELESS}])", re.IGNORECASE),
         plain=re.compile(
             r"(?:(?:so|thus|therefore),? )?(?:the )?(?:(?:correct|right|best|final) )?(?:answer|option|choice)"
             rf"(?: is:?|:) ?(?P<named>(?:option )?[(\"*]{{0,3}}(?P<label>{spellings})[)\"*]{{0,3}}\.?)",
@@ -252,7 +208,7 @@ def get_label_set(labels: tuple[str, ...]) -> LabelSet:
 
 
 _OPERATOR = re.compile(r"(?<=[\w)}]) ?([-+=<>]|(?<=\d),(?= ?[-\d])) ?(?=[-\w({\\])")
-_BARE = re.compile(r"^(?:(?:the|an?)\s|[$€£¥](?=\d)|\$(?=.*\$$))|(?<=\S)\$$")
+_BARE = re.compile(r"^(?:(?:the|an?)\s(?!only\b)|[$€£¥](?=\d)|\$(?=.*\$$))|(?<=\S)\$$")
 """What may be left out at the beginning of a text: "Nile" for "the Nile", "20" for "$20", "2x" for "$2x$"."""
 
 
@@ -261,8 +217,6 @@ def _respell(text: str) -> Iterator[str]:
     bare = _BARE.sub("", text)
     if bare != text:
         yield bare
-    if not bare.isascii():
-        yield "".join(c if c > "\u024f" else unicodedata.normalize("NFD", c)[0] for c in bare)
     if _OPERATOR.search(bare):
         yield from (_OPERATOR.sub(operator, bare) for operator in (r"\1", r" \1 "))
 
@@ -284,41 +238,12 @@ class Options:
         for text, named in [*self.by_text.items()]:
             for spelling in filter(None, _respell(text)):
                 self.by_text.setdefault(spelling, named)
-        self.texts = tuple(sorted(self.by_text, key=len, reverse=True))
-        self.endings = (*self.texts, *label_set.by_folded_core)
-        """What an option that is named ends in, in lower case."""
+        texts = sorted(self.by_text.keys() - label_set.by_folded_core.keys(), key=lambda text: (-len(text), text))
+        self.texts = tuple(texts)
+        """The longest first; one that is spelled like a label is read as that."""
         known = (*self.by_text, *label_set.by_folded_core)
         self.unsigned = [text[1:] for text in self.texts if text.startswith("-") and text[1:] in known]
         """Numbers of which the negative is an option too: "- 3" may be either."""
-        self.longest_text = max(map(len, self.by_text), default=0)
-
-    def read_alone(self, text: str, *, margin: int = 40) -> str | None:
-        """Return the label that the text is, or is the text of, by its least stripped spelling that is either.
-
-        A label goes before a text that is spelled alike.
-        """
-        is_label_long = len(text) <= self.label_set.longest + margin
-        is_text_long = len(text) <= 2 * self.longest_text + 64
-        if not text or not (is_label_long or is_text_long):
-            return None
-        for spelling in peelings(text):
-            key = fold(spelling)
-            label = self.label_set.find(spelling) if is_label_long else None
-            if label is None and is_text_long and key not in self.label_set.by_folded_core:
-                label = self.by_text.get(key)  # "B." is the label B, even where another option's text is B
-            if label is not None:
-                return label
-        return None
-
-    def find_text(self, part: str) -> str | None:
-        """Return the option's text that `part` is nothing but."""
-        if len(part) <= 2 * self.longest_text + 64:
-            for spelling in peelings(part):
-                if (key := fold(spelling)) in self.by_text:
-                    return key
-                if spelling[:1] in "-–+" and spelling[1:2].isdigit():
-                    break
-        return None
 
 
 # ---- Numbers with units

@@ -1,4 +1,4 @@
-"""Which option a completion is about where nothing states an answer.
+"""Which option a completion is about where nothing claims an answer.
 
 Told by whole sentences: by the only option that is named, by its text or by words that no other option has; by what is
 left when all others are denied.
@@ -8,192 +8,192 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from helm_ext.parsing import phrases
-from helm_ext.parsing.mentions import Mentions, Named
-from helm_ext.parsing.options import CLOSERS, OPENERS, PUNCTUATION, lower
+from helm_ext.parsing import words
+from helm_ext.parsing.claims import Named, Reading
+from helm_ext.parsing.marks import LOOSE_TEXT, UNCLEAR
+from helm_ext.parsing.options import lower
+
+Span = tuple[int, int]
 
 
-def read_sentence(mentions: Mentions) -> Named | None:
-    """Return the option that the completion is about, where nothing states an answer.
+def read_sentence(reading: Reading) -> Named | None:
+    """Return the option that the completion is about, where nothing claims an answer.
 
-    It is the only one whose text the last sentence names, where that concludes ("Thus it must be Paris."), or what
-    something equals ("= 5"); else the only one that the completion names at all ("The capital is Paris.", "Paris lies
-    on the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
+    It is the only one whose text the last sentence names, where that concludes ("Thus it must be Paris."), or what a
+    calculation comes to; else the only one that the completion names at all ("The capital is Paris.", "Paris lies on
+    the Seine."). None where that is denied, doubted or asked, or told of oneself ("I was in Paris.").
     """
-    text = mentions.lowered
-    spans = [span for span in mentions.sentences if not phrases.ELSEWHERE.search(text, *span)]
-    if not spans or phrases.UNSURE.search(text, *spans[-1]):
+    text = reading.text
+    spans = [span for span in reading.sentences if not words.ELSEWHERE.search(text, *span)]
+    if not spans or words.UNSURE.search(text, *spans[-1]):
         return None
-    predicates: set[Named] = set()
-    equals: Named | None = None
-    for begin, end in spans[-1:]:  # "Let me think... B.", "Not A, B."
-        clauses = [end - len(text[begin:end].lstrip())] if len(spans) > 1 else []
-        for clause in (*clauses, *_find_instead(mentions, begin, end)):
-            alone = mentions.read_items(clause, end)
-            if alone and not alone[1].is_asked and _AFTERTHOUGHT.fullmatch(text, alone[1].end, end):
-                predicates.add(alone[0])
-    if not predicates and (left := _find_left(mentions, spans)):
+    predicates = {*_find_predicates(reading, spans)}
+    if not predicates and (left := _find_left(reading, spans)):
         return left
-    for begin, end in dict.fromkeys(spans[:1] + spans[-1:]):
-        for head in phrases.PREDICATE.finditer(text[begin : min(end, begin + _LONGEST_SENTENCE)]):
-            read = mentions.read_items(begin + head.end())
-            if read is None or read[1].is_asked or phrases.NEGATION.search(text, begin, read[1].start):
-                continue
-            item = read[1]
-            if not (head["equals"] or head["sign"]):
-                predicates.add(read[0])
-            elif item.is_text and (head["sign"] or phrases.ENDED.match(text, item.stem)):
-                equals = equals if _DIGIT.search(text, end) else read[0]
-    last = [
-        (head.start(), end)
-        for begin, end in spans[-1:]
-        for head in phrases.CONCLUSION.finditer(text, begin, end)
-        if text[begin : head.start()].rstrip()[-1:] in {"", ",", ";", ":"}
-    ][-1:]
-    for sentences in filter(None, (last, spans)):
-        found = _find_named(mentions, sentences)
+    result = _find_result(reading, *spans[-1])
+    found: set[str] = set()
+    conclusion = _find_conclusion(text, *spans[-1])
+    for sentences in ([conclusion] if conclusion else [], spans):
+        found = _find_named(reading, sentences)
         if len(found) == 1 and "" not in found:
-            is_said = frozenset(found) in (equals, *predicates) or _is_said(mentions, found, sentences)
+            is_said = frozenset(found) in {result, *predicates} or _is_said(reading, found, sentences)
             return frozenset(found) if is_said else None
     if found:
-        return equals or _find_result(mentions, spans[-1])
-    return predicates.pop() if len(predicates) == 1 else _find_part(mentions, spans)
+        return result
+    return predicates.pop() if len(predicates) == 1 else _find_part(reading, spans)
 
 
-def _find_result(mentions: Mentions, span: tuple[int, int]) -> Named | None:
-    """Return the option that the last sentence ends in, where all options are numbers: what a calculation comes to."""
-    text, named = mentions.lowered, _find_named(mentions, [span])
-    are_numbers = all(map(_NUMBER.match, mentions.options.texts))
-    is_result = "=" in text or phrases.CONCLUSION.search(text, *span) or phrases.RETURN.search(text, *span)
-    if not are_numbers or not is_result or len(named) != 1 or phrases.NEGATION.search(text, *span):
+def _find_predicates(reading: Reading, spans: Sequence[Span]) -> Iterator[Named]:
+    """Yield what the last sentence says instead of what it denies, and what it, or the first one, says that it is."""
+    text = reading.text
+    begin, end = spans[-1]
+    for group in reading.get_groups(begin, end):
+        before = text[begin : group.start].rstrip(" '(")
+        others = reading.get_groups(begin, group.start)
+        is_instead = (
+            (before[-1:] in {",", ";"} or (others and before.endswith(":")))
+            and words.NEGATION.search(before)
+            and all(reading.is_denied(one.start) for one in others)
+        )
+        is_alone = begin and not before
+        if group.is_named and (is_instead or is_alone) and _AFTERTHOUGHT.fullmatch(text, group.end, end):
+            yield group.named
+    for begin, end in dict.fromkeys((spans[0], spans[-1])):
+        for group in reading.get_groups(begin, end):
+            is_said = group.is_named and not text.startswith("?", group.end)
+            before = text[max(begin, group.start - _LONGEST_SENTENCE) : group.start]
+            if (
+                is_said
+                and words.PREDICATE.search(before[-60:])
+                and not (words.NEGATION.search(before) or "{" in before)
+            ):
+                yield group.named
+
+
+def _find_conclusion(text: str, begin: int, end: int) -> Span | None:
+    """Return the part of a sentence from a word on that concludes, at the beginning of a clause."""
+    heads = [
+        head.start()
+        for head in words.CONCLUSION.finditer(text, begin, end)
+        if text[begin : head.start()].rstrip()[-1:] in {"", ",", ";", ":"}
+    ]
+    return (heads[-1], end) if heads else None
+
+
+def _find_result(reading: Reading, begin: int, end: int) -> Named | None:
+    """Return what the last sentence ends in where it calculates: what something equals, or the last of some numbers."""
+    text, groups = reading.text, reading.get_groups(begin, end)
+    if not groups or not groups[-1].is_named or not words.ENDED.match(text, groups[-1].end):
         return None
-    ends = text[slice(*span)].rstrip(CLOSERS + PUNCTUATION.replace("?", "") + " \n").endswith(mentions.options.texts)
-    return frozenset(named) if ends else None
+    before = text[begin : groups[-1].start]
+    if _EQUALS.search(before) and not _DIGIT.search(text, groups[-1].end):
+        return groups[-1].named
+    are_numbers = all(map(_NUMBER.match, reading.marks.options.texts))
+    is_result = "=" in text or words.CONCLUSION.search(before) or words.RETURN.search(before)
+    if (
+        are_numbers
+        and is_result
+        and not words.NEGATION.search(before)
+        and len(_find_named(reading, [(begin, end)])) == 1
+    ):
+        return groups[-1].named
+    return None
 
 
-_NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
-
-
-def _find_left(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
+def _find_left(reading: Reading, spans: Sequence[Span]) -> Named | None:
     """Return the option that is left where all others are named, and all of them in sentences that deny something."""
     said: dict[bool, set[str]] = {True: set(), False: set()}
-    if not phrases.DENYING.search(mentions.lowered):
-        return None  # which is seen sooner than what is named
     for begin, end in spans:
-        named = {item.label for item in mentions.find_items(begin, end)}
-        named |= _find_named(mentions, [(begin, end)], or_denied=True)
-        text = mentions.lowered[begin:end]
-        if named and phrases.DOUBT.search(text):
+        named = {label for group in reading.get_groups(begin, end) for label in group.labels}
+        sentence = reading.text[begin:end]
+        if named and words.DOUBT.search(sentence):
             return None
-        said[phrases.DENYING.search(text) is None] |= named
-    left = frozenset(mentions.options.folded) - said[False]
+        said[words.DENYING.search(sentence) is None] |= named
+    left = frozenset(reading.marks.options.folded) - said[False]
     return left if len(left) == 1 and len(said[False]) > 2 and left >= said[True] else None
 
 
-def _find_part(mentions: Mentions, spans: list[tuple[int, int]]) -> Named | None:
+def _find_part(reading: Reading, spans: Sequence[Span]) -> Named | None:
     """Return the option of which words are named that no other option has: "Westphalia" of "Treaty of Westphalia".
 
     A name or a date; or two words that are at least half of what sets the option apart.
     """
-    options, lowered = mentions.options, mentions.lowered
-    words = {label: {*_PART.findall(lower(option))} for label, option in options.simplified.items()}
-    counts = Counter(word for one in words.values() for word in one)
-    own = {label: [word for word in one if counts[word] == 1] for label, one in words.items()}
-    found = [
-        label for label, one in own.items() if any(mentions.names_text(word, (), spans, or_denies=True) for word in one)
-    ]
-    if len(found) != 1:
-        return None
-    parts: set[str] = set()
+    texts = reading.marks.options.simplified
+    parts = {label: {lower(part) for part in _PART.findall(option)} for label, option in texts.items()}
+    counts = Counter(part for one in parts.values() for part in one)
+    own = {part: label for label, one in parts.items() for part in one if counts[part] == 1}
+    said: set[str] = set()
     for begin, end in spans:
-        if here := {part for part in _PART.findall(mentions.text[begin:end]) if lower(part) in own[found[0]]}:
-            if phrases.NEGATION.search(lowered, begin, end) or "?" in lowered[end - 2 : end]:
+        if here := {part for part in _PART.findall(reading.text[begin:end]) if part in own}:
+            if words.NEGATION.search(reading.text, begin, end) or "?" in reading.text[end - 2 : end]:
                 return None
-            parts |= here
-    option, is_half = options.simplified[found[0]], 2 * len(parts) >= max(len(own[found[0]]), 4)
-    is_name = any(_DATE.fullmatch(part) or (part[0].isupper() and option.find(part) > 0) for part in parts)
-    return frozenset(found) if is_name or is_half else None
+            said |= here
+    labels = {own[part] for part in said}
+    if len(labels) != 1:
+        return None
+    (label,) = labels
+    option = texts[label]
+    is_half = 2 * len(said) >= max(sum(one == label for one in own.values()), 4)
+    names = {lower(part) for part in _PART.findall(reading.marks.source) if part[0].isupper() and option.find(part) > 0}
+    return frozenset(labels) if is_half or said & names or any(map(_DATE.fullmatch, said)) else None
 
 
-_PART = re.compile(r"[^\W\d_]{4,}|\d{1,2}:\d\d|\d+")
-_DATE = re.compile(r"\d{1,2}:\d\d|[12]\d{3}")
-
-
-def _find_instead(mentions: Mentions, begin: int, end: int) -> Iterator[int]:
-    """Yield where something is said instead of all that is denied before: "Not A, B.", not "Maybe A, B.".
-
-    A sentence is gone through once, however many commas it has.
-    """
-    text = mentions.lowered
-    if (negation := phrases.NEGATION.search(text, begin, end)) is None:
-        return
-    stated = (item.start for item in mentions.find_items(begin, end) if not mentions.is_denied(item))
-    first = next(stated, end)
-    for comma in _COMMA.finditer(text, negation.end(), end):
-        if comma.end() > first:
-            return
-        yield comma.end()
-
-
-def _is_said(mentions: Mentions, found: set[str], spans: list[tuple[int, int]]) -> bool:
+def _is_said(reading: Reading, found: set[str], spans: Sequence[Span]) -> bool:
     """Tell whether a sentence says something of the only option that the completion names."""
-    options, text = mentions.options, mentions.lowered
+    text = reading.text
     label_like = _LABEL_FIRST.match(text)
-    for option, label in options.by_text.items():
-        for begin, end in spans if label in found else ():
-            place = mentions.lowered.find(option, begin, end)
-            behind = place + len(option)
-            if place < 0 or "?" in text[end - 2 : end]:
+    for begin, end in spans:
+        for match in _TEXT.finditer(text, begin, end):
+            place, behind = match.span()
+            if reading.marks.get_label(match[0]) not in found or "?" in text[end - 2 : end]:
                 continue
-            if label_like and (place >= label_like.end() or option in options.label_set.by_folded_core):
+            if label_like and place >= label_like.end():
                 continue  # "B Paris", "A city", where the text may be another option's
             comma = _CLAUSE_END.search(text, behind, end)
             parts = (begin, place), (behind, comma.start() if comma else end)
-            if any(_is_denied(mentions, found, *part) for part in parts):
+            option = reading.marks.options.folded[min(found)]
+            is_about = _ABOUT.search(text, begin, place) and not _NUMBER.match(option)
+            if any(_is_denied(reading, found, *part) for part in parts) or is_about:
                 continue
-            before = mentions.text[begin:place]
-            word = (before.split() or [""])[-1].strip(OPENERS + ".:")
-            if before[-1:] in _SIGNS or word in options.label_set.by_core:  # "-5", "see B Paris"
-                continue
-            is_long = len(option) >= _LONG_ENOUGH or (option[-1].isdigit() and phrases.UNIT.match(text, behind))
-            if not is_long and not phrases.ENDED.match(text, behind):
-                continue
-            following = mentions.text[behind : behind + 2]
-            is_name = following[:1] == " " and following[1:].isupper()  # "Paris Hilton"
-            if not is_name and not _ABOUT.search(text, begin, behind):
+            is_long = len(option) >= _LONG_ENOUGH
+            if is_long or ord(match[0]) < LOOSE_TEXT:
                 return True
     return False
 
 
-def _is_denied(mentions: Mentions, found: set[str], begin: int, end: int) -> bool:
+def _is_denied(reading: Reading, found: set[str], begin: int, end: int) -> bool:
     """Tell whether something is denied or doubted there, but for another option: "not Rome, but Paris"."""
-    denied = map(mentions.find_text, (found.end() for found in phrases.NEGATION.finditer(mentions.lowered, begin, end)))
-    return any(item is None or item.label in found for item in denied)
+    for denial in words.NEGATION.finditer(reading.text, begin, end):
+        symbol = _SOON.match(reading.text, denial.end())
+        if symbol is None or reading.marks.get_label(symbol[1]) in found:
+            return True
+    return False
 
 
-def _find_named(mentions: Mentions, spans: list[tuple[int, int]], *, or_denied: bool = False) -> set[str]:
-    """Return the options whose texts stand in the spans, and not only as a part of longer ones."""
-    options = mentions.options
+def _find_named(reading: Reading, spans: Sequence[Span]) -> set[str]:
+    """Return the options whose texts stand in the spans, "" for an unclear one, but for those that "not" denies."""
     return {
-        label or ""
-        for text, label in options.by_text.items()
-        if mentions.names_text(
-            text, [longer for longer in options.texts if len(longer) > len(text)], spans, or_denies=or_denied
-        )
+        reading.marks.get_label(match[0]) or ""
+        for span in spans
+        for match in _TEXT.finditer(reading.text, *span)
+        if not words.DENIED.search(reading.text[max(span[0], match.start() - 60) : match.start()])
     }
 
 
+_TEXT = re.compile(f"{words.TEXT}|{chr(UNCLEAR)}")
+_SOON = re.compile(rf"[\s'(]{{0,3}}(?:(?:the|an?) )?({words.SYMBOL})")
 _DIGIT = re.compile(r"\d")
-_LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
+_EQUALS = re.compile(r"(?:[=≈]|\b(?:gives|makes|yields|totals|comes to|adds up to))\s{0,3}\Z")
+_PART = re.compile(r"[^\W\d_]{4,}|\d{1,2}:\d\d|\d+")
+_DATE = re.compile(r"\d{1,2}:\d\d|[12]\d{3}")
+_LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])")
 """A completion that begins with what may be a label, whichever labels the question has."""
-_SIGNS = (*"-+$€£¥.^/",)
 _CLAUSE_END = re.compile(r"[,;:—(]|\band\b")
-_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b(?!\s[\d$€£])")
-_COMMA = re.compile(r"[,;]\s")
-_ANY = re.compile(r"\w+")
-_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!*]{0,4}")
+_ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b")
+_AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!]{0,4}")
 _LONG_ENOUGH = 4
 """Shorter texts ("No", "5") must end their sentence, or be what it is about ("5 is the sum")."""
 _LONGEST_SENTENCE = 600

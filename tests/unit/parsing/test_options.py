@@ -3,7 +3,7 @@
 import pytest
 
 from helm_ext.parsing import read_label
-from helm_ext.parsing.options import MARKER, peelings, simplify, spell_as_options, strip_end_tokens
+from helm_ext.parsing.options import MARKER, simplify, spell_as_options, strip_end_tokens
 
 
 @pytest.mark.parametrize(("text", "simple"), [
@@ -17,21 +17,6 @@ from helm_ext.parsing.options import MARKER, peelings, simplify, spell_as_option
 ])  # fmt: skip
 def test_simplified(text, simple):
     assert simplify(text) == simple
-
-
-@pytest.mark.parametrize(("text", "steps"), [
-    ("(5)", ["(5)", "5"]),  # both at once
-    ("((5)", ["((5)", "(5", "5"]), ("- 5", ["- 5", "5"]), ("-5", ["-5"]), ("[5] x)", ["[5] x)", "[5] x", "5] x"]),
-    (":5", [":5", "5"]), ("**5**.", ["**5**.", "**5**", "*5*", "5"]),
-    (MARKER + "{B}.", [MARKER + "{B}.", "B}.", "B}", "B"]), ("", [""]),
-])  # fmt: skip
-def test_less_and_less_decoration(text, steps):
-    assert list(peelings(text)) == steps
-
-
-def test_endless_decoration_is_taken_off_at_last():
-    *_, last = peelings("(" * 90 + "B")
-    assert last == "B"
 
 
 @pytest.mark.parametrize(("text", "options", "left"), [

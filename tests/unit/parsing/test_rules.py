@@ -248,10 +248,6 @@ def test_the_quick_way_reads_what_the_long_way_reads(form, options):
 LOGIC = {"A": "entailment", "B": "neutral", "C": "contradiction"}
 
 
-def make_options(labels):
-    return Options(get_label_set(tuple(labels)), labels)
-
-
 # Rules 1 and 2: nothing but a label or a text
 
 
@@ -263,11 +259,10 @@ def test_a_label_goes_before_the_same_text(spelled):
 # Decoration
 
 
-def test_options_read_alone():
-    options = make_options({"A": "5", "B": "$5", "C": "3.5", "D": "Yes!"})
-    assert [options.read_alone(text) for text in ("$5", "5", "(5)", "3.5", "yes", "yes!", "**d**", "4")] == [
-        *("B", "A", "A", "C", "D", "D", "D", None)
-    ]
+def test_what_is_nothing_but_an_option():
+    options = {"A": "5", "B": "$5", "C": "3.5", "D": "Yes!"}
+    said = ("$5", "5", "(5)", "3.5", "yes", "yes!", "**d**", "4")
+    assert [read_label(text, options) for text in said] == ["B", "A", "A", "C", "D", "D", "D", None]
 
 
 # Where options are named
@@ -316,7 +311,7 @@ def test_the_mark_at_the_end_of_a_long_line_of_a_list():
 @pytest.mark.parametrize(("text", "labels"), [
     # Nothing but options
     ("A\nC D", "ACD"), ("B B", "B"), ("B x B", ""), ("AA", ""), ("A E", ""), ("A 1", ""), ("A C" + " C" * 14, ""),
-    (" ".join("B" * 17), ""), ("- B", "B"), ("B. kolpus", "B"), ("both A and C!", "AC"),
+    (" ".join("B" * 17), "B"), ("- B", "B"), ("B. kolpus", "B"), ("both A and C!", "AC"),
     # The first line and the last
     ("B\nIt is a nice one.", "B"), ("It is a nice one.\nOption B", "B"), ("B\nIt is a nice one.\nB", "B"),
     ("B\nB\nIt is.", "B"), ("B\n- Option C", ""), ("It is.\n- B", "B"), ("AC\nThey are.", "AC"),
