@@ -9,14 +9,30 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from helm_ext.formats import get_format
-from helm_ext.formats.format import to_table
+from helm_ext.formats.format import Argument
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 _BLOCK = re.compile(r"(<!-- arguments of (\w+) -->\n).*?(<!-- end of arguments -->)", re.DOTALL)
+
+
+def to_table(arguments: Iterable[Argument]) -> str:
+    """Return the arguments as a Markdown table, for docs/."""
+    rows = [
+        f"| `{argument.name}` | {_in_cell(argument.kind.title)} | {_in_cell(argument.description)} | "
+        f"{_in_cell(argument.default)} |"
+        for argument in arguments
+        if argument.in_run_entry
+    ]
+    return "\n".join(["| argument | type | meaning | absent |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _in_cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def with_tables(page: str) -> str:

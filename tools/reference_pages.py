@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from argument_tables import to_table
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from helm_ext.formats import all_formats
-from helm_ext.formats.format import to_table
 from helm_ext.scoring.registry import get_scores
 
 KINDS = {

@@ -199,21 +199,6 @@ def as_helm_reads(value: str) -> str | int | float:
     return value
 
 
-def to_table(arguments: Iterable[Argument]) -> str:
-    """Return the arguments as a Markdown table, for docs/."""
-    rows = [
-        f"| `{argument.name}` | {_in_cell(argument.kind.title)} | {_in_cell(argument.description)} | "
-        f"{_in_cell(argument.default)} |"
-        for argument in arguments
-        if argument.in_run_entry
-    ]
-    return "\n".join(["| argument | type | meaning | absent |", "|---|---|---|---|", *rows]) + "\n"
-
-
-def _in_cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def read_path(_name: str, value: Any) -> str:
     """Return a path as it goes into names: relative where it lies below the working directory.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helm_ext.formats import format_names, get_format
-from helm_ext.formats.format import TEXT, Argument, to_table
+from helm_ext.formats.format import TEXT, Argument
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -31,7 +31,7 @@ def test_the_tables_are_up_to_date():
 
 def test_a_table():
     arguments = [Argument("a", TEXT, "x|y", "none"), Argument("b", TEXT, "z", in_run_entry=False)]
-    assert to_table(arguments).splitlines() == [
+    assert argument_tables.to_table(arguments).splitlines() == [
         "| argument | type | meaning | absent |",
         "|---|---|---|---|",
         r"| `a` | text | x\|y | none |",

@@ -178,11 +178,6 @@ def get_postprocess(name: str, root: str | None = None) -> Callable[[str], str]:
     raise RunEntryError(f"postprocess={name}: no such postprocessing {where}\n  hint: {hint}")
 
 
-def comes_from_checkout(name: str, checkout: Checkout | None) -> bool:
-    """Whether the checkout's own code would be used."""
-    return checkout is not None and name not in NONE and name in checkout.load_postprocesses()
-
-
 def _from_checkout(
     name: str, checkout: Checkout, factory: Callable[[], Callable[[list[str], list[str]], Any]]
 ) -> Callable[[str], str]:

@@ -20,7 +20,7 @@ from helm_ext.formats.ultraeval.scoring import CheckoutMetric, load_metric
 from helm_ext.scoring.answers import Answer, Question
 from helm_ext.scoring.metrics import EvalSetMetric
 from helm_ext.scoring.registry import get_scores
-from helm_ext.scoring.score import Score, Value
+from helm_ext.scoring.score import Score, StatInfo, Value
 from helm_ext.scoring.scores.ultraeval import EXECUTING, PREFIX, make_rouge
 
 PASS_AT = (2, 10, 25, 50, 100)
@@ -79,13 +79,11 @@ class UltraEvalMetric(EvalSetMetric):
         """Describe every stat for `helm-summarize --auto-generate-schema`; touches no file."""
         executes = any(score.name in EXECUTING for score in self.scores)
         return super().get_metadata() + [
-            MetricMetadata(
-                name=f"{PREFIX}pass@{k}",
-                display_name=f"pass@{k} (UltraEval)",
-                description=f"How likely one of {k} samples passes the row's tests, where at least {k} were taken.",
-                lower_is_better=False,
-                group="accuracy",
-            )
+            StatInfo(
+                f"{PREFIX}pass@{k}",
+                f"pass@{k} (UltraEval)",
+                f"How likely one of {k} samples passes the row's tests, where at least {k} were taken.",
+            ).to_metadata()
             for k in PASS_AT
             if executes
         ]

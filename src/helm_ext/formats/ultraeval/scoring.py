@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from helm_ext.errors import DatasetSchemaError, Location, RunEntryError, TransformError, did_you_mean, show
 from helm_ext.evalset import Scoring
-from helm_ext.formats.ultraeval.checkout import ALIASES, Checkout, comes_from_checkout, get_postprocess
+from helm_ext.formats.ultraeval.checkout import ALIASES, NONE, OURS, Checkout, get_postprocess
 from helm_ext.formats.ultraeval.config import Method, Metric
 from helm_ext.scoring.registry import get_scores
 from helm_ext.scoring.scores.likelihoods import MAIN_STATS, MEANS
@@ -268,8 +268,8 @@ def require_scores(
     """
     used: dict[str, str] = {}
     if method == "gen" and execute:
-        get_postprocess(postprocess, str(checkout.root) if checkout else None)
-        if checkout and comes_from_checkout(postprocess, checkout):
+        made = get_postprocess(postprocess, str(checkout.root) if checkout else None)
+        if checkout and postprocess not in NONE and made is not OURS.get(postprocess):
             used["postprocess"] = checkout.digest()
     require_metrics(metrics.from_checkout.values(), checkout, execute=execute)
     if checkout and metrics.from_checkout:
