@@ -79,9 +79,16 @@ def make_recorded_request(request: Request, result: RequestResult) -> RecordedRe
     return made
 
 
-def rebuild_request(request: RecordedRequest, state: RecordedState) -> RecordedRequest:
-    """Return `request` as it was sent according to a recorded state, with the result that came back."""
-    result, unmeasured = to_request_result(state["result"]), unmeasured_stats(state)
+def rebuild_request(
+    request: RecordedRequest, state: RecordedState, unmeasured: frozenset[str] | None = None
+) -> RecordedRequest:
+    """Return `request` as it was sent according to a recorded state, with the result that came back.
+
+    `unmeasured`: where that is known of all rows.
+    """
+    if unmeasured is None:
+        unmeasured = unmeasured_stats(state)
+    result = to_request_result(state["result"])
     return copy_with(request, result=result, unmeasured=unmeasured, **to_request_fields(state))
 
 

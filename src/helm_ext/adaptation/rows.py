@@ -224,7 +224,8 @@ def bare_state(request: Request, instance: Instance) -> RequestState:
 class RecordedStates:
     """Makes the request states of rows that a recorded run evaluates."""
 
-    def __init__(self, adapter_spec: AdapterSpec) -> None:
+    def __init__(self, adapter_spec: AdapterSpec, unmeasured: frozenset[str] | None = None) -> None:
+        """`unmeasured`: names of stats that nobody measured, where that is known of all rows."""
         # What the file says of all its requests. A prompt that was not recorded stays empty: nobody knows what was
         # sent.
         request = recorded.RecordedRequest(
@@ -235,10 +236,11 @@ class RecordedStates:
             stop_sequences=adapter_spec.stop_sequences,
         )
         self._template = bare_state(request, Instance(Input(), []))
+        self._unmeasured = unmeasured
 
     def rebuild(self, rows: Sequence[Instance]) -> list[RequestState]:
         """Return the states of these rows. The recordings are taken off them: they belong into the results, once."""
-        states = [state for instance in rows for state in _rebuild_row(instance, self._template)]
+        states = [state for instance in rows for state in self._rebuild_row(instance)]
         # Instances are this run's own, and copies of all of them would double the memory. Some may share their extras.
         for instance in rows:
             extra = row_extra(instance)
@@ -246,23 +248,21 @@ class RecordedStates:
                 extra.pop(key, None)  # type: ignore[misc]
         return states
 
-
-def _rebuild_row(instance: Instance, template: RequestState) -> list[RequestState]:
-    """Return what was recorded for an instance, as copies of `template`."""
-    extra = row_extra(instance)
-    row = {"instance": instance, "output_mapping": extra.get("labels") or None}
-    found = extra.get("recorded")
-    if found is None or found["status"] != "ok":
-        reason: LeftOut = "not_run" if found is None else found["status"]  # type: ignore[assignment] # not "ok"
-        return [leave_out(replace(template, **{**row, "instance": without_recording(instance)}), reason)]
-    return [
-        recorded.copy_with(
-            template,
-            request=recorded.rebuild_request(template.request, state),
-            **{**row, **recorded.to_state_fields(state)},
-        )
-        for state in found["states"]
-    ]
+    def _rebuild_row(self, instance: Instance) -> list[RequestState]:
+        extra, template = row_extra(instance), self._template
+        row = {"instance": instance, "output_mapping": extra.get("labels") or None}
+        found = extra.get("recorded")
+        if found is None or found["status"] != "ok":
+            reason: LeftOut = "not_run" if found is None else found["status"]  # type: ignore[assignment] # not "ok"
+            return [leave_out(replace(template, **{**row, "instance": without_recording(instance)}), reason)]
+        return [
+            recorded.copy_with(
+                template,
+                request=recorded.rebuild_request(template.request, state, self._unmeasured),
+                **{**row, **recorded.to_state_fields(state)},
+            )
+            for state in found["states"]
+        ]
 
 
 def _is_for_its_source(row: Instance) -> bool:

@@ -467,7 +467,7 @@ class RecordedWorker:
         self._work = BatchWork(run_spec, metrics, MetricService(None), [facts] * len(metrics))
         self._stored = stored
         self._target = target
-        self._states = RecordedStates(run_spec.adapter_spec)
+        self._states = RecordedStates(run_spec.adapter_spec, facts.unmeasured)
         self._scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
         self._unmeasured = facts.unmeasured
         self._annotators: Sequence[Any] = [create_object(spec) for spec in run_spec.annotators or ()]

@@ -23,9 +23,8 @@ import json
 import math
 import re
 from dataclasses import fields
-from itertools import chain
+from itertools import repeat
 from json.encoder import encode_basestring_ascii
-from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -35,7 +34,7 @@ from helm.common.hierarchical_logger import hwarn
 from helm_ext.scoring.basic.row_stats import RowStats, to_stat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from helm.benchmark.metrics.metric import PerInstanceStats
     from helm.benchmark.metrics.metric_name import MetricName
@@ -246,21 +245,18 @@ def around_field(value: Any, field: str) -> tuple[bytes, bytes]:
     return b"{\n" + b"".join(before), b"".join([*behind, b"\n}"])
 
 
-_OF_STAT = ("sum", "sum_squared", "min", "max", "mean", "variance", "stddev")
-"""What Stats of one name differ in, when each is of one value."""
-_find_numbers = attrgetter(*_OF_STAT)
-
-
-def _sum_up(value: float) -> tuple[float, ...]:
-    """Return the numbers of a Stat of one value.
-
-    Plain equivalent: `_find_numbers(Stat(name).add(value))`. Saves 1.5 % of a row of W3: times differ from row to row.
-    Held equal by test_stats_of_values_are_those_of_their_stats.
-    """
-    total = 0 + value  # 0.0 for -0.0
-    mean = total / 1
-    variance = max(value * value / 1 - mean**2, 0)
-    return total, value * value, value, value, mean, variance, math.sqrt(variance)
+_COMMA = b",\n      "
+"""Before each Stat of a row."""
+_NUMBERS = b",\n        ".join(
+    [
+        *(b'"%b": %%b' % one for one in b"sum sum_squared min max mean".split()),
+        b'"variance": 0.0',
+        b'"stddev": 0.0\n      }',
+    ]
+)
+"""Those of a Stat of one value, and its end."""
+_LARGE = 2**31
+"""Squares of numbers below it fit into 64 bits."""
 
 
 class _StatsOfName:
@@ -269,44 +265,57 @@ class _StatsOfName:
     def __init__(self, name: MetricName) -> None:
         self._name = name
         self.known: dict[bytes, bytes] = {}
-        """By how the value is written."""
+        """By how the value is written. What is NaN is written as nothing."""
         head, _, _ = dumps(Stat(name).add(0), depth=3).partition(b'"sum":')
-        fields = b",\n        ".join([b'"%b": %%b' % one.encode() for one in _OF_STAT])
-        self._template = head.replace(b"%", b"%%") + fields + b"\n      }"
+        self._template = _COMMA + head.replace(b"%", b"%%") + _NUMBERS
 
-    def encode(self, values: Sequence[Any]) -> list[bytes]:
-        """Return the Stats of these values; nothing for those that are NaN."""
+    def encode(self, values: Sequence[Any]) -> bytes | Sequence[bytes]:
+        """Return the Stats of these values; where all are written alike, that one."""
         try:  # how it is written tells 1 from 1.0, and 0.0 from -0.0
             written = orjson.dumps(values, None, orjson.OPT_PASSTHROUGH_SUBCLASS)[1:-1].split(b",")
         except TypeError:  # larger than 64 bits, or of another library
-            written = [repr(value).encode() for value in values]
-        known, encode = self.known, self._encode
-        return [known.get(text) or encode(value, text) for value, text in zip(values, written, strict=True)]
-
-    def _encode(self, value: Any, written: bytes) -> bytes:
-        """Return the Stat of a value that was not met, or is written like others ("null"); nothing if it is NaN."""
-        if written == b"null":
-            written = repr(value).encode()
-            if written in self.known:
-                return self.known[written]
-        found = _sum_up(value) if type(value) in (int, float) else _find_numbers(to_stat(self._name, value))
-        if _warn_of_nan(self._name, found[0]):
-            return b""
-        try:
-            numbers = orjson.dumps(found, None, orjson.OPT_PASSTHROUGH_SUBCLASS)[1:-1].split(b",")
-        except TypeError:
-            numbers = [b"null"]
-        encoded = dumps(to_stat(self._name, value), 3) if b"null" in numbers else self._template % tuple(numbers)
-        if len(self.known) < StatRenderer.REMEMBERED:
-            self.known[written] = encoded
+            written = [b"null"] * len(values)
+        if b"null" in written:  # None, NaN, or infinite, too
+            texts = zip(values, written, strict=True)
+            written = [f"?{value!r}".encode() if text == b"null" else text for value, text in texts]
+        distinct = dict(zip(written, values, strict=True))
+        found = self.known
+        if new := distinct.keys() - found.keys():
+            found = dict(self._make({text: distinct[text] for text in new}))
+            if len(self.known) + len(new) <= StatRenderer.REMEMBERED:
+                self.known |= found
+            found |= self.known
+        if len(distinct) == 1 and found[written[0]]:
+            return found[written[0]]
+        encoded = list(map(found.__getitem__, written))
+        for _ in range(encoded.count(b"")):
+            _warn_of_nan(self._name)
         return encoded
+
+    def _make(self, values: Mapping[bytes, Any]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield how each value is written, and its Stat.
+
+        Plain equivalent: `dumps(to_stat(name, value), 3)`. Saves 5 % of a row of W3: times differ from row to row. Held
+        equal by test_stats_of_values_are_those_of_their_stats.
+        """
+        squares = [
+            one * one if type(one) in (int, float) and abs(one) < _LARGE and one * one == float(one) ** 2 else None
+            for one in values.values()
+        ]
+        for (text, value), square in zip(values.items(), orjson.dumps(squares)[1:-1].split(b","), strict=True):
+            if square != b"null" and text != b"-0.0" and not text.startswith(b"?"):
+                mean = text if type(value) is float else text + b".0"
+                yield text, self._template % (text, square, text, text, mean)
+            else:
+                stat = to_stat(self._name, value)
+                yield text, b"" if math.isnan(stat.sum) else _COMMA + dumps(stat, 3)
 
 
 class StatRenderer:
     """Writes the elements of `per_instance_stats.json`, stats that are NaN left out, as HELM's runner does.
 
-    Of rows that are values (`scoring.basic.row_stats`), each value of a name is encoded once; Stats that are shared
-    between rows are, too (`scoring.basic.one_pass`).
+    Of rows that are values (`scoring.basic.row_stats`), each value of a name is encoded once, and what all rows
+    have alike is joined once; Stats that are shared between rows are encoded once, too (`scoring.basic.one_pass`).
 
     Plain equivalent: `write_array`, after `remove_per_instance_stats_nans`. Saves 7 % of a recorded run. Held equal by
     test_stats_are_helms_and_nans_go and test_stats_of_values_are_those_of_their_stats of test_serialise.py.
@@ -319,64 +328,68 @@ class StatRenderer:
     """Rows whose stats are encoded together."""
 
     def __init__(self) -> None:
-        self._met: dict[int, Stat] = {}
+        self._met: dict[int, tuple[Stat, bytes]] = {}
         """By id. The Stats are kept, so that no id is used again."""
-        self._encoded: dict[int, bytes] = {}
-        """Those that were met twice."""
         self._by_name: dict[MetricName, _StatsOfName] = {}
 
     def render(self, rows: Sequence[PerInstanceStats]) -> Iterator[bytes]:
         """Yield rows as elements of an array, indented."""
-        pieces = (rows[start : start + self.AT_A_TIME] for start in range(0, len(rows), self.AT_A_TIME))
-        for row, encoded in chain.from_iterable(zip(some, self._encode_rows(some), strict=True) for some in pieces):
-            stats = list(filter(None, encoded))
-            more = "" if row.perturbation is None else ',\n    "perturbation": ' + dumps(row.perturbation, 2).decode()
-            yield b'  {\n    "instance_id": %b,\n    "train_trial_index": %d,\n    "stats": %b\n  }' % (
-                (encode_basestring_ascii(row.instance_id) + more).encode(),
-                row.train_trial_index,
-                b"[\n      " + b",\n      ".join(stats) + b"\n    ]" if stats else b"[]",
-            )
+        for start in range(0, len(rows), self.AT_A_TIME):
+            some = rows[start : start + self.AT_A_TIME]
+            yield from map(_render_row, some, self._encode_rows(some))
 
-    def _encode_rows(self, rows: Sequence[PerInstanceStats]) -> Sequence[Sequence[bytes]]:
-        """Return the Stats of each row; those that are left out are empty. Values are encoded name by name."""
+    def _encode_rows(self, rows: Sequence[PerInstanceStats]) -> list[Sequence[bytes]]:
+        """Return the Stats of each row, each behind a comma. Values are encoded name by name."""
         encoded: list[Sequence[bytes]] = [()] * len(rows)
         alike: dict[Names, list[int]] = {}
         for place, row in enumerate(rows):
             if isinstance(row.stats, RowStats):
                 alike.setdefault(row.stats.names, []).append(place)
             else:
-                encoded[place] = [self._encoded.get(id(stat)) or self._encode(stat) for stat in row.stats]
+                encoded[place] = list(map(self._encode, row.stats))
         for names, places in alike.items():
-            values = zip(*[rows[place].stats.values for place in places], strict=True)
-            columns = [self._of_name(name).encode(column) for name, column in zip(names.names, values, strict=True)]
-            for place, stats in zip(places, zip(*columns, strict=True), strict=True):
+            columns = zip(*[rows[place].stats.values for place in places], strict=True)
+            parts: list[Iterable[bytes]] = []
+            same = b""
+            for name, values in zip(names.names, columns, strict=True):
+                stats = self._encode_column(name, values)
+                if isinstance(stats, bytes):
+                    same += stats
+                else:
+                    parts += repeat(same), stats
+                    same = b""
+            for place, stats in zip(places, zip(*parts, repeat(same), strict=False), strict=False):
                 encoded[place] = stats
         return encoded
 
-    def _of_name(self, name: MetricName) -> _StatsOfName:
-        known = self._by_name.get(name)
-        if known is None:
-            known = self._by_name[name] = _StatsOfName(name)
-        return known
+    def _encode_column(self, name: MetricName, values: Sequence[Any]) -> bytes | Sequence[bytes]:
+        if name not in self._by_name:
+            self._by_name[name] = _StatsOfName(name)
+        return self._by_name[name].encode(values)
 
     def _encode(self, stat: Stat) -> bytes:
-        """Return a Stat that was met once, or never; nothing if it is NaN."""
-        if _warn_of_nan(stat.name, stat.sum):
-            return b""
-        key, encoded = id(stat), dumps(stat, depth=3)
-        if key in self._met:
-            self._encoded[key] = encoded
-            return encoded
-        if len(self._met) >= self.REMEMBERED:
-            self._met.clear()
-            self._encoded.clear()
-        self._met[key] = stat
-        return encoded
+        """Return a Stat; nothing if it is NaN."""
+        known = self._met.get(id(stat))
+        if known is None:
+            if math.isnan(stat.sum):
+                _warn_of_nan(stat.name)
+                return b""
+            if len(self._met) >= self.REMEMBERED:
+                self._met.clear()
+            known = self._met[id(stat)] = stat, _COMMA + dumps(stat, depth=3)
+        return known[1]
 
 
-def _warn_of_nan(name: MetricName, total: float) -> bool:
-    """Whether a Stat is NaN, and left out: in HELM's words."""
-    if math.isnan(total):
-        hwarn(f"Removing stat {name.name} because its value is NaN")
-        return True
-    return False
+def _render_row(row: PerInstanceStats, encoded: Sequence[bytes]) -> bytes:
+    more = "" if row.perturbation is None else ',\n    "perturbation": ' + dumps(row.perturbation, 2).decode()
+    stats = b"".join(encoded)
+    return b'  {\n    "instance_id": %b,\n    "train_trial_index": %d,\n    "stats": [%b]\n  }' % (
+        (encode_basestring_ascii(row.instance_id) + more).encode(),
+        row.train_trial_index,
+        stats[1:] + b"\n    " if stats else b"",
+    )
+
+
+def _warn_of_nan(name: MetricName) -> None:
+    """Say of a Stat that is left out because it is NaN what HELM says."""
+    hwarn(f"Removing stat {name.name} because its value is NaN")

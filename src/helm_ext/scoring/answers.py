@@ -247,7 +247,7 @@ def take_answers(state: RequestState, reader: AnswerReader, options: Mapping[str
 class Question:
     """The right answer of one row. The rules are at the top of this module."""
 
-    __slots__ = ("by_identity", "instance", "is_list", "options", "reader", "takes_all", "texts")
+    __slots__ = ("by_identity", "golds", "instance", "is_list", "options", "reader", "takes_all", "texts")
 
     def __init__(self, instance: Instance, options: Mapping[str, str] | None, reader: AnswerReader) -> None:
         self.instance = instance
@@ -260,6 +260,8 @@ class Question:
         """All correct references are asked for rather than any."""
         self.texts = [reference.output.text for reference in instance.references if CORRECT_TAG in reference.tags]
         """The correct references."""
+        self.golds = self._find_golds()
+        """The texts any of which is right."""
 
     @property
     def distinct(self) -> list[str]:
@@ -267,9 +269,7 @@ class Question:
         texts = self.texts if self.options is not None else [self.reader.read_gold(text) for text in self.texts]
         return list(dict.fromkeys([text.strip() for text in texts]))
 
-    @property
-    def golds(self) -> Sequence[str]:
-        """The texts any of which is right."""
+    def _find_golds(self) -> Sequence[str]:
         if not self.texts:
             return ()
         if self.by_identity:

@@ -189,7 +189,7 @@ class _RowMetric(FastReferenceMetric):
                 raise LogprobsMissingError(f"{instance.id}: {explain_missing(adapter_spec.model_deployment)}")
             _warn_of_additions(states[0])
             right = [reference.is_correct for reference in instance.references]
-            return list(score_row(options, _worth_of(instance), right, self.rule).items())
+            return score_row(options, _worth_of(instance), right, self.rule)
 
         return choose
 

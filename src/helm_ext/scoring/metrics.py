@@ -241,14 +241,14 @@ class EvalSetMetric(FoldingMetric):
         main = self.scoring.main_metric
         if self.is_list or main not in EXACT:
             return
-        means = [(row, find_mean(row.stats, main)) for row in rows if not (row.train_trial_index or row.perturbation)]
+        free = [state for state in states if state.reference_index is None and get_options(state) is None]
+        firsts = [row for row in rows if free and not (row.train_trial_index or row.perturbation)]
+        means = [(row, find_mean(row.stats, main)) for row in firsts]
         wrong = {row.instance_id for row, mean in means if mean is not None and not mean[1]}
         post = self.get_postprocess()
-        for state in states if wrong else ():
+        for state in free:
             instance, result = state.instance, state.result
-            if str(instance.id) not in wrong or state.train_trial_index or instance.perturbation:
-                continue
-            if state.reference_index is not None or result is None or get_options(state) is not None:
+            if str(instance.id) not in wrong or state.train_trial_index or instance.perturbation or result is None:
                 continue
             text = result.completions[0].text if post is None else post(result.completions[0].text)
             said = reader.read(text, None).text
@@ -363,9 +363,11 @@ def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> 
 
 def best_stats(score: Score, values: Sequence[Value]) -> Mapping[str, float]:
     """Return the stats of the best of some values: by the main stat, the first of equals."""
-    main, every = score.stats[0], [score.to_stats(value) for value in values]
+    if len(values) == 1:
+        return score.to_stats(values[0])
+    main = score.stats[0]
     best = min if main.lower_is_better else max
-    return every[0] if len(every) == 1 else best(every, key=lambda stats: stats[main.name])
+    return best(map(score.to_stats, values), key=lambda stats: stats[main.name])
 
 
 def summarize(scores: Sequence[Score], stats: Sequence[Stat]) -> list[Stat]:

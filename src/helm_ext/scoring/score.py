@@ -173,7 +173,7 @@ class Score:
 
     def to_stats(self, value: Value) -> Mapping[str, float]:
         """Return the stats of what the function returned. Raises ValueError where they are not those of `stats`."""
-        if not isinstance(value, Mapping):
+        if isinstance(value, float) or not isinstance(value, Mapping):
             if not self.several:
                 return {self.name: value}
             value = {self.name: value}

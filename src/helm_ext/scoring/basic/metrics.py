@@ -110,12 +110,11 @@ class FastGenerationMetric(OnePassMetric):
             state = singleton(list(states))
             values = common.get(state)
             reading = read(state)
+            scored: Values = {}
             if state.instance.references:
-                values.append(("max_prob", float(np.exp(reading.logprob)) if reading.logprob else 1.0))
-                values += _score(state, reading, scores, adapter_spec.num_outputs)
-            values += get_language_modeling_values(state)
-            values += reading.more.items()
-            return context.make_row(values)
+                values["max_prob"] = float(np.exp(reading.logprob)) if reading.logprob else 1.0
+                scored = _score(state, reading, scores, adapter_spec.num_outputs)
+            return context.make_row(values, scored, get_language_modeling_values(state), reading.more)
 
         return compute_row
 
@@ -185,14 +184,15 @@ def _score(
     golds, predictions = reading.golds, reading.predictions
     if reading.none_right:
         ends = ("", f"@{num_outputs}")[: 1 + (num_outputs != 1)]
-        wrong: Values = [(f"{name}{end}", 0.0) for name, _ in scores for end in ends]
+        wrong: Values = {f"{name}{end}": 0.0 for name, _ in scores for end in ends}
         if reading.reduce is not None:
-            wrong += [said for name, _ in scores for said in reading.say_noise(name, [0.0] * len(predictions)).items()]
+            for name, _ in scores:
+                wrong.update(reading.say_noise(name, [0.0] * len(predictions)))
         return wrong
     if not golds and scores:  # none are made of rows that their source alone can score
         raise ValueError(f"instance {state.instance.id!r} has references, but none is tagged {CORRECT_TAG!r}")
     first = predictions[0]
-    values: Values = []
+    values: Values = {}
     for name, score in scores:
         texts: Sequence[Any] = golds
         if name in ("pass", "code_eval_acc"):  # their references have test cases
@@ -211,14 +211,14 @@ def _score(
             if reduced is None:
                 continue
             best = reduced
-            values += reading.say_noise(name, each).items()
+            values.update(reading.say_noise(name, each))
         else:
             best = score(texts[0], first) if len(texts) == 1 else max([score(text, first) for text in texts])
         if name != "pass" and num_outputs != 1:
             best_of_all = max([score(text, prediction) for text in texts for prediction in predictions])
-        values.append((name, best))
+        values[name] = best
         if num_outputs != 1:
-            values.append((f"{name}@{num_outputs}", best_of_all))
+            values[f"{name}@{num_outputs}"] = best_of_all
     return values
 
 
@@ -263,10 +263,10 @@ class FastReferenceMetric(OnePassMetric):
             choice = choose([rewrite(state) for state in states])
             several: dict[str, list[float | None]] = {}
             for state in states:
-                for name, value in common.get(state):
+                for name, value in common.get(state).items():
                     several.setdefault(name, []).append(value)
-            row = [context.stat(name, *values) for name, values in several.items() if name not in context.left_out]
-            return [*row, *[context.stat(name, value) for name, value in choice if name not in context.left_out]]
+            row = [*several.items(), *((name, [value]) for name, value in choice.items())]
+            return [context.stat(name, *values) for name, values in row if name not in context.left_out]
 
         return compute_row
 
@@ -297,11 +297,11 @@ def _choice_values(states: Sequence[RequestState], method: str, count_tokens: Ca
     highest = max(scores)
     best = [index for index, score in enumerate(scores) if score >= highest]
     right = sum(CORRECT_TAG in references[index].tags for index in best)
-    return [
-        ("max_prob", float(1 / np.exp(np.asarray(scores) - highest).sum())),  # the greatest of scipy's softmax
-        ("exact_match", right / len(best)),
-        ("predicted_index", best[0]),
-    ]
+    return {
+        "max_prob": float(1 / np.exp(np.asarray(scores) - highest).sum()),  # the greatest of scipy's softmax
+        "exact_match": right / len(best),
+        "predicted_index": best[0],
+    }
 
 
 Counts = Counter[Place]

@@ -34,14 +34,14 @@ from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.adaptation.scenario_state import ScenarioState
     from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.scenarios.scenario import Instance
 
-    from helm_ext.scoring.basic.row_stats import Values
+    from helm_ext.scoring.basic.requests import Values
 
 REMEMBERED = 2_000
 """How many Stats of several values a context remembers."""
@@ -61,18 +61,21 @@ class Context:
         self._rows: dict[tuple[str, ...], tuple[Names, Sequence[bool]]] = {}
         """By the names of all values: those that are not left out, and which these are."""
 
-    def make_row(self, values: Values) -> RowStats:
+    def make_row(self, *parts: Mapping[str, Any]) -> RowStats:
         """Return the Stats of a row, without those that are left out. Raises ValueError for a name that is repeated."""
-        names, numbers = zip(*values, strict=True)
+        values: Values = {}
+        for part in parts:
+            values |= part
+        names = tuple(values)
+        if len(names) < sum(map(len, parts)):
+            times = Counter(name for part in parts for name in part if name not in self.left_out)
+            if repeated := sorted(name for name, number in times.items() if number > 1):
+                raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
         known = self._rows.get(names)
         if known is None:
-            kept = [name for name in names if name not in self.left_out]
-            repeated = sorted(name for name, times in Counter(kept).items() if times > 1)
-            if repeated:
-                raise ValueError(f"these stats are computed already: {', '.join(repeated)}")
-            known = Names(map(self._get_name, kept)), [name not in self.left_out for name in names]
-            self._rows[names] = known
-        return RowStats(known[0], tuple(compress(numbers, known[1])))
+            is_kept = [name not in self.left_out for name in names]
+            known = self._rows[names] = Names(map(self._get_name, compress(names, is_kept))), is_kept
+        return RowStats(known[0], tuple(compress(values.values(), known[1])))
 
     def stat(self, name: str, *values: float | None) -> Stat:
         """Return a Stat of these values, added one after the other (None adds nothing, as in `Stat.add`)."""

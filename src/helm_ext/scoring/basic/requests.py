@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from helm.common.request import Token
 
 
-Values = list[tuple[str, Any]]
+Values = dict[str, Any]
+"""Of each stat of a row its value; None where there is none."""
 
 _KINDS = ("length", "stop", "endoftext", "unknown")
-_REASONS: dict[str, Values] = {kind: [(f"finish_reason_{one}", int(one == kind)) for one in _KINDS] for kind in _KINDS}
+_REASONS: dict[str, Values] = {kind: {f"finish_reason_{one}": int(one == kind) for one in _KINDS} for kind in _KINDS}
 """By the reason that a request has, the stats of all of them."""
 
 
@@ -52,7 +53,7 @@ class RequestValues:
         return self.window.get_num_tokens(text) if counted is None else counted
 
     def get(self, state: RequestState) -> Values:
-        """Return the values as (name, value)."""
+        """Return the values by name."""
         request, result = state.request, state.result
         if result is None:
             raise ValueError(f"the request of instance {state.instance.id!r} has no result: it was never executed")
@@ -75,27 +76,25 @@ class RequestValues:
                 )
                 num_output_tokens = 0
         co2, energy, has_table = self.get_costs(request.model_deployment)
-        values: Values = [
-            ("num_references", len(state.instance.references)),
-            ("num_train_trials", self.num_train_trials),
-            ("num_prompt_tokens", num_prompt_tokens),
-            ("num_completion_tokens", num_completion_tokens),
-            ("num_output_tokens", num_output_tokens),
-            ("training_co2_cost", co2),
-            ("training_energy_cost", energy),
-        ]
+        values: Values = {
+            "num_references": len(state.instance.references),
+            "num_train_trials": self.num_train_trials,
+            "num_prompt_tokens": num_prompt_tokens,
+            "num_completion_tokens": num_completion_tokens,
+            "num_output_tokens": num_output_tokens,
+            "training_co2_cost": co2,
+            "training_energy_cost": energy,
+        }
         if runtime is not None:
-            values += [("inference_runtime", runtime), ("batch_size", batch_size)]
+            values["inference_runtime"], values["batch_size"] = runtime, batch_size
         if has_table or result.batch_size is not None:
-            values += self._get_estimates(state, runtime, num_prompt_tokens, num_output_tokens)
+            values.update(self._get_estimates(state, runtime, num_prompt_tokens, num_output_tokens))
         finish_reason = completions[0].finish_reason
         reason = "unknown" if finish_reason is None else finish_reason["reason"]
-        return [
-            *values,
-            *_REASONS.get(reason, _REASONS["unknown"]),
-            ("num_train_instances", state.num_train_instances),
-            ("prompt_truncated", int(state.prompt_truncated)),
-        ]
+        values |= _REASONS.get(reason, _REASONS["unknown"])
+        values["num_train_instances"] = state.num_train_instances
+        values["prompt_truncated"] = int(state.prompt_truncated)
+        return values
 
     def _get_estimates(
         self, state: RequestState, runtime: float | None, num_prompt_tokens: int, num_output_tokens: int
@@ -141,12 +140,12 @@ def get_language_modeling_values(state: RequestState) -> Values:
             tokens = tokens[1:]
         tokens = tokens[skipped:]
     if not tokens:  # most recorded completions have none
-        return [("logprob", 0), ("num_perplexity_tokens", 0), ("num_bytes", 0)]
-    return [
-        ("logprob", sum([token.logprob for token in tokens])),
-        ("num_perplexity_tokens", len(tokens)),
-        ("num_bytes", _count_bytes(tokens)),
-    ]
+        return {"logprob": 0, "num_perplexity_tokens": 0, "num_bytes": 0}
+    return {
+        "logprob": sum([token.logprob for token in tokens]),
+        "num_perplexity_tokens": len(tokens),
+        "num_bytes": _count_bytes(tokens),
+    }
 
 
 def _count_bytes(tokens: Sequence[Token]) -> int:

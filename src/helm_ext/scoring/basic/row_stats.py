@@ -15,9 +15,6 @@ from typing import Any, overload
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 
-Values = Sequence[tuple[str, Any]]
-"""Names of stats, and a value of each; None where there is none."""
-
 
 class Names:
     """The names of a row's stats, in their order. Rows with the same ones share it."""
