@@ -20,8 +20,6 @@ pytestmark = [
     pytest.mark.nightly("src/helm_ext/clients", "src/helm_ext/running", "tests/openai_server.py"),
 ]
 
-NOT_OF_THE_PROMPT = ("finish_reason", "num_completion_tokens", "num_output_tokens", "inference_runtime")
-
 
 def row_of(body) -> int:
     return int(re.search(r"Question (\d+)\?", body["messages"][0]["content"])[1])
@@ -114,31 +112,6 @@ def test_a_run_that_is_ended_asks_again_for_what_was_in_flight_and_killed_for_a_
     run(folder)
     assert rows <= len(server.asked) <= rows + lost
     assert stat_means(only_run(folder))["num_instances"] == rows
-
-
-def test_one_request_an_option_and_what_a_prompt_is_worth(server, tmp_path):
-    """A row of PPL against vLLM's prompt_logprobs and against echo: the same numbers."""
-    server.is_vllm = True
-    means = []
-    for name, args in (("echo", {}), ("own", {"prompt_logprobs": True})):
-        (tmp_path / name).mkdir()
-        folder = make_folder(tmp_path / name, server, endpoint="completions", **args)
-        deployments = json.loads((folder / "prod_env" / "model_deployments.yaml").read_text())
-        deployments["model_deployments"][0] |= {"tokenizer_name": "simple/tokenizer1", "max_sequence_length": 1000}
-        (folder / "prod_env" / "model_deployments.yaml").write_text(json.dumps(deployments))
-        head = {"adapter_spec": {"method": "multiple_choice_separate_original", "max_train_instances": 0}}
-        rows = [
-            {"instance": {"id": f"r{row}", "split": "test", "input": {"text": f"Question {row} is"}, "references": [
-                {"output": {"text": "long and red"}, "tags": ["correct"]}, {"output": {"text": "wide"}}]}}
-            for row in range(12)
-        ]  # fmt: skip
-        (folder / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *rows]))
-        run(folder)
-        found = stat_means(only_run(folder))
-        means.append({key: value for key, value in found.items() if not key.startswith(NOT_OF_THE_PROMPT)})
-    assert means[0] == means[1]
-    assert len(server.asked) == 48
-    assert {body.get("prompt_logprobs") for _, body in server.asked} == {None, 0}
 
 
 def test_a_files_own_top_k_of_1_is_said_not_to_be_sent(server, tmp_path):

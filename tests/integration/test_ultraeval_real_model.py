@@ -1,4 +1,7 @@
-"""UltraEval tasks on a real (tiny) Hugging Face model through helm-run, against plain torch on the same strings."""
+"""UltraEval tasks on a real (tiny) Hugging Face model through helm-run, against plain torch on the same strings.
+
+By HELM's client and runner, and by ours: the client that computes the options of a row together.
+"""
 
 import json
 import math
@@ -22,6 +25,8 @@ ROWS = 50
 SUBJECTS = ("The kettle", "A sleepy dog", "Mira", "今天的小猫", "Tom's bicycle", "The café owner")
 VERBS = ("is warm", "runs to the library", "在屋里", "keeps 3 apples", "waits")
 MODEL = "tiny/gpt2"
+OURS = "helm_ext.clients.SharedPrefixHuggingFaceClient"
+WAYS = {"helm": ({}, ()), "ours": ({"client": OURS}, ("--runner-class-name", "helm_ext.running.StreamingRunner"))}
 
 TORCH = """
 import json, sys
@@ -52,12 +57,13 @@ def make_rows():
     return rows
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=WAYS)
+def folder(request, tmp_path_factory):
     """One helm-run of three entries and four runs, then helm-summarize."""
     folder = tmp_path_factory.mktemp("ultraeval")
     model = tiny_model.build_tiny_model(folder / "model")
-    tiny_model.model_files(folder / "prod_env", model)
+    client, options = WAYS[request.param]
+    tiny_model.model_files(folder / "prod_env", model, **client)
     root = ultraeval_checkout.make_checkout(folder / "checkout")
     ultraeval_checkout.write_rows(root / "datasets" / "sums" / "data" / "sums.jsonl", make_rows())
     configs = [
@@ -80,6 +86,7 @@ def folder(tmp_path_factory):
         f"ultraeval:config=checkout/configs/both.json,model={MODEL}",  # two tasks, two runs
         f"ultraeval:dataset=sums,root=checkout,method=ppl,metric=ppl_norm,limit=12,model={MODEL}",
         "ultraeval:dataset=sums,root=checkout,method=ppl,version=1,limit=2,model=simple/model1",
+        options=options,
         env=env,
         check=False,
     )
@@ -140,6 +147,13 @@ def test_ppl_equals_plain_torch(folder):
     print(f"largest relative difference from torch: {worst:.2g}")
     assert worst <= 1e-4
     assert processes.stat_means(run)["ppl_accuracy"] == pytest.approx(total / ROWS)
+
+
+def test_the_files_say_what_was_computed_together(folder):
+    is_ours = OURS in (folder / "prod_env" / "model_deployments.yaml").read_text()
+    for states in states_by_row(runs(folder, "task=sums_sums_ppl")).values():
+        notes = [state.get("annotations", {}).get("helm_ext", {}) for state in states]
+        assert [one.get("computed_together", 1) for one in notes] == [len(states) if is_ours else 1] * len(states)
 
 
 def test_ppl_norm_by_hand(folder):
