@@ -47,7 +47,7 @@ def known_keys(place: Sequence[str]) -> Collection[str]:
     """Return the keys that the format reads in the objects that stand here in a state. Files may have others there."""
     shape: Any = StateShape
     for key in place:
-        shape = _keys(shape)[key]
+        shape, _ = _keys(shape)[key]
         while not _has_keys(shape):
             kind, inside, _ = _split(_main_option(shape))
             shape = inside[0] if kind is list else _main_option(shape)
@@ -141,13 +141,13 @@ def _read(value: Any, shape: Any, path: Path, found: list[Finding]) -> Any:
 
 def _read_object(value: Mapping[str, Any], shape: Any, path: Path, found: list[Finding]) -> dict[str, Any]:
     made = {}
-    for key, inside in _keys(shape).items():
+    for key, (inside, is_required) in _keys(shape).items():
         if key in value:
             before = len(found)
             read = _read(value[key], inside, (*path, key), found)
             if len(found) == before or (isinstance(read, dict) and any(map(_has_keys, _options(inside)))):
                 made[key] = read
-        elif key in _required(shape):
+        elif is_required:
             found.append(Finding((*path, key), "missing", _hint_at_missing(key, inside, value), "missing-key"))
     if shape in CLOSED:
         unknown = [key for key in value if key not in _keys(shape)]
@@ -188,20 +188,15 @@ def _has_keys(shape: Any) -> bool:
 
 
 @cache
-def _keys(shape: Any) -> dict[str, Any]:
-    """Return the keys of an object, and their shapes."""
+def _keys(shape: Any) -> dict[str, tuple[Any, bool]]:
+    """Return the keys of an object: the shape of each, and whether it must be there."""
     if not is_typeddict(shape):
-        return {key.encode_name: key.type for key in msgspec.structs.fields(shape)}
+        return {key.encode_name: (key.type, key.required) for key in msgspec.structs.fields(shape)}
     hints: dict[str, Any] = get_type_hints(shape, include_extras=True)
-    return {key: get_args(inside)[0] if get_origin(inside) is Required else inside for key, inside in hints.items()}
-
-
-@cache
-def _required(shape: Any) -> frozenset[str]:
-    if not is_typeddict(shape):
-        return frozenset(key.encode_name for key in msgspec.structs.fields(shape) if key.required)
-    hints: dict[str, Any] = get_type_hints(shape, include_extras=True)
-    return frozenset(key for key, inside in hints.items() if get_origin(inside) is Required)
+    return {
+        key: (get_args(inside)[0], True) if get_origin(inside) is Required else (inside, False)
+        for key, inside in hints.items()
+    }
 
 
 @cache
@@ -255,8 +250,9 @@ def _wrap(value: Any, shape: Any) -> Any:
         return None if meant is None else [meant]
     if not is_typeddict(shape):
         return None
-    (key, *others) = _required(shape) or (["text"] if "text" in _keys(shape) else [""])
-    meant = _wrap(value, _keys(shape)[key]) if key and not others else None
+    keys = _keys(shape)
+    (key, *others) = [key for key, (_, is_required) in keys.items() if is_required] or [*{"text"} & keys.keys(), ""][:1]
+    meant = _wrap(value, keys[key][0]) if key and not others else None
     return None if meant is None else {key: meant}
 
 

@@ -218,10 +218,6 @@ def _rename(profile: Profile, fetch: Fetch) -> Mapping[int, str]:
     return renamed
 
 
-_PLAIN_KEYS = frozenset({"input", "references", "split", "id", "answer_mapping", "output_mapping"})
-"""A row with no other keys needs nothing special. Unknown keys go through the slower way too."""
-
-
 class Maker:
     """Makes the instances of a file out of its rows. Can be sent to another process."""
 
@@ -246,7 +242,6 @@ class Maker:
 
         Its extra data always has our key, so that adapter and metrics know it as ours.
         """
-        split_name = SPLITS[split]
         named = row.instance.get("id")
         name = self.renamed.get(ordinal)
         if name is None:
@@ -287,21 +282,12 @@ class Maker:
             extra["labels"] = {label: references[place]["output"]["text"] for label, place in labels.items()}
         if self.moves and not is_train:  # `order_for_sampling` will move some
             extra["position"] = place
-        if _PLAIN_KEYS.issuperset(given):
-            return Instance(_input(given["input"]), made, split_name, None, name, extra_data={EXTRA_KEY: extra})
-        return self._make_with_extras(row, split_name, name, made, extra)
-
-    def _make_with_extras(
-        self, row: Row, split: str | None, name: str, made: list[Reference], extra: RowExtra
-    ) -> Instance:
-        """Return the Instance of a row that has one of the rare keys."""
-        given = row.instance
         extra_data = dict(given.get("extra_data") or {})
         thought = given.get("chain_of_thought")
         if thought:
             extra_data["chain_of_thought"] = thought
             shown = next((place for place, one in enumerate(made) if CORRECT in one.tags), None)
-            if split == "train" and self.spec.method == "generation" and shown is not None:
+            if is_train and self.spec.method == "generation" and shown is not None:
                 # Before the answer that a demonstration shows. Train rows are never scored.
                 before = self.spec.chain_of_thought_prefix + thought + self.spec.chain_of_thought_suffix
                 made[shown] = replace(made[shown], output=Output(text=before + made[shown].output.text))
@@ -310,7 +296,7 @@ class Maker:
         return Instance(
             input=_input(given["input"]),
             references=made,
-            split=split,
+            split=SPLITS[split],
             sub_split=given.get("sub_split"),
             id=name,
             perturbation=read_perturbation(msgspec.json.encode(perturbation)) if perturbation else None,

@@ -238,7 +238,6 @@ class LabelReader:
         self.problems = problems
         self._made_labels: dict[int, dict[str, int]] = {}
         self._reads_labels = settings.method in LABELLED_METHODS
-        self._always_asks_labels = settings.mapping is not None or settings.method in JOINT_METHODS
         self._is_prefix_reported = False
         self._characters: Sequence[str] | None = settings.given.get("reference_prefix_characters")
 
@@ -250,18 +249,14 @@ class LabelReader:
         place: Place,
         *,
         is_helm: bool,
-        may_have_none: bool,
         has_likelihoods: bool,
     ) -> tuple[dict[str, int] | None, LabelsFrom]:
         """Return label to position in the references, and what the labels come from.
 
-        None where completions are not read as labels. `tags`: which references are correct. `may_have_none`: the row
-        needs no labels unless it brings a mapping along, or the file does. `has_likelihoods`: options are told apart by
-        their places, so two of them may read the same.
+        None where completions are not read as labels. `tags`: which references are correct. `has_likelihoods`: options
+        are told apart by their places, so two of them may read the same.
         """
-        if not self._reads_labels or (
-            may_have_none and not self._always_asks_labels and _MAPPING_KEYS.isdisjoint(value["instance"])
-        ):
+        if not self._reads_labels:
             return None, "prefix"
         mapping, where, comes_from = self._find_mapping(value, place)
         needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)

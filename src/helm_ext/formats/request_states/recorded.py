@@ -24,13 +24,12 @@ from helm_ext.formats.request_states.reading import Place
 from helm_ext.parsing import compile_pattern
 from helm_ext.scoring.registry import find_unnamable
 
-_HELM_KEYS = ("train_trial_index", "reference_index")
 _STATE_FIELDS = tuple(key for key in RecordedState.__annotations__ if key not in ("result", "request"))
 
 
 def is_helm_state(state: Mapping[str, Any]) -> bool:
     """Whether a state was written by HELM, where several states may be about one instance."""
-    return any(key in state for key in _HELM_KEYS)
+    return "train_trial_index" in state or "reference_index" in state
 
 
 def drop_nonfinite(value: Any) -> int:

@@ -95,9 +95,7 @@ class RowReader:
             return None
         instance = value["instance"]
         references = instance.get("references") or []
-        # Nearly all states hold nothing but `instance` and `request`.
-        is_plain = len(value) <= 1 + ("request" in value)
-        is_helm = not is_plain and is_helm_state(value)
+        is_helm = is_helm_state(value)
         inside = (value.get("request") or {}).get("result") if value.get("result") else None
         if inside and inside != value["result"]:  # in HELM's place, beside it
             said, hint = "contradicts request.result, which means the same", "keep one of them"
@@ -117,16 +115,13 @@ class RowReader:
                 lack = _find_lack(instance, references)
         is_choice = len(tags) > 1 and False in tags and not is_helm
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
-        likelihoods: list[Any] | None = None
-        if not is_plain and not state.unscored:
-            likelihoods = value.get("likelihoods") or (earlier or {}).get("likelihoods") or None
+        likelihoods = None if state.unscored else value.get("likelihoods") or (earlier or {}).get("likelihoods") or None
         labels, labels_from = self._labels.read(
             value,
             references,
             tags,
             place,
             is_helm=is_helm,
-            may_have_none=is_plain and not is_choice,
             has_likelihoods=likelihoods is not None,
         )
         if likelihoods is not None and self.problems.errors == errors:
@@ -136,7 +131,7 @@ class RowReader:
                 read_perturbation(msgspec.json.encode(instance["perturbation"]))
             except ValueError as error:
                 place.error("instance", "perturbation", message=str(error), code="perturbation")
-        judgements = None if is_plain and earlier is None else _read_judgements(value, earlier, place)
+        judgements = _read_judgements(value, earlier, place)
         left_out = None if earlier is None else earlier.get("left_out")
         state.told = None if earlier is None else earlier.get("scoring")
         state.is_choice = is_choice or (labels is not None and labels_from != "prefix")
