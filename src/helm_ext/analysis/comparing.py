@@ -328,16 +328,14 @@ def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
     for found in datasets.values():
         seen: dict[str, RunScores] = {}
         for run in found:
-            if run.model in seen:
-                other = seen[run.model].run
+            if (other := seen.setdefault(run.model, run)) is not run:
                 hint = "name the runs that are meant, or delete the one that is out of date; --suite keeps runs apart"
-                if other.suite != run.run.suite:
+                if other.run.suite != run.run.suite:
                     hint = "helm-ext compare --by-suite compares the two; else name the runs that are meant"
                 raise DatasetIntegrityError(
-                    f"two runs of {run.model} are of one dataset, {run.title}: {other.folder} and {run.run.folder}"
+                    f"two runs of {run.model} are of one dataset, {run.title}: {other.run.folder} and {run.run.folder}"
                     f"\n  hint: {hint}"
                 )
-            seen[run.model] = run
 
 
 def _compare_pair(

@@ -274,9 +274,13 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     `cluster`: the key that names what a row belongs to: an attribute, a key of the row's data (`a.b` for one inside
     another), or `sub_split`. Raises RunEntryError for a metric that no row has, DatasetError for files that are broken.
     """
-    name = metric or find_main_metric(run)
-    own, instead = _find_instead(run, name) if metric is None else ("", "")
-    name = own or name
+    name, instead, own = metric or find_main_metric(run), "", str(run.metric_arguments.get("own_metric") or "")
+    found = _find_no_mean(run, name) if metric is None else None
+    if found is not None and own in run.row_stats.names:  # a perplexity, say, beside which we measure
+        instead = (
+            f"{name} is {found['mean']:.4g} as the file reports it ({found['no_mean']}); rows are compared by {own}"
+        )
+        name = own
     if name.endswith(CORRECTED) and name not in run.row_stats.names:  # as the run is headed; rows have verdicts
         name = name.removesuffix(CORRECTED)
     if name not in run.row_stats.names:
@@ -296,18 +300,6 @@ def _make(run: RunFiles, name: str) -> RunScores:
         run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
         reducer=str(run.metric_arguments.get("completions") or FIRST), split=find_split(run),
     )  # fmt: skip
-
-
-def _find_instead(run: RunFiles, main: str) -> tuple[str, str]:
-    """Return our own reading, and what to say of it, where the main metric is what a source reports of all rows at
-    once: a perplexity. Both are "" for any other run, and where nothing is measured beside.
-    """
-    found = _find_no_mean(run, main)
-    own = str(run.metric_arguments.get("own_metric") or "")
-    if found is None or own not in run.row_stats.names:
-        return "", ""
-    said = f"{main} is {found['mean']:.4g} as the file reports it ({found['no_mean']})"
-    return own, f"{said}; rows are compared by {own}"
 
 
 def _find_no_mean(run: RunFiles, stat: str) -> dict[str, Any] | None:

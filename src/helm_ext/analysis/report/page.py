@@ -11,8 +11,8 @@ import math
 import re
 import warnings
 import zlib
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -107,8 +107,7 @@ def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> Markup
     """Draw means with their 95 % intervals, one line each, the first at the top. Returns an `<svg>` element."""
     rows = [(run.scores.model, run.interval) for run in runs]
     bounds = _find_bounds([interval for _, interval in rows])
-    with _style():
-        figure, axes = _start(len(rows) * 0.34 + 0.7)
+    with _start(len(rows) * 0.34 + 0.7) as (figure, axes):
         for place, (_, interval) in enumerate(rows):
             axes.plot(_cut(interval, bounds), [place, place], color=_ACCENT, linewidth=2)
             axes.plot([interval.mean], [place], "o", color=_ACCENT, markersize=5)
@@ -116,14 +115,13 @@ def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> Markup
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(*bounds)
         axes.set_xlabel(metric)
-    return _finish(figure, f"{title}: {_say(rows)}")
+        return _finish(figure, f"{title}: {_say(rows)}")
 
 
 def _draw_calibration(bins: Sequence[Bin], title: str) -> Markup:
     """Draw how often answers of a probability are right, against the diagonal. Returns an `<svg>` element."""
     there = [one for one in bins if one.count]
-    with _style():
-        figure, axes = _start(3.0, width=3.2)
+    with _start(3.0, width=3.2) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=1)
         axes.plot(
             [one.probability / one.count for one in there],
@@ -134,15 +132,14 @@ def _draw_calibration(bins: Sequence[Bin], title: str) -> Markup:
         axes.set_ylim(0, 1)
         axes.set_xlabel("probability of the answer")
         axes.set_ylabel("share that is right")
-    return _finish(figure, title)
+        return _finish(figure, title)
 
 
 def _draw_series(series: Series) -> Markup:
     """Draw the scores of one model's runs in order, with their 95 % intervals. Returns an `<svg>` element."""
     points = [(point.run.run.suite, point.interval) for point in series.points]
     bounds = _find_bounds([interval for _, interval in points])
-    with _style():
-        figure, axes = _start(2.6)
+    with _start(2.6) as (figure, axes):
         places = range(len(points))
         axes.plot(places, [interval.mean for _, interval in points], "o-", color=_ACCENT, markersize=5, linewidth=1)
         for place, (_, interval) in enumerate(points):
@@ -151,28 +148,28 @@ def _draw_series(series: Series) -> Markup:
         axes.set_xticks(places, [_shorten(name) for name, _ in points])
         axes.tick_params(axis="x", rotation=30 if len(points) > _UPRIGHT else 0)
         axes.set_ylabel(series.metric)
-    return _finish(figure, f"{series.model} on {series.title} over time: {_say(points)}")
+        return _finish(figure, f"{series.model} on {series.title} over time: {_say(points)}")
 
 
-def _style() -> AbstractContextManager[None]:
-    """Return the settings that all parts of a figure are made with. Text stays text, also "$", TeX to matplotlib."""
+@contextmanager
+def _start(height: float, width: float = 6.4) -> Iterator[tuple[Figure, Axes]]:
+    """Yield a figure, with the settings that all parts of it are made with. Text stays text, also "$", TeX to
+    matplotlib.
+    """
     import matplotlib as mpl
-
-    return mpl.rc_context({"font.size": 9, "axes.edgecolor": _FAINT, "text.color": _INK, "axes.labelcolor": _INK,
-                           "xtick.color": _INK, "ytick.color": _INK, "axes.spines.top": False,
-                           "axes.spines.right": False, "text.parse_math": False})  # fmt: skip
-
-
-def _start(height: float, width: float = 6.4) -> tuple[Figure, Axes]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasSVG(figure)
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
-    return figure, axes
+    style = {"font.size": 9, "axes.edgecolor": _FAINT, "text.color": _INK, "axes.labelcolor": _INK,
+             "xtick.color": _INK, "ytick.color": _INK, "axes.spines.top": False, "axes.spines.right": False,
+             "text.parse_math": False, "svg.fonttype": "none"}  # fmt: skip
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        figure.patch.set_alpha(0)
+        axes = figure.add_subplot()
+        axes.patch.set_alpha(0)
+        yield figure, axes
 
 
 def _finish(figure: Figure, label: str) -> Markup:
@@ -180,8 +177,8 @@ def _finish(figure: Figure, label: str) -> Markup:
     import matplotlib as mpl
 
     written = io.StringIO()
-    # Text stays text, and the same rows give the same bytes. Which glyphs matplotlib's font lacks is no matter.
-    with _style(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": label}), warnings.catch_warnings():
+    # The same rows give the same bytes. Which glyphs matplotlib's font lacks is no matter.
+    with mpl.rc_context({"svg.hashsalt": label}), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         figure.savefig(written, format="svg", metadata={"Date": None})
     svg = written.getvalue()
