@@ -232,17 +232,9 @@ def around_field(value: Any, field: str) -> tuple[bytes, bytes]:
 
     The field's own value is written between them, a level deeper.
     """
-    before, behind = [], []
-    names = list(_default(value))
-    for name, item in _default(value).items():
-        text = b"  " + orjson.dumps(name) + b": "
-        if name == field:
-            before.append(text)
-        elif names.index(name) < names.index(field):
-            before.append(text + dumps(item, depth=1) + b",\n")
-        else:
-            behind.append(b",\n" + text + dumps(item, depth=1))
-    return b"{\n" + b"".join(before), b"".join([*behind, b"\n}"])
+    name = orjson.dumps(field) + b": "
+    before, _, behind = dumps({**_default(value), field: ""}).partition(b"\n  " + name + b'""')
+    return before + b"\n  " + name, behind
 
 
 _COMMA = b",\n      "

@@ -341,14 +341,8 @@ def score_likelihoods(scores: Sequence[Score], question: Question) -> Mapping[st
     if not options:
         return {}
     right = [CORRECT_TAG in reference.tags for reference in question.instance.references]
-    found = {}
-    for score in scores:
-        function = score.likelihood_function
-        assert function is not None
-        value = function(options, right)
-        if value is not None:
-            found[score.name] = value
-    return found
+    values = {score.name: score.likelihood_function(options, right) for score in scores if score.likelihood_function}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def score_texts(score: Score, question: Question, answers: Sequence[Answer]) -> Mapping[str, float]:
