@@ -81,29 +81,6 @@ def wait(pid: int) -> int | str:
     return "killed" if status == -signal.SIGKILL else status
 
 
-_KILL = """
-import os, signal, sys
-left = {number}
-def watch(event, arguments):
-    global left
-    if event == "os.rename" and os.getcwd() in os.path.abspath(arguments[1]):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(watch)
-"""
-
-
-def killed_before_file(folder: Path, number: int) -> dict[str, str]:
-    """Return an environment in which a command kills itself before it puts the first, second ... file in place.
-
-    That is: gives it its name, below `folder`, where it runs.
-    """
-    (folder / "kill").mkdir(exist_ok=True)
-    (folder / "kill" / "sitecustomize.py").write_text(_KILL.format(number=number))
-    return {"PYTHONPATH": str(folder / "kill")}
-
-
 def helm_run(folder: Path, *entries: str, suite: str = "s", options: tuple[str, ...] = (), **kwargs):
     """helm-run the entries with a high `-m` and no cache, unless the options say otherwise."""
     limit = () if "-m" in options or "--max-eval-instances" in options else ("-m", "100000")

@@ -15,10 +15,9 @@ from helm.benchmark import model_deployment_registry, run
 from helm.benchmark import run_spec as helm_run_spec
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
-from helm.benchmark.adaptation.adapters.chat_adapter import ChatAdapter
 from helm.benchmark.adaptation.adapters.multiple_choice_joint_adapter import MultipleChoiceJointAdapter
 from helm.benchmark.metrics.evaluate_reference_metrics import compute_reference_metrics
-from helm.benchmark.metrics.metric import MetricSpec, compute_worst_case_metrics
+from helm.benchmark.metrics.metric import compute_worst_case_metrics
 from helm.benchmark.metrics.metric_name import MetricName
 from helm.benchmark.metrics.statistic import Stat
 from helm.benchmark.presentation import summarize
@@ -42,7 +41,6 @@ from helm.common.codec import to_json
 from helm.common.request import GeneratedOutput, Request
 
 SIMPLE = "helm.benchmark.scenarios.simple_scenarios.Simple1Scenario"
-BASIC = "helm.benchmark.metrics.basic_metrics.BasicGenerationMetric"
 
 
 def row(options=("Boston", "New York"), correct=1, **fields):
@@ -163,19 +161,6 @@ class TestSeams:
         assert flag in capsys.readouterr().out
 
 
-def make_summarizer(tmp_path):
-    return summarize.Summarizer(
-        release=None,
-        suites=None,
-        suite="s",
-        schema_path=None,
-        output_path=str(tmp_path),
-        verbose=False,
-        num_threads=1,
-        allow_unknown_models=True,
-    )
-
-
 class TestSampling:
     """Traps 2, 7 and 8; EvalSets carry no `max_eval_instances`, unique ids and three splits."""
 
@@ -254,56 +239,3 @@ class TestRunEntries:
         )
         ours = {"config"}  # helm_ext.planning.expanders, when some test has imported the plugin
         assert sorted(set(RUN_EXPANDERS) - ours) == names.split()
-
-
-class TestReports:
-    """Trap 11; our scenarios and metrics describe themselves without touching a file."""
-
-    def summarizer(self, tmp_path, *runs):
-        summarizer = make_summarizer(tmp_path)
-        summarizer.runs = list(runs)
-        return summarizer
-
-    def finished(self, stats=("exact_match",), metric=None, **fields):
-        metric = metric or MetricSpec(BASIC, {"names": ["exact_match"]})
-        return summarize.Run(
-            "path", run_spec(metric_specs=[metric], **fields), [Stat(MetricName(name)) for name in stats]
-        )
-
-    def test_a_scenario_is_shown_only_where_its_name_is_a_group_of_the_run(self, tmp_path):
-        from helm.benchmark.scenarios.scenario import Scenario
-
-        class Described(Scenario):
-            def get_instances(self, output_path):
-                raise AssertionError("reports load no data")
-
-            def get_metadata(self):
-                from helm.benchmark.scenarios.scenario import ScenarioMetadata
-
-                return ScenarioMetadata(name="mine", main_metric="exact_match", main_split="test", display_name="Mine")
-
-        import helm_ext
-
-        setattr(helm_ext, "_ContractScenario", Described)
-        try:
-            scenario_spec = ScenarioSpec("helm_ext._ContractScenario", {})
-            shown = self.summarizer(tmp_path, self.finished(scenario_spec=scenario_spec, groups=["mine"]))
-            hidden = self.summarizer(tmp_path, self.finished(scenario_spec=scenario_spec, groups=["other"]))
-            assert [m.display_name for m in shown.get_scenario_metadata()] == ["Mine"]
-            assert hidden.get_scenario_metadata() == []
-        finally:
-            delattr(helm_ext, "_ContractScenario")
-
-
-class TestChat:
-    """Trap 14."""
-
-    MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
-
-    def test_only_messages_are_sent(self, live_deployment):
-        chat = dataclasses.replace(row(), input=Input("Hello", messages=self.MESSAGES))
-        (state,) = ChatAdapter(spec("chat", live_deployment, stop_sequences=["x"]), None).adapt([chat], 1)
-        assert state.request.messages == self.MESSAGES
-        assert state.request.prompt == ""
-        assert state.request.stop_sequences == ["x"]
-        assert state.output_mapping is None

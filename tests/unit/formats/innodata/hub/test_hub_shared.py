@@ -227,6 +227,7 @@ def test_a_dataset_whose_versions_cannot_be_listed_is_named(root, run, tmp_path)
     assert "other" in listed.stdout
     assert verified.stdout.startswith("error: demo: ")
     assert "2 datasets verified, 1 problem" in verified.stdout
+    assert [problem.code for problem in hub.verify(hub=root)] == ["damaged-entry"]
 
 
 def test_verify_reads_the_store_and_not_the_cache(tmp_path, monkeypatch):
