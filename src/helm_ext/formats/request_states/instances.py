@@ -45,7 +45,8 @@ def make_evalset(file: File) -> EvalSet:
     store, file.store = file.store, None
     assert store is not None
     ordinals, splits, only = _choose(plan, profile, store.read)
-    known = profile.numbers[ordinals]
+    # Columns, not the rows that they stand in: those would be kept whole.
+    known = {name: profile.numbers[name][ordinals] for name in ("index", "number", "group", "unrecorded")}
     maker = Maker(plan, profile, _rename(profile, store.read), moves=bool((only == RECORDED).any()))
     numbers = ordinals.astype(np.uint32)
     told = np.arange(len(ordinals), dtype=np.uint32), numbers, known["index"], splits, only
