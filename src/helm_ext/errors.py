@@ -14,6 +14,8 @@ import contextlib
 import difflib
 import json
 import logging
+import math
+import os
 import re
 import sys
 from collections import Counter
@@ -23,11 +25,13 @@ from functools import partialmethod
 from os import PathLike
 from pathlib import PurePath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+
+Default = TypeVar("Default")
 
 SHOWN_VALUE_LENGTH = 80
 """At most this many characters of a value are shown: data may be private, and terminals are narrow."""
@@ -414,3 +418,31 @@ def missing_package_named() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise HelmExtError(describe_missing(error)) from error
+
+
+def read_number(
+    name: str,
+    default: Default,
+    *,
+    least: float,
+    most: float = 1_000_000,
+    whole: bool = True,
+    kind: str = "",
+    unset: str = "the default",
+    wrong: type[HelmExtError] = HelmExtError,
+) -> float | Default:
+    """Return the number that an environment variable holds. Raises `wrong` for what is no such number.
+
+    `kind`: what it is, in words. `unset`: what holds without it.
+    """
+    given = os.environ.get(name, "").strip()
+    if not given:
+        return default
+    try:
+        number = float(given)
+    except ValueError:
+        number = math.nan
+    if not least <= number < most or (whole and not number.is_integer()):
+        kind = kind or ("a whole number" if whole else "a number")
+        raise wrong(f"{name}={show(given)}: expected {kind} from {least:g} on\n  hint: unset it for {unset}")
+    return number

@@ -63,7 +63,7 @@ def fail(folder, *options, **env):
 
 
 @pytest.mark.parametrize(("name", "value", "expected"), [
-    ("HELM_EXT_WORKERS", "two", "a whole number from 1\n  hint: unset it for the default"),
+    ("HELM_EXT_WORKERS", "two", "a whole number from 1 on\n  hint: unset it for the default"),
     ("HELM_EXT_MAX_COST", "five", "a number, in the currency of the prices, from 0 on\n  hint: unset it for no limit"),
 ])  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_said_before_anything_is_read(folder, name, value, expected):

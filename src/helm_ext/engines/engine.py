@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.errors import HelmExtError, count, show
+from helm_ext.errors import HelmExtError, count, read_number
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -86,22 +86,25 @@ class _Jobs:
         self._split = split
         self._most = most
         self._open: list[_Job] = []
+        self.failure: Exception | None = None
+        """What a task has raised: then no other is begun."""
 
-    def count_waiting(self, number: int) -> int:
-        """Return how many jobs can be taken, counting up to `number` or further."""
-        waiting = sum(job.is_waiting for job in self._open)
-        more = max(0, min(number - waiting, self._most - len(self._open)))
-        self._open += [_Job(task) for task in itertools.islice(self._source, more)]
-        return sum(job.is_waiting for job in self._open)
+    def has_waiting(self, number: int) -> bool:
+        """Whether so many jobs can be taken, by whoever does nothing else."""
+        return sum(1 for _ in itertools.islice(self._iter_waiting(), number)) == number
 
-    def take(self, *, may_be_lone: bool) -> _Job | None:
+    def find_next(self, *, may_be_lone: bool) -> _Job | None:
         """Return the next job, None where there is none. `may_be_lone`: the worker does nothing else."""
-        self.count_waiting(1 + sum(job.is_waiting and job.is_lone for job in self._open))
-        for job in self._open:
-            if job.is_waiting and (may_be_lone or not job.is_lone):
-                job.is_waiting = False
-                return job
-        return None
+        return next((job for job in self._iter_waiting() if may_be_lone or not job.is_lone), None)
+
+    def _iter_waiting(self) -> Iterator[_Job]:
+        """Yield jobs that can be taken; tasks are read when they are asked for."""
+        if self.failure is not None:
+            return
+        yield from [job for job in self._open if job.is_waiting]
+        for task in itertools.islice(self._source, max(0, self._most - len(self._open))):
+            self._open.append(_Job(task))
+            yield self._open[-1]
 
     def lose(self, job: _Job) -> bool:
         """Take back a job whose worker is lost. Returns False if it is given up."""
@@ -158,10 +161,8 @@ class Workers(ABC):
         self._workers: list[_Worker] = []
         self._packed = b""
         """How to make what does the tasks."""
-        self._failed_starts = 0
-        """In a row."""
-        self._start_problem = ""
-        """Of the last of them."""
+        self._failed_starts: list[str] = []
+        """Why the last ones failed, since a worker could be started."""
 
     def map(
         self,
@@ -181,8 +182,7 @@ class Workers(ABC):
         exception last. Raises HelmExtError where no worker can be started.
         """
         packed = pickle.dumps(make_worker, pickle.HIGHEST_PROTOCOL)
-        self._failed_starts = 0
-        failure: Exception | None = None
+        self._failed_starts.clear()
         self.is_busy = True
         try:
             if packed != self._packed:
@@ -190,17 +190,15 @@ class Workers(ABC):
                 self._renew()
             jobs = _Jobs(tasks, split, 4 * (self.concurrency + 1) * self.count_workers())
             while True:
-                if failure is None:
-                    self._start_workers(jobs)
-                    self._give_out(jobs)
+                self._start_workers(jobs)
+                self._give_out(jobs)
                 calls = {call: worker for worker in self._workers for call in worker.jobs}
-                if not calls and (failure is not None or not jobs.count_waiting(1)):
+                if not calls and not jobs.has_waiting(1):
                     break
-                if failure is None:
-                    calls |= {worker.starting: worker for worker in self._workers if worker.starting is not None}
+                calls |= {worker.starting: worker for worker in self._workers if worker.starting is not None}
                 ready = self._wait(list(calls)) if calls else ()
                 for call in ready:
-                    failure = self._collect(calls[call], call) or failure
+                    self._collect(calls[call], call, jobs)
                 self._replace_lost(jobs, give_up, has_happened=bool(ready))
                 yield from jobs.take_done(in_order=in_order)
         except BaseException:
@@ -208,8 +206,8 @@ class Workers(ABC):
             raise
         finally:
             self.is_busy = False
-        if failure is not None:
-            raise failure
+        if jobs.failure is not None:
+            raise jobs.failure
 
     def close(self) -> None:
         """Return when all workers have ended: what they write into may be removed next."""
@@ -255,24 +253,19 @@ class Workers(ABC):
         Raises HelmExtError where there is none, and none can be started, several times.
         """
         most = self.count_workers()
-        while len(self._workers) < most and self._failed_starts < FAILED_STARTS * most:
-            idle = sum(not worker.jobs for worker in self._workers)
-            if jobs.count_waiting(idle + 1) <= idle:
+        while len(self._workers) < most and len(self._failed_starts) < FAILED_STARTS * most:
+            if not jobs.has_waiting(1 + sum(not worker.jobs for worker in self._workers)):
                 return
             try:
                 self._workers.append(_Worker(*self._start(self._packed)))
             except LostError as error:
-                self._note_failed_start(error)
-        if not self._workers and jobs.count_waiting(1):
-            why = f": {self._start_problem}" if self._start_problem else ""
+                self._failed_starts.append(str(error))
+        if not self._workers and jobs.has_waiting(1):
+            failed, why = count(len(self._failed_starts), "process", "processes"), self._failed_starts[-1]
             raise HelmExtError(
-                f"workers cannot start: {count(self._failed_starts, 'process', 'processes')}, one after another, ended "
-                f"before they could do anything{why}\n  hint: {self.start_hint}"
+                f"workers cannot start: {failed}, one after another, ended before they could do anything"
+                f"{why and f': {why}'}\n  hint: {self.start_hint}"
             )
-
-    def _note_failed_start(self, error: LostError) -> None:
-        self._failed_starts += 1
-        self._start_problem = str(error)
 
     def _give_out(self, jobs: _Jobs) -> None:
         """Give workers that are ready their next tasks, first those that have none.
@@ -284,35 +277,33 @@ class Workers(ABC):
                 is_ready = worker.starting is None and worker.lost is None
                 if not is_ready or len(worker.jobs) > depth or any(job.is_lone for job in worker.jobs.values()):
                     continue
-                job = jobs.take(may_be_lone=not worker.jobs)
-                if job is None:
+                if (job := jobs.find_next(may_be_lone=not worker.jobs)) is None:
                     continue
                 try:
                     worker.jobs[self._submit(worker.handle, job.task)] = job
+                    job.is_waiting = False
                 except LostError as error:  # it died while it waited for work, or since
-                    job.is_waiting = True
                     worker.lost = str(error)
 
-    def _collect(self, worker: _Worker, call: Any) -> Exception | None:
-        """Take what came of a call; return what its task has raised. Raises what making a worker raised."""
+    def _collect(self, worker: _Worker, call: Any, jobs: _Jobs) -> None:
+        """Take what came of a call. Raises what making a worker raised."""
+        is_start = call is worker.starting
         try:
             result = self._take(call)
         except LostError as error:
             worker.lost = str(error)
-            if call is worker.starting:
-                self._note_failed_start(error)
-            return None
+            self._failed_starts += [worker.lost] * is_start
         except Exception as error:
-            if call is worker.starting:
+            if is_start:
                 raise
             del worker.jobs[call]
-            return error
-        if call is worker.starting:
-            worker.starting, self._failed_starts = None, 0
+            jobs.failure = error
         else:
-            job = worker.jobs.pop(call)
-            job.finish(result)
-        return None
+            if is_start:
+                worker.starting = None
+                self._failed_starts.clear()
+            else:
+                worker.jobs.pop(call).finish(result)
 
     def _replace_lost(self, jobs: _Jobs, give_up: Callable[[Any, str], Any] | None, *, has_happened: bool) -> None:
         """Let lost workers go, and take back what they had. Raises BatchLostError."""
@@ -323,11 +314,9 @@ class Workers(ABC):
             self._workers.remove(worker)
             self._end(worker.handle)
             why = f": {worker.lost}" if worker.lost else ""
-            if worker.starting is not None:
-                hwarn(f"a {self.process} was lost while it started; no row had been given to it{why}")
-                continue
+            when = "" if worker.starting is None else " while it started; no row had been given to it"
             again = ", ".join(str(job.task) for job in worker.jobs.values())
-            hwarn(f"a {self.process} was lost{why}{again and f'; done again: {again}'}")
+            hwarn(f"a {self.process} was lost{when}{why}{again and f'; done again: {again}'}")
             for job in worker.jobs.values():
                 if jobs.lose(job):
                     continue
@@ -447,18 +436,3 @@ def end_workers() -> None:
     for (owner, _), engine in _engines.items():
         if owner == os.getpid():
             engine.close()
-
-
-def read_number(name: str, default: float, *, least: float, whole: bool = True) -> float:
-    """Return the number that an environment variable holds. Raises HelmExtError for what is no such number."""
-    given = os.environ.get(name, "").strip()
-    if not given:
-        return default
-    try:
-        number = int(given) if whole else float(given)
-    except ValueError:
-        number = least - 1
-    if not least <= number < 1_000_000:
-        kind = "a whole number" if whole else "a number"
-        raise HelmExtError(f"{name}={show(given)}: expected {kind} from {least:g}\n  hint: unset it for the default")
-    return number

@@ -21,12 +21,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from helm.common.hierarchical_logger import hwarn
 
-from helm_ext.engines.engine import LostError, Workers, read_number
-from helm_ext.errors import HelmExtError
+from helm_ext.engines.engine import LostError, Workers
+from helm_ext.errors import HelmExtError, read_number
 
 RAY_STARTS = 5
 """How often Ray is started, or the cluster joined, by one engine."""
@@ -70,7 +70,8 @@ class RayConnection:
         """The module, once there is something to do."""
         self.is_ours = False
         self._starts = 0
-        self._is_checked = False
+        self.room = 0
+        """How many actors there are, given enough to do; 0: not known yet."""
 
     def require(self) -> Any:
         """Join the cluster, or start a Ray of our own, if that has not been done. Raises HelmExtError."""
@@ -81,15 +82,11 @@ class RayConnection:
         self.ray = ray
         if not ray.is_initialized():
             self._start()
-        if not self._is_checked:
+        if not self.room:
             self._require_room()
-            self._is_checked = True
+            name, each = ("GPU", self.settings.gpus) if self.settings.gpus else ("CPU", self.settings.cpus)
+            self.room = self.settings.actors or max(1, int(ray.cluster_resources().get(name, 1) // (each or 1)))
         return ray
-
-    def count_room(self) -> int:
-        """Return for how many actors there is room."""
-        name, each = ("GPU", self.settings.gpus) if self.settings.gpus else ("CPU", self.settings.cpus)
-        return max(1, int(self.ray.cluster_resources().get(name, 1) // (each or 1)))
 
     def restart_if_dead(self) -> bool:
         """Start our own Ray again if it has died; return whether that was so. Raises HelmExtError after some times."""
@@ -150,9 +147,7 @@ def _require_reachable(address: str) -> None:
 
 LOOK_SECONDS = 5
 """When nothing has happened for so long, this process looks whether its Ray is there: an actor that is asked for while
-Ray's own process is gone never starts, and never fails.
-
-Seconds."""
+Ray's own process is gone never starts, and never fails."""
 
 INLINE_BYTES = 50_000
 """Ray sends arguments below 100 kB with the call; larger ones go through the object store."""
@@ -162,10 +157,7 @@ SHOWN_CAUSE = 300
 
 
 class RayEngine(Workers):
-    """Does tasks in actors. They, and what they hold, are kept for the next call with the same worker.
-
-    `concurrency`: tasks that an actor does at once, in threads.
-    """
+    """Does tasks in actors, in threads. They, and what they hold, are kept for the next call with the same worker."""
 
     process = "Ray actor"
     start_hint = "is there memory for them? Ray's logs are in /tmp/ray"
@@ -174,14 +166,11 @@ class RayEngine(Workers):
         super().__init__(concurrency)
         self.settings = settings or RaySettings.from_environ()
         self._connection = RayConnection(self.settings)
-        self._room = 0
 
     def count_workers(self) -> int:
         """Return the number of actors that there are, given enough to do. Joins the cluster."""
         self._ray = self._connection.require()
-        if not self.settings.actors and not self._room:
-            self._room = self._connection.count_room()
-        return self.settings.actors or self._room
+        return self._connection.room
 
     def disconnect(self) -> None:
         """Let the actors go, and Ray if it was started here."""
@@ -205,21 +194,19 @@ class RayEngine(Workers):
         return handle.work.remote(task)
 
     def _wait(self, calls: list[Any]) -> list[Any]:
-        self._ray.wait(calls, num_returns=1, timeout=LOOK_SECONDS)
-        ready: list[Any] = self._ray.wait(calls, num_returns=len(calls), timeout=0)[0]
-        return ready
+        return list(self._ray.wait(calls, num_returns=1, timeout=LOOK_SECONDS)[0])
 
     def _take(self, call: Any) -> Any:
         try:
-            result, raised = self._ray.get(call)
+            result, raised, where = self._ray.get(call)
         except self._ray.exceptions.RayTaskError:  # arguments or results that cannot be sent
             raise
         except self._ray.exceptions.RayError as error:
             raise LostError(_say(error)) from error
         if raised is not None:
-            if not isinstance(raised.error, HelmExtError):  # ours are for users, who need not see where it was raised
-                raised.error.__cause__ = RuntimeError(f"in a Ray actor:\n{raised.traceback}")
-            raise raised.error
+            if not isinstance(raised, HelmExtError):  # ours are for users, who need not see where it was raised
+                raised.__cause__ = RuntimeError(f"in a Ray actor:\n{where}")
+            raise raised
         return result
 
     def _end(self, handle: Any) -> None:
@@ -240,26 +227,21 @@ def _say(error: Exception) -> str:
 # In a process that Ray has started
 
 
-class _Raised(NamedTuple):
-    """An exception of another process."""
-
-    error: Exception
-    traceback: str
+_Done = tuple[Any, Exception | None, str]
+"""What came of a call: a result, or the exception and where it was raised."""
 
 
 class RayActor:
     """What runs in Ray's process. Exceptions are returned: those that Ray raises are about Ray."""
 
-    def __init__(self) -> None:
-        self.worker: Callable[[Any], Any] | None = None
+    worker: Callable[[Any], Any]
 
-    def start(self, wanted: dict[str, str], *packed: bytes) -> tuple[Any, _Raised | None]:
+    def start(self, wanted: dict[str, str], *packed: bytes) -> _Done:
         """Make the worker. `packed`: how, pickled and compressed, in parts."""
         return self._do(self._make, wanted, packed)
 
-    def work(self, task: Any) -> tuple[Any, _Raised | None]:
+    def work(self, task: Any) -> _Done:
         """Do a task."""
-        assert self.worker is not None
         return self._do(self.worker, task)
 
     def _make(self, wanted: dict[str, str], packed: Sequence[bytes]) -> None:
@@ -267,9 +249,9 @@ class RayActor:
             raise HelmExtError(f"a Ray node has other versions than the driver: {mine}, {wanted}")
         self.worker = pickle.loads(zlib.decompress(b"".join(packed)))()  # noqa: S301 - from our own driver
 
-    def _do(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, _Raised | None]:
+    def _do(self, function: Callable[..., Any], *arguments: Any) -> _Done:
         try:
-            return function(*arguments), None
+            return function(*arguments), None, ""
         except MemoryError:  # a limit (`ulimit -v`), where else the system would end the process: so it is lost, too
             os._exit(1)
         except Exception as error:  # noqa: BLE001 - raised by the driver
@@ -278,7 +260,7 @@ class RayActor:
                 pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
             except Exception:  # noqa: BLE001 - whatever its class does: the driver must be able to unpickle it
                 raised = HelmExtError(f"{type(error).__name__}: {error}")
-            return None, _Raised(raised, traceback.format_exc())
+            return None, raised, traceback.format_exc()
 
 
 def _versions() -> dict[str, str]:

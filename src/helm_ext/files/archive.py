@@ -6,6 +6,7 @@ byte is decompressed, so that a bomb costs nothing.
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import struct
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
 
-from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, HelmExtError, Location, Problems, count, show
+from helm_ext.errors import DatasetIntegrityError, DatasetSyntaxError, Location, Problems, count, read_number, show
 
 _IGNORED_NAMES = {".DS_Store"}
 _IGNORED_FOLDER = "__MACOSX/"
@@ -57,16 +58,9 @@ class Limits:
     def from_environ(cls) -> Limits:
         """Return the limits of this process. Raises HelmExtError for a variable that is no positive number."""
         return cls(
-            max_bytes=_positive("HELM_EXT_MAX_BUNDLE_BYTES", cls().max_bytes),
-            max_ratio=_positive("HELM_EXT_MAX_BUNDLE_RATIO", int(cls().max_ratio)),
+            max_bytes=int(read_number("HELM_EXT_MAX_BUNDLE_BYTES", cls().max_bytes, least=1, most=math.inf)),
+            max_ratio=read_number("HELM_EXT_MAX_BUNDLE_RATIO", cls().max_ratio, least=1),
         )
-
-
-def _positive(variable: str, default: int) -> int:
-    text = os.environ.get(variable) or str(default)
-    if not text.isdecimal() or int(text) < 1:
-        raise HelmExtError(f"{variable}: expected a positive whole number, got {show(text)}")
-    return int(text)
 
 
 def open_archive(

@@ -39,10 +39,10 @@ from helm.common.request import RequestResult
 
 from helm_ext.adaptation.rows import bare_state
 from helm_ext.clients.client import NotedResult, notes_of
-from helm_ext.engines.engine import LONE_TRIES, end_workers, read_number
+from helm_ext.engines.engine import LONE_TRIES, end_workers
 from helm_ext.engines.progress import PROGRESS_ENV
 from helm_ext.engines.ray_engine import RayEngine, RaySettings
-from helm_ext.errors import DeploymentError, HelmExtError, show
+from helm_ext.errors import DeploymentError, HelmExtError, read_number, show
 from helm_ext.files.writing import sync_folder
 from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.runner import StreamingRunner

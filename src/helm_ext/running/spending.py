@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +31,7 @@ from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.clients.client import MAX_COST_ENV, MAX_TOKENS_ENV, AsyncClient
 from helm_ext.clients.openai_requests import is_scored
 from helm_ext.engines.progress import Counts, Progress, describe
-from helm_ext.errors import HelmExtError, RunEntryError, count, show
+from helm_ext.errors import HelmExtError, RunEntryError, count, read_number, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -404,19 +405,7 @@ def _find_class(name: str) -> type | None:
 
 def read_limits() -> tuple[float | None, int | None]:
     """Return what may be spent, in money and in tokens; None: any. Raises RunEntryError for what is no limit."""
-    cost, tokens = _read_limit(MAX_COST_ENV), _read_limit(MAX_TOKENS_ENV, whole=True)
+    limit = partial(read_number, default=None, least=0, most=math.inf, unset="no limit", wrong=RunEntryError)
+    cost = limit(MAX_COST_ENV, whole=False, kind="a number, in the currency of the prices,")
+    tokens = limit(MAX_TOKENS_ENV, kind="a whole number of tokens")
     return cost, None if tokens is None else int(tokens)
-
-
-def _read_limit(name: str, *, whole: bool = False) -> float | None:
-    text = os.environ.get(name, "").strip()
-    if not text:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf or (whole and not number.is_integer()):
-        kind = "a whole number of tokens" if whole else "a number, in the currency of the prices,"
-        raise RunEntryError(f"{name}={show(text)}: expected {kind} from 0 on\n  hint: unset it for no limit")
-    return number

@@ -12,9 +12,8 @@ from helm_ext.engines.engine import (
     LostError,
     ThisProcess,
     Workers,
-    read_number,
 )
-from helm_ext.errors import HelmExtError
+from helm_ext.errors import HelmExtError, read_number
 
 
 class Script(Workers):

@@ -258,7 +258,7 @@ def test_limits(tmp_path, monkeypatch):
         )
     ]
     monkeypatch.setenv("HELM_EXT_MAX_BUNDLE_BYTES", "1G")
-    with pytest.raises(HelmExtError, match='HELM_EXT_MAX_BUNDLE_BYTES: expected a positive whole number, got "1G"'):
+    with pytest.raises(HelmExtError, match='HELM_EXT_MAX_BUNDLE_BYTES="1G": expected a whole number from 1'):
         check(path)
 
 
