@@ -106,7 +106,7 @@ class OpenAICompatibleClient(Client):
         self.path = PATHS[endpoint]
         self.server = Server(
             _require_address(base_url),
-            _read_key(api_key_env) if api_key_env else _require_plain(api_key, "the key in HELM's credentials"),
+            _find_key(api_key, api_key_env),
             reply_seconds=timeout,
             attempts=Attempts(retries=retries, seconds=retry_seconds),
         )
@@ -265,16 +265,13 @@ def _require_address(base_url: str | None) -> str:
     return address
 
 
-def _require_plain(key: str | None, where: str) -> str | None:
-    """Return a key. Raises RunEntryError, which does not show it, for one that no header can hold."""
+def _find_key(of_helm: str | None, variable: str | None) -> str | None:
+    """Return the key, of an environment variable if one is named. Raises RunEntryError, which does not show it."""
+    key, where = of_helm, "the key in HELM's credentials"
+    if variable:
+        key, where = os.environ.get(variable), f"api_key_env={variable}"
+        if not key:
+            raise RunEntryError(f"{where}: no such environment variable, or an empty one")
     if key and (not key.isprintable() or key != key.strip()):
         raise RunEntryError(f"{where}: a line break, a space or another character that no key has stands in it")
-    return key
-
-
-def _read_key(variable: str) -> str:
-    """Return the key that an environment variable holds. Raises RunEntryError."""
-    key = _require_plain(os.environ.get(variable), f"api_key_env={variable}")
-    if not key:
-        raise RunEntryError(f"api_key_env={variable}: no such environment variable, or an empty one")
     return key

@@ -164,7 +164,10 @@ class Server:
                 if delay is None or now + delay - failed_at > self.attempts.seconds:
                     again = sent.total() - 1
                     tail = f" (sent again {again} times)" if again and error.fault is not Fault.ALL else ""
-                    raise ServerError(self._hide(f"{error}{tail}"), error.fault, status=error.status) from error
+                    message = f"{error}{tail}"
+                    if self.api_key:  # servers repeat what they were sent
+                        message = message.replace(self.api_key, "***")
+                    raise ServerError(message, error.fault, status=error.status) from error
                 if error.fault is Fault.BUSY:
                     self._resume_at = max(self._resume_at, now + delay)
                 retrying(1)
@@ -233,6 +236,8 @@ class Server:
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
             if self.api_key:
                 headers["Authorization"] = f"Bearer {self.api_key}"
+            address = urlsplit(self.url)  # whose proxy aiohttp would look for at each request, in a thread
+            proxy = None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)
             trace = aiohttp.TraceConfig()
             trace.on_connection_create_end.append(self._note_connection)
             self._session = aiohttp.ClientSession(
@@ -241,7 +246,7 @@ class Server:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=self.reply_seconds, connect=CONNECT_SECONDS),
-                proxy=_find_proxy(self.url),
+                proxy=proxy,
             )
             weakref.finalize(self, _close, self._session)
         return self._session
@@ -285,10 +290,6 @@ class Server:
             fault = Fault.OWN
         return ServerError(message, fault, status=status, retry_after=wait)
 
-    def _hide(self, message: str) -> str:
-        """Return a message without the key: servers repeat what they were sent."""
-        return message.replace(self.api_key, "***") if self.api_key else message
-
 
 def _close(session: aiohttp.ClientSession) -> None:
     """Close a session: when its server goes, or the process ends. Waits a second for it at most."""
@@ -299,14 +300,6 @@ def _close(session: aiohttp.ClientSession) -> None:
     if threading.current_thread() is not thread:
         with contextlib.suppress(Exception):
             future.result(timeout=1)
-
-
-def _find_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for an address. aiohttp would look for each request, in a thread."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    return getproxies().get(parts.scheme)
 
 
 def _parse_reply(data: bytes) -> Any:

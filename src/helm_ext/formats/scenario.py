@@ -142,7 +142,11 @@ class EvalSetScenario(Scenario):
                 own = {key: value for key, value in self.arguments.items() if key in self.always_there}
                 self.arguments = {**own, **planned.find_arguments(self.reference, output_path)}
             evalset = self.load()
-        require_same_digest(evalset, self.digest)
+        if not evalset.digest.startswith(self.digest):
+            raise DatasetChangedError(
+                f"{evalset.name}: the data changed since the run was planned: SHA-256 {evalset.short_digest}, "
+                f"planned with {self.digest}\n  hint: start helm-run again; the run's name carries the new digest"
+            )
         garbage.relax()
         self.description = evalset.description or evalset.display_name or self.description
         self.tags = list(evalset.tags)
@@ -214,15 +218,6 @@ class ImportedScenario(EvalSetScenario):
     def default_name(cls, arguments: Mapping[str, Any]) -> str:
         """Return the dataset's name: planning knows it, and gives it as `name`."""
         return str(arguments.get("name") or super().default_name(arguments))
-
-
-def require_same_digest(evalset: EvalSet, planned: str) -> None:
-    """Raise DatasetChangedError unless the EvalSet's digest begins with the planned one."""
-    if not evalset.digest.startswith(planned):
-        raise DatasetChangedError(
-            f"{evalset.name}: the data changed since the run was planned: SHA-256 {evalset.short_digest}, "
-            f"planned with {planned}\n  hint: start helm-run again; the run's name carries the new digest"
-        )
 
 
 def skip_missing(instance: Instance) -> Instance:

@@ -59,7 +59,7 @@ def find_reducer(name: str) -> Reducer | None:
 def find_noise(name: str) -> Noise:
     """Return what says how noisy a reducer's score of a row is; of most reducers it says that nobody knows."""
     if name == "mean":
-        return _noise_of_mean
+        return lambda scores: statistics.variance(scores) / len(scores) if len(scores) > 1 else None
     match = _WITH_NUMBER.fullmatch(name)
     if match is None or match[1] == "at_least":
         return lambda scores: None  # noqa: ARG005
@@ -87,10 +87,6 @@ def _pass_k(k: int, scores: Sequence[float]) -> float | None:
     if len(scores) < k:
         return None
     return math.comb(_count_right(scores), k) / math.comb(len(scores), k)
-
-
-def _noise_of_mean(scores: Sequence[float]) -> float | None:
-    return statistics.variance(scores) / len(scores) if len(scores) > 1 else None
 
 
 def _noise_of_draws(k: int, of_right: bool, scores: Sequence[float]) -> float | None:

@@ -178,14 +178,6 @@ def load_metric(definition: Mapping[str, Any], checkout: Checkout) -> CheckoutMe
     return score
 
 
-def digest_metrics(checkout: Checkout) -> str:
-    """Return the SHA-256 of all Python files in the checkout's `metrics`."""
-    digest = hashlib.sha256()
-    for path in sorted((checkout.root / METRICS.parent).glob("**/*.py")):
-        digest.update(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
-
-
 def _to_number(value: Any, checkout: Checkout, name: str) -> float:
     """Return a metric's value as upstream averages it: several values (one for each completion) are averaged first."""
     if hasattr(value, "tolist"):
@@ -273,7 +265,10 @@ def require_scores(
             used["postprocess"] = checkout.digest()
     require_metrics(metrics.from_checkout.values(), checkout, execute=execute)
     if checkout and metrics.from_checkout:
-        used["metrics"] = digest_metrics(checkout)
+        digest = hashlib.sha256()
+        for path in sorted((checkout.root / METRICS.parent).glob("**/*.py")):
+            digest.update(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        used["metrics"] = digest.hexdigest()
     return used
 
 

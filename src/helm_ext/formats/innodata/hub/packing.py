@@ -81,6 +81,9 @@ def pack(
         **attributes,
     }
     path = Path(target) / f"{name}.zip"
+    if not path.parent.is_dir():
+        hint = f"mkdir -p {shlex.quote(str(path.parent))}"
+        raise DatasetNotFoundError(f"{path.parent}: no such folder\n  hint: {hint}")
     try:
         digest = _write(path, sources, counted, meta, replace=replace)
     except OSError as error:
@@ -99,7 +102,7 @@ def _write(
     replace: bool,
 ) -> str:
     """Write the bundle and return its SHA-256."""
-    with tempfile.TemporaryFile(dir=_folder(path)) as file:
+    with tempfile.TemporaryFile(dir=path.parent) as file:
         with zipfile.ZipFile(file, "w") as archive:
             for split, member in MEMBERS.items():
                 _write_member(archive, member, sources[split], counted[split].digest)
@@ -162,9 +165,3 @@ def _write_member(archive: zipfile.ZipFile, name: str, source: Path | None, dige
             out.write(chunk)
     if read.hash.hexdigest() != digest:
         raise DatasetIntegrityError(f"{source}: changed while it was packed\n  hint: pack it again")
-
-
-def _folder(path: Path) -> Path:
-    if not path.parent.is_dir():
-        raise DatasetNotFoundError(f"{path.parent}: no such folder\n  hint: mkdir -p {shlex.quote(str(path.parent))}")
-    return path.parent
