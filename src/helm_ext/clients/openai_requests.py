@@ -127,7 +127,11 @@ def to_body(request: Request, dialect: Dialect) -> dict[str, Any]:
     else:
         body["prompt"] = request.prompt
     if is_scored(request):
-        return {**body, **_scoring_fields(request, dialect)}
+        if request.num_completions != 1:
+            raise UnsendableError(f"num_completions={request.num_completions}: a prompt is scored once")
+        if dialect.prompt_logprobs:  # 0: of the prompt's own tokens, and no others beside them
+            return {**body, "max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}
+        return {**body, "max_tokens": int(dialect.extra_token), "echo": True, "logprobs": 1, "temperature": 0}
     if request.max_tokens < 1:
         raise UnsendableError(f"max_tokens={request.max_tokens}: no text would be generated")
     body[dialect.limit_field] = request.max_tokens
@@ -140,15 +144,6 @@ def to_body(request: Request, dialect: Dialect) -> dict[str, Any]:
     if request.echo_prompt:
         body |= {"echo": True, "logprobs": 1}
     return body
-
-
-def _scoring_fields(request: Request, dialect: Dialect) -> dict[str, Any]:
-    """Return what asks for the log-probabilities of the prompt's tokens; nothing is sampled."""
-    if request.num_completions != 1:
-        raise UnsendableError(f"num_completions={request.num_completions}: a prompt is scored once")
-    if dialect.prompt_logprobs:  # 0: of the prompt's own tokens, and no others beside them
-        return {"max_tokens": 1, "prompt_logprobs": 0, "temperature": 0}
-    return {"max_tokens": int(dialect.extra_token), "echo": True, "logprobs": 1, "temperature": 0}
 
 
 def _sampling_fields(request: Request, dialect: Dialect) -> dict[str, Any]:

@@ -102,6 +102,10 @@ _CODES_OF_ALL = frozenset({"insufficient_quota", "billing_hard_limit_reached", "
 """OpenAI's codes of a 429 that does not pass."""
 
 
+_OF_NAMES = ("exist", "found", "unknown", "invalid", "available")
+"""Words of a refusal of a model's name."""
+
+
 class ServerError(Exception):
     """A request was not answered. `retry_after`: seconds that the server asks to wait."""
 
@@ -261,7 +265,9 @@ class Server:
         url, (said, code) = self.url + path, _what_it_says(text)
         message, fault, wait = f"{url}: status {status}: {said}", Fault.ALL, _retry_after(headers)
         is_early = not self.has_answered
-        model = str(json.loads(data).get("model"))
+        model, words = str(json.loads(data).get("model")), said.lower()
+        # "This model's maximum context length" is about one prompt.
+        is_about_name = "model" in words and any(one in words for one in (model.lower(), *_OF_NAMES))
         if code in _CODES_OF_ALL:
             pass
         elif status >= 500 or status in _PASSING_STATUSES:
@@ -273,7 +279,7 @@ class Server:
         elif 300 <= status < 400:
             target = show(str(headers.get("Location", "")))
             message = f"{url}: the server sends on to {target}; base_url is another"
-        elif status == 404 or (is_early and status in (400, 422) and _is_about_name(said, model)):
+        elif status == 404 or (is_early and status in (400, 422) and is_about_name):
             known = [model["id"] for model in await self.list_models()]
             if known and model not in known:
                 names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
@@ -336,15 +342,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number
-
-
-def _is_about_name(said: str, model: str) -> bool:
-    """Whether a refusal may be that of a model's name. "This model's maximum context length" is about one prompt."""
-    lower = said.lower()
-    return "model" in lower and (model.lower() in lower or any(word in lower for word in _OF_NAMES))
-
-
-_OF_NAMES = ("exist", "found", "unknown", "invalid", "available")
 
 
 def _what_it_says(text: bytes) -> tuple[str, str]:
