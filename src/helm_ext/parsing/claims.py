@@ -109,9 +109,7 @@ class Reading:
         if group is None:
             return None
         rest = self.text[group.end() : end].strip(CLOSERS + PUNCTUATION + " \n")
-        is_asked = (
-            begin > start and "?" in self.text[group.end() : end] and not _BARE.fullmatch(self.text, start, begin)
-        )
+        is_asked = begin > start and "?" in self.text[group.end() : end]
         return None if rest or is_asked else self._read_group(group).named
 
     def find_claims(self) -> list[Claim]:
@@ -138,16 +136,15 @@ class Reading:
 
     def _read_introduced(self, group: Group, is_asked: bool) -> Claim | None:
         """Return what an introduction before the group makes of it; None without one."""
-        begin = max(0, group.start - _BACK)
-        text = self.text[begin : group.start]
-        found = words.INTRODUCTION.search(text)
+        begin = max(0, group.start - _BACK, *(one.end for one in self.groups if one.end <= group.start))
+        found = words.INTRODUCTION.search(self.text, begin, group.start)
         while found:
-            kind, start = found.lastgroup or "", begin + found.start()
+            kind, start = found.lastgroup or "", found.start()
             before = self.get_before(start)
             points = _POINTS.match(found[0]) and re.match(words.LABEL, self.text[group.start])  # "... → B"
             if points or _introduces(kind, found[0], before):
                 break
-            found = words.INTRODUCTION.search(text, found.start() + 1)
+            found = words.INTRODUCTION.search(self.text, found.start() + 1, group.start)
         else:
             return None
         named = group.named
@@ -196,7 +193,6 @@ _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:\s*\n")
 """At the end of a line: the options follow, not an answer."""
 _CALCULATION = re.compile(rf"(?:\d|{words.SYMBOL})\s?=\s?\$?(?:\d|{words.SYMBOL})")
 _POINTS = re.compile(r"→|⇒|[-=]>")
-_BARE = re.compile(r"\W*")
 _INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b")
 
 

@@ -1,40 +1,26 @@
 r"""Which option of a multiple-choice question a completion means (docs/adapter_spec.md, "How an answer is read").
 
 Forgiving about form, strict about meaning: what could be read in two ways is read in none. What is read does not depend
-on which label it is: whether "A" is the label A or a word is told from what follows it alone. The rules, in order:
+on which label it is: whether "A" is the label A or a word is told from what follows it alone. The rules, for users in
+docs/adapter_spec.md, in order:
 
 1.  *Label*: the completion is a label as it is spelled, but for white space, a final point and brackets. This also wins
     where another option's text is the same (options `AB`, `A`, `B`, `O`).
 2.  *Text*: it is the text of an option. Options with the same text name the same answer: the first is returned.
-3.  *Thinking* (`texts`) is not part of the answer, nor are special tokens at the end
-    (`B</s>`), nor another question that a base model goes on with (`helm_ext.parsing.texts`).
-4.  *Decoration*: it is a label or a text but for Unicode compatibility forms (`（B）`, `②`), brackets, quotes, markup,
-    LaTeX, punctuation, a bullet, case. Wherever options are named (`marks`), the longest spelling counts: "$5" is the
-    option `$5` rather than `5`. A sign before a digit is no decoration. "- 3" is none where `3` and `-3` are options.
-    Superscripts stay, and numbers with units are compared as values (`options.spell_as_options`).
-5.  *Claims* (`claims`): what introduces an answer ("the answer is", "I choose", `"answer":`, `\boxed{`,
-    "答案是"), what declares one ("B is correct"), first and last line and last sentence that are nothing but an answer.
-    One that is denied, doubted, asked, hypothetical, about another answer, or somebody else's, states nothing. Those
-    that disagree mean nothing, but for one that weighs more than those before it: a correction or "final answer"
-    more than "so the answer is", that more than "the answer is", that more than "it is"; "would be" least. A denial
-    takes back what was said before it. A list of the options in which one is marked as right states that one, of
-    numbers for each the largest does (`reader`), and so does what is left over ("only D remains", "A, B, C are
-    wrong"). What is said of another question or year weighs least.
-6.  *Lead*: the completion begins with a label or a text ("B. Paris is", "Option B, because", "Yes, it is"). Not where a
-    sentence about the option follows ("(B) is wrong"), or other options are listed behind it. Of a long text that was
-    cut off, only where a reason follows; 7 does not count there.
-7.  *Sentence* (`sentences`): the first or the last sentence ends in a label ("Must be B."); only one option's text is
-    named ("Paris lies on the Seine."), or only one in a last sentence that concludes ("Thus it is Paris."), not denied
-    or doubted; all others are, in sentences that deny; words are named that no other option has ("Westphalia"); of
-    numbers, a calculation ends in one. Where no option is named at all, "the second option" is one by its place.
+3.  *Thinking* (`texts`) is not part of the answer, nor are special tokens at the end (`B</s>`), nor another question
+    that a base model goes on with.
+4.  *Decoration* goes, and the options are spelled as symbols wherever they are named (`marks`): at a line's end, before
+    punctuation, a bracket, the label's own text, or prose that may follow an answer (because, since, and here, ...).
+    The longest spelling counts: "$5" is the option `$5` rather than `5`. Numbers with units are values (`options`).
+5.  *Claims* (`claims`): what introduces options, declares or denies them, and how much that weighs (`Rank`). A list in
+    which one is marked as right or rated best claims that one (`reader`).
+6.  *Lead* (`reader`): the completion begins with an option ("B. Paris is", "Option B, because", "Yes, it is"). Of a
+    long text that was cut off, only where a reason follows; 7 does not count there.
+7.  *Sentence* (`sentences`): the only option that is named, or of which words are; what all others leave over.
 
-An option is named where it ends: at a line's end, before punctuation, a bracket, the label's own text, or prose that
-may follow an answer (`words.CONTINUATION`: because, since, and here, ...). Several options named together
-("A and C", "A or B") are no single answer, nor is a label with another option's text ("B. London").
-
-A label is never part of a word, a number or an abbreviation: not in `Because`, `1.5`, `A's`, `C++`, `A股`. Known
-limits: an initial that nothing tells from a label ("E. coli lives in the gut", label E) is read as one; of a completion
-longer than HEAD + TAIL characters rules 4 to 7 see its beginning and its end.
+Several options named together ("A and C", "A or B") are no single answer, nor is a label with another option's text
+("B. London"). Known limits: an initial that nothing tells from a label ("E. coli lives in the gut", label E) is read as
+one; of a completion longer than HEAD + TAIL characters rules 4 to 7 see its beginning and its end.
 """
 
 from __future__ import annotations

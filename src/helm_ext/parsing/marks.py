@@ -35,9 +35,6 @@ _MAX_MENTIONS = 400
 
 _NUMBER_GOES_ON = re.compile(r"[%^]|[.,:/–-]?\d|-\w")
 _NUMBER_BEFORE = re.compile(r"(?:[-–+^/.]|[-–+][$€£¥]|\d[,:])\Z")
-_LABEL_GOES_ON = re.compile(r"[-–](?=\w)|[+#](?!\w)|'[^\W\d]")
-_LABEL_BEFORE = re.compile(r"\w[.–-]\Z")
-_ABOUT_UNSPACED = re.compile(r"(?:[选選]?[项項])?[都均]?[是为正对對错錯不最]|[がを가이를을은는]")
 _LETTERS = re.compile(
     rf"(?:(?:^|\b(?:answers?|ans|choices?|options?)(?: is| are)? ?:?"
     rf"|[:{MARKER}选選为是])[^\w\n]{{0,6}})((?:[^\W\d_] ){{1,31}}[^\W\d_]|[A-ZΑ-ΩА-Я]{{2,10}})"
@@ -143,15 +140,12 @@ class Marks:
             return 0
         if _is_suffixed(text, end):
             return NAMED_LABEL
-        goes_on = _LABEL_GOES_ON.match(text, end) or _LABEL_BEFORE.search(text, max(0, start - 2), start)
-        if goes_on or (text[end : end + 2] == "* " and text[start - 1 : start] != "*"):
-            return 0
         place = _skip_closers(text, end)
         if words.ABOUT.match(text, place):
             return ABOUT_LABEL
         if _ends(text, place):
             return 0 if words.APPOSITION.match(text, place) else NAMED_LABEL
-        if words.VERDICT.match(text, place) or _ABOUT_UNSPACED.match(text, place):
+        if words.VERDICT.match(text, place):
             return ABOUT_LABEL
         if any(char in BRACKETS for char in text[end:place]) and not text[place : place + 1].isalnum():
             return NAMED_LABEL

@@ -37,8 +37,7 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     *_, before, (begin, end) = [(0, 0), (0, 0), *reading.sentences]
     if begin and not reading.text.endswith("?") and not any(one.end > begin for one in claims):  # "Edit: I erred. C"
         said = reading.read_alone(begin, end)
-        is_list = _ENDS_IN_LABEL.search(reading.text[slice(*before)]) or reading.read_alone(*before) is not None
-        if said and not is_list:  # "A. Rome B. Paris"
+        if said and reading.read_alone(*before) is None:  # "A. Rome B. Paris"  # "A. Rome B. Paris"
             claims.append(Claim(begin, end, Rank.STATED, said))
     if rated:
         start, end, right = rated
@@ -63,8 +62,6 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     is_all = not several and len(named) > 1 and len(rest) == 1 and _ALL.match(options.folded[rest[0]])
     return frozenset(rest) if is_all else named
 
-
-_ENDS_IN_LABEL = re.compile(rf"{words.LABEL}\W*\Z")
 
 _PLACES = re.compile(
     r"\b(?:(?:option|choice|answer|选项|選択肢)\s?#?(?P<number>\d)\b|(?:the|die|der|la|le|el)\s(?:(?P<first>first"
