@@ -25,12 +25,12 @@ from helm_ext.formats.imported.tables import Cells, read_options, to_text
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How a known table is laid out."""
+    """How a known table is laid out. That of an unknown one says nothing."""
 
-    name: str
-    columns: Sequence[str]
+    name: str = ""
+    columns: Sequence[str] = ()
     """Those that a table must have, in lower case."""
-    why: str
+    why: str = ""
     """By what it was recognised, in words; `{column}` is how the table spells it."""
     fits: Callable[[Cells], bool] | None = None
     """Whether the first row, with all columns, is laid out so."""
@@ -70,8 +70,8 @@ def fold(column: str) -> str:
     return column.strip().casefold().replace(" ", "_")
 
 
-def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
-    """Return the layout of a table with these columns and this first row; None for one that is not known."""
+def find_layout(columns: Sequence[str], sample: Cells) -> Layout:
+    """Return the layout of a table with these columns and this first row."""
     named = {fold(column): column for column in columns}
     first = {name: sample.get(column) for name, column in named.items()}
     for layout in _LAYOUTS:
@@ -85,7 +85,7 @@ def find_layout(columns: Sequence[str], sample: Cells) -> Layout | None:
             made = {role: words.format_map(named) for role, words in found.made.items()}
             adapt = None if found.adapt is None else partial(_adapt, found.adapt)
             return replace(found, why=found.why.format_map(named), roles=roles, made=made, adapt=adapt)
-    return None
+    return Layout()
 
 
 def is_of_tool(keys: Collection[str]) -> bool:

@@ -121,10 +121,10 @@ class Loaded:
                 hint = did_you_mean(key, held) or f"{column} holds {name_columns(held)}"
             raise DatasetSyntaxError.at(options.path, message, hint, code="no-outputs")
         excluded = self._lines - profile.rows
-        of_layout = profile.model if layout is not None and layout.model is not None else ""
+        of_layout = profile.model if layout.model is not None else ""
         source = Source(
-            tool=layout.tool if layout is not None and layout.tool else "table",
-            model=of_layout or _name_of_column(roles.output, table.columns) or profile.model,
+            tool=layout.tool or "table",
+            model=of_layout or self._named or profile.model,
             task=options.name or _dataset_name(options.path),
             settings={NOT_COPIED: name_columns(unused)} if (unused := self._reader.unused) else {},
             scores=profile.scores,
@@ -135,7 +135,7 @@ class Loaded:
         digest = table.digest
         if self._mapping_digest:
             digest = hashlib.sha256(f"{self._mapping_digest}{digest}".encode()).hexdigest()
-        scoring = layout.scoring if layout is not None and profile.gold.element == "text" else {}
+        scoring = layout.scoring if profile.gold.element == "text" else {}
         return Opened(
             path=options.path,
             source=source,
@@ -162,13 +162,22 @@ class Loaded:
             return said
         has_options = bool(roles.options) or profile.gold.element != "text" or profile.gold.options is not None
         demonstrations = {"max_train_instances": _DEMONSTRATIONS if profile.train else 0}
-        of_layout = roles.layout.live if roles.layout is not None else {}
-        return {**(_CHOICE if has_options else _TEXT), **demonstrations, **of_layout, **said}
+        return {**(_CHOICE if has_options else _TEXT), **demonstrations, **roles.layout.live, **said}
 
     def require_outputs(self, outputs: Sequence[str]) -> None:
         """Raise DatasetError unless each of these can be the column of outputs, beside what the others are."""
         for output in outputs:
             choose_roles(self.table, msgspec.structs.replace(self.options, output=[output]))
+
+    @property
+    def _named(self) -> str:
+        """The model that a column of outputs is called after: where the user named it, and it is not merely "output".
+
+        A path into a column names none, but a column may have a dot in its name: `gpt-4.1`.
+        """
+        output = self.roles.output
+        is_plain = output.casefold() in CANDIDATES["output"] or output not in self.table.columns
+        return "" if is_plain or not self.options.output else output
 
     def name_model(self) -> str:
         """Return the model that a layout knows, the column of outputs is called after, or a column of models names.
@@ -176,9 +185,9 @@ class Loaded:
         "" for none. Raises DatasetError without outputs.
         """
         roles, table = self.roles, self.table
-        is_of_layout = roles.layout is not None and roles.layout.model is not None
-        if self.options.output and not is_of_layout and (named := _name_of_column(roles.output, table.columns)):
-            return named
+        is_of_layout = roles.layout.model is not None
+        if self._named and not is_of_layout:
+            return self._named
         if not is_of_layout and not roles.output and not roles.likelihoods:
             hint = "say which hold them: output=COLUMN, or output=A+B for a run of each; columns: "
             message = "no column is called output or the like"
@@ -190,7 +199,7 @@ class Loaded:
     def describe(self, outputs: Sequence[str]) -> list[str]:
         """Return in words which column was taken for what, and why. `outputs`: the columns that are named, all."""
         profile, roles, table = self.read(), self.roles, self.table
-        said = [("layout", f"{roles.layout.name} ({roles.layout.why})")] if roles.layout is not None else []
+        said = [("layout", f"{roles.layout.name} ({roles.layout.why})")] if roles.layout.name else []
         for role, column in roles.columns():
             shown = "+".join(outputs) if role == "output" and outputs else column
             why = roles.reasons.get(role, "")
@@ -223,14 +232,6 @@ def _dataset_name(path: str) -> str:
     while (suffix := Path(name).suffix.lower()) in (".gz", ".zst", ".zstd", *_DELIMITED, ".json", *LINES, ".parquet"):
         name = name[: -len(suffix)]
     return name or Path(path).name
-
-
-def _name_of_column(output: str, columns: Sequence[str]) -> str:
-    """Return the model whose outputs a column holds: its name, where that is not merely "output" or the like.
-
-    A path into a column names none, but a column may have a dot in its name: `gpt-4.1`.
-    """
-    return output if output in columns and output.casefold() not in CANDIDATES["output"] else ""
 
 
 def list_outputs(arguments: Mapping[str, Any]) -> list[str]:

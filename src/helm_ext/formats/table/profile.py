@@ -82,12 +82,12 @@ class Profile:
         options, layout, roles = self._options, self._layout, self._roles
         return GoldColumn(
             gold_kind=options.gold_kind
-            or (layout.gold_kind if layout and roles.made else None)
+            or (layout.gold_kind if roles.made else None)
             or ("text" if roles.gold_is_option else None),
-            index_base=layout.index_base if options.index_base is None and layout else options.index_base,
+            index_base=layout.index_base if options.index_base is None else options.index_base,
             is_said=options.index_base is not None,
             is_class_label=roles.gold in self._table.class_labels,
-            allow_hidden=bool(roles.scores) or (layout is not None and layout.allows_hidden),
+            allow_hidden=bool(roles.scores) or layout.allows_hidden,
             are_cells=self._table.is_text,
             path=self._table.path,
             name=roles.name("gold"),
@@ -178,7 +178,7 @@ class Profile:
             message = f"{rows} several options where several are right: are all of them the answer, or any?"
             hint = "multi_label=true where all of them together are, multi_label=false where any of them counts"
             self._refuse(message, hint, "several-right", self._first_several)
-        if layout is not None and layout.main in self.scores:
+        if layout.main in self.scores:
             self.main = layout.main
         elif not self.is_measured:
             self.main = next(iter(self.scores))
@@ -228,7 +228,7 @@ class Profile:
             if self.scores and self.recorded:
                 return False
             problem = error.problems[0]
-            hint = (self._layout.hidden_hint if self._layout is not None else "") or problem.hint
+            hint = self._layout.hidden_hint or problem.hint
             if self._table.splits:
                 hint += f"; splits={'+'.join(self._table.splits)} says which are read"
             self._refuse(problem.message, hint, str(problem.code), problem.location.line)
@@ -252,9 +252,8 @@ class Profile:
         """Yield what a reader of the score must know."""
         layout = self._layout
         yield from self._table.notes
-        if layout is not None:
-            yield from layout.notes
-            yield from layout.live_notes if self._reader.is_live else ()
+        yield from layout.notes
+        yield from layout.live_notes if self._reader.is_live else ()
         if not self.outputs_are_positions and (said := self._positions.note()):
             yield said
         if self._roles.gold_is_option:

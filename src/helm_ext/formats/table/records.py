@@ -58,9 +58,9 @@ class RecordReader:
     def __init__(self, table: Table, roles: Roles, options: Options) -> None:
         """Raises DatasetError for splits that are not there."""
         self.table, self.roles, self.options = table, roles, options
-        self._adapt = roles.layout.adapt if roles.layout is not None and roles.made else None
+        self._adapt = roles.layout.adapt if roles.made else None
         self.is_live = not roles.output and not roles.likelihoods
-        self._shuffles = self.is_live and (roles.gold_is_option or (roles.layout is not None and roles.layout.shuffles))
+        self._shuffles = self.is_live and (roles.gold_is_option or roles.layout.shuffles)
         self._labels = option_labels(roles.options) if len(roles.options) > 1 else []
         are_texts = roles.gold_is_option or options.gold_kind not in (None, "label")
         self._by_column = {} if are_texts else label_columns(roles.options)
@@ -106,20 +106,16 @@ class RecordReader:
         A row with a mistake elsewhere has its part in what is decided. `complete` reads the rest.
         """
         layout = self.roles.layout
-        if self._adapt is not None and layout is not None:
+        if self._adapt is not None:
             try:
-                cells = {
-                    **cells,
-                    **{
-                        self.roles.place(role): value
-                        for role, value in self._adapt(cells).items()
-                        if role in self.roles.made
-                    },
+                made = {
+                    layout.made[role]: value for role, value in self._adapt(cells).items() if role in self.roles.made
                 }
             except RowError as error:
                 raise RowError(str(error), error.hint or f"the table looks like {layout.name}") from error
+            cells = {**cells, **made}
         record = Record(line=line, id=None, question="", split_name=split)
-        if layout is not None and layout.model is not None:
+        if layout.model is not None:
             record.model = layout.model(cells)
         elif self.model_column:
             name = look_up(cells, self.model_column)

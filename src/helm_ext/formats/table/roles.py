@@ -181,7 +181,7 @@ class Roles:
     """The columns of scores that the user named, by what the scores are called."""
     judgements: tuple[str, ...] = ()
     """The columns of judgements that the user named."""
-    layout: Layout | None = None
+    layout: Layout = field(default_factory=Layout)
     made: frozenset[str] = frozenset()
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Role to why it is this column, in words."""
@@ -199,11 +199,6 @@ class Roles:
     def name(self, role: str) -> str:
         """Return what errors call the column of a role."""
         return role if role in self.made else str(getattr(self, role))
-
-    def place(self, role: str) -> str:
-        """Return the key of a row's cells for a role that a layout makes: its words."""
-        column = getattr(self, role)
-        return column if isinstance(column, str) else column[0]
 
     def columns(self) -> list[tuple[str, str]]:
         """Return (role, column) of what the user knows of."""
@@ -275,8 +270,7 @@ class _Chooser:
 
     def _of_layout(self, role: str) -> str:
         layout = self._layout
-        found = "" if layout is None else layout.made.get(role) or layout.roles.get(role, "")
-        if layout is not None and found:
+        if found := layout.made.get(role) or layout.roles.get(role, ""):
             self._reasons[role] = f"as in {layout.name}"
             if role in layout.made:
                 self._made.add(role)

@@ -151,6 +151,7 @@ def test_deepeval_keeps_its_own_scores_and_leaves_out_what_has_no_gold(tmp_path)
     evalset = load(str(path))
     assert (evalset.counts["recorded"], evalset.counts["unscored"], evalset.counts["read"]) == (1, 1, 2)
     assert row_extra(evalset.instances[0])["source_scores"] == {"deepeval_Relevancy": 0.75}
+    assert evalset.source.model == ""  # no model is called `actualOutput`
 
 
 class TestOwnExport:
