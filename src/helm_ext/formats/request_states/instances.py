@@ -330,10 +330,6 @@ def _reference(given: dict[str, Any]) -> Reference:
 
 
 def _input(given: dict[str, Any]) -> Input:
-    messages = given.get("messages")
-    if not messages:
-        return Input(text=given.get("text") or "")
-    return Input(
-        text=given.get("text") or "",
-        messages=[{"role": message["role"], "content": message["content"]} for message in messages],
-    )
+    messages = given.get("messages") or ()
+    shown = [{"role": message["role"], "content": message["content"]} for message in messages]
+    return Input(text=given.get("text") or "", messages=shown or None)

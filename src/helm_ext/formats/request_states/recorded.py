@@ -282,14 +282,15 @@ def read_earlier_run(told: RunScoring, place: Place, *, overridden: bool) -> Ear
     `overridden`: whether the user names other metrics, so that those of the file do not matter.
     """
     name, args = told["class_name"], told["args"]
+    message, hint = "", _CHOOSE_HINT
     if name not in _RUN_METRICS:
+        message = f"the run was scored by {show(name)}, which is none of this package"
+    elif args.get("root") is not None:
+        message = f"the run was scored by code of {show(args['root'])}, which is not run because a file says so"
+        hint = "score the outputs of the task again (ultraeval:), or " + _CHOOSE_HINT
+    if message:
         if not overridden:
-            _report_run(place, f"the run was scored by {show(name)}, which is none of this package", _CHOOSE_HINT)
-        return None
-    if args.get("root") is not None:
-        if not overridden:
-            message = f"the run was scored by code of {show(args['root'])}, which is not run because a file says so"
-            _report_run(place, message, "score the outputs of the task again (ultraeval:), or " + _CHOOSE_HINT)
+            _report_run(place, message, hint)
         return None
     try:
         others = {key: value for key, value in args.items() if key not in _SCORING_FIELDS}
