@@ -11,8 +11,8 @@ from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.scenarios.scenario import Input, Instance
 
 from helm_ext import plugin  # noqa: F401 - registers recorded deployments
-from helm_ext.evalset import EXTRA_KEY
-from helm_ext.scoring.answers import AnswerAnnotator, AnswerReader
+from helm_ext.evalset import EXTRA_KEY, Scoring
+from helm_ext.scoring.answers import Answer, AnswerAnnotator, AnswerReader, keep_answers, take_answers
 from helm_ext.scoring.metrics import EvalSetMetric
 
 MATCHES = (
@@ -230,6 +230,8 @@ def test_the_annotation_names_every_label_that_was_read():
     assert AnswerAnnotator(metrics=["exact_match"]).annotate(one) == {"read_as": "unmapped"}
     listed = AnswerAnnotator(metrics=["exact_match"], output_format="list")
     assert listed.annotate(row("A", "C", options=["x", "y", "z"])) == {"read_as": "A, C", "option": "x, z"}
+    patterned = AnswerAnnotator(metrics=["exact_match"], output_mapping_pattern=r"so (\w)")
+    assert patterned.annotate(row("A, so C", options=["x", "y", "z"])) == {"read_as": "C", "option": "z"}
     assert listed.annotate(row("A; no; C", options=["x", "y", "z"])) == {"read_as": "A, C", "option": "x, z"}
 
 
@@ -261,3 +263,15 @@ def test_an_answer_is_read_once(monkeypatch):
     AnswerAnnotator(metrics=["exact_match"]).annotate(one)
     score(one, metrics=("exact_match",))
     assert read == ["The answer is (A)."]
+
+
+def test_what_another_reader_has_read_is_read_again():
+    one = row("A and B", correct=["iron"], wrong=["zinc"], options=["iron", "zinc"])
+    reader = AnswerReader(Scoring())
+    for settings in ({"multi_label": True}, {"pattern": "(B)"}):
+        other = AnswerReader(Scoring(), **settings)
+        keep_answers(one, other, None, {("A and B", False): Answer("iron", ("A",))})
+        assert take_answers(one, reader, None) == {}
+    keep_answers(one, AnswerReader(Scoring()), None, {("x", False): Answer("x")})
+    assert take_answers(one, reader, None) == {("x", False): Answer("x")}
+    assert take_answers(one, reader, None) == {}

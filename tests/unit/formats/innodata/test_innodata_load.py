@@ -189,6 +189,17 @@ def test_options_that_make_no_sense(bundle, options, message):
     assert counts == {"test": 3, "train": 1, "rows": 4}
 
 
+def test_with_a_limit_digests_are_compared_all_the_same(bundle):
+    with zipfile.ZipFile(bundle) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["test.jsonl"] = members["test.jsonl"].replace(b'"note": "y"', b'"note": "z"')
+    with zipfile.ZipFile(bundle, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(DatasetError, match="test_digest: "):
+        load(path=bundle, limit=1)
+
+
 def test_what_a_limit_leaves_unchecked_a_load_of_all_and_validate_find(tmp_path):
     rows = [{"id": str(n), "messages": [{"role": "user", "content": "2+2?"}], "expected": "4"} for n in range(9)]
     data = "".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"id": "x"}]).encode()
