@@ -113,14 +113,6 @@ class WholeMetric(FoldingMetric):
         return self._stats
 
 
-class Batch(NamedTuple):
-    """What a run's metrics say of a batch."""
-
-    segments: list[Sequence[PerInstanceStats]]
-    summaries: list[Any]
-    """One a metric."""
-
-
 class BatchWork:
     """Measures the request states of a batch."""
 
@@ -131,11 +123,11 @@ class BatchWork:
         spec = run_spec.adapter_spec
         self._measures = [metric.begin(spec, service, of) for metric, of in zip(metrics, facts, strict=True)]
 
-    def measure(self, states: list[RequestState]) -> Batch:
-        """Measure states that were executed and annotated."""
+    def measure(self, states: list[RequestState]) -> Measured:
+        """Measure states that were executed and annotated. The summary has one of each metric."""
         state = ScenarioState(self._run_spec.adapter_spec, states, self._run_spec.annotators)
         measured = [measure(state) for measure in self._measures]
-        return Batch([segment for one in measured for segment in one.segments], [one.summary for one in measured])
+        return Measured([segment for one in measured for segment in one.segments], [one.summary for one in measured])
 
 
 class RunTotals(JoinedTotal):
@@ -496,7 +488,7 @@ class RecordedWorker:
                 recorded.hand_back(states)
                 annotate(self._annotators, states)
                 batch = self._work.measure(states)
-                summaries.append(batch.summaries)
+                summaries.append(batch.summary)
                 written.write(states, batch.segments)
         return summaries
 

@@ -49,10 +49,10 @@ from helm_ext.errors import DatasetIntegrityError, RunEntryError
 from helm_ext.evalset import EXTRA_KEY, garbage
 from helm_ext.evalset.rows import Unrecorded
 from helm_ext.files.writing import staged
-from helm_ext.running.fold import Batch, BatchWork, RunFiles, RunTotals, make_metrics
+from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, make_metrics
 from helm_ext.running.serialise import dumps, to_plain
 from helm_ext.scoring.completeness import LOGPROB_STATS
-from helm_ext.scoring.folding import FoldingMetric, MeasuredRows, RunFacts
+from helm_ext.scoring.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
 
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
@@ -154,8 +154,8 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
             own = RunTotals(run_spec, metrics, [shard.facts] * len(metrics))
             told = scoring if shard is shards[0] else None  # it stands with the first row
             for rows, of_shard, of_all in _read(shard, run_spec, metrics, facts, ids, told):
-                own.add(of_shard.summaries)
-                totals.add(of_all.summaries)
+                own.add(of_shard.summary)
+                totals.add(of_all.summary)
                 written.write([state for row in rows for state in row.states], of_all.segments)
                 progress.done(len(rows))
             _require_same(shard, own.to_stats())
@@ -171,7 +171,7 @@ def _read(
     facts: RunFacts,
     ids: _Ids,
     scoring: RunScoring | None,
-) -> Iterator[tuple[list[ShardRow], Batch, Batch]]:
+) -> Iterator[tuple[list[ShardRow], Measured, Measured]]:
     """Yield the rows of a shard by batches, under the ids that they get, and what the metrics say of them.
 
     First as rows of the shard, then as those of the run of all, of which `facts` hold. `scoring`: how that scores its

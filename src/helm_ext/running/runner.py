@@ -284,7 +284,7 @@ class StreamingRunner(Runner):
                 if files is not None:
                     annotate_with_notes(batch)
                     files.write(batch, measured.segments)
-                return PartResult(rows, [measured.summaries])
+                return PartResult(rows, [measured.summary])
 
             fold(ThisProcess(), lambda: score, batches, totals, files)
             stats = totals.to_stats()
