@@ -183,7 +183,7 @@ _GOOD = "✅✔✓☑🟢⭕○◯"
 _BAD = "❌✗✘✖❎×🔴☒"
 _MARKS = re.compile(f"[{_GOOD}{_BAD}]|~~")
 _LISTED_LINE = words.compile_words(
-    rf"(?m)^(?=[^\n]{{0,80}}{words.SYMBOL})[ >•#+-]{{0,8}}(?:\[(?P<box>[x✓✔ ]?)\])?[ "
+    rf"(?m)^(?=[^\n]{{0,80}}{words.SYMBOL})[ |>•#+-]{{0,8}}(?:\[(?P<box>[x✓✔ ]?)\])?[ "
     rf"~:{_GOOD}{_BAD}-]{{0,8}}{words.LEAD.pattern}(?P<option>{words.SYMBOL})"
     r"(?P<remark>[^\n]{0,400})[^\n]*"
 )
@@ -194,7 +194,7 @@ _LISTED_HERE = re.compile(
 )
 """An option with nothing but a verdict behind it, where the list is one line."""
 _SAYS = (
-    r"(?:^[ ?]?|[,;:–—.←])[ :;,.(=←<–—-]{0,10}(?:(?:this|that|it|which) )?(?:(?:is|are|was|est|es|é|è|ist|sind"
+    r"(?:^[ ?]?|[,;:–—.←|])[ :;,.(=←<–—-]{0,10}(?:(?:this|that|it|which) )?(?:(?:is|are|was|est|es|é|è|ist|sind"
     r"|это) )?"
     r"(?:(?:the|das|la|el|le|il) )?"
 )

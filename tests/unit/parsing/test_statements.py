@@ -212,6 +212,18 @@ def test_a_mark_may_stand_before_the_option_and_without_its_text(shape):
     assert read_label(_go_through(shape, "[x]", "[ ]", "C"), LABELS) == "C" or shape == "{0} {2}"
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("✅", "❌"), ("Yes", "No"), ("correct", "wrong"), ("✅ Correct", "❌ Incorrect")]
+)
+@pytest.mark.parametrize(
+    "shape", ["| {0} | {2} |", "|{0}|{2}|", "| **{0}** | {2} |", "| {0} | {1} | {2} |", "| {0}. {1} | {2} |"]
+)
+def test_the_rows_of_a_table_are_a_list(shape, right, wrong):
+    table = "| Option | Correct? |\n|---|---|\n" + _go_through(shape, right, wrong, "C")
+    assert read_label(table, LABELS) == read_label(table, LABELS, is_cut_off=True) == "C"
+    assert read_label(f"Here they are:\n\n{table}\n\nLet me know if you have questions!", LABELS) == "C"
+
+
 def test_marks_on_one_line():
     assert read_label("A ❌ B ❌ C ✅ D ❌", LABELS) == "C"
     assert read_labels("A ✅ B ❌ C ✅ D ❌", LABELS) == ("A", "C")
