@@ -71,15 +71,16 @@ def test_a_live_run_that_would_score_something_else_is_refused(method, spec, sai
         run(tmp_path, live_deployment, method, ROWS, **spec)
 
 
-def test_recorded_options_are_scored_whatever_the_file_says_of_prompts(tmp_path):
-    """Nobody is asked: the tokens that were recorded end with the option."""
+@pytest.mark.parametrize("mode", [{"request_mode": "original"}, {"request_mode": None}, {}], ids=str)
+def test_recorded_options_are_scored_whatever_the_file_says_of_prompts(mode, tmp_path):
+    """Nobody is asked: the tokens that were recorded end with the option. The method has one mode, said or not."""
     tokens = {name: [{"text": "\n", "logprob": -9.0}, {"text": f" {name}", "logprob": KNOWN[f" {name}"]}]
               for name in ("Rome", "Paris")}  # fmt: skip
     rows = []
     for index, (name, spelled) in enumerate(tokens.items()):
         row = answered(choice("Capital of France?", ["Rome", "Paris"], correct=1), f" {name}")
         row["request"]["result"]["completions"][0]["tokens"] = spelled
-        rows.append({**row, "reference_index": index, "request_mode": "original"})
+        rows.append({**row, "reference_index": index, **mode})
     states, stats = run(tmp_path, "recorded/x", ORIGINAL, rows, output_suffix="\n", output_prefix="")
     assert len(states) == 2
     assert stats["exact_match"] == 1

@@ -366,6 +366,8 @@ def combine(row: Row, method: str, num_train_trials: int) -> Recorded:
         # Where options are worth a number each, as UltraEval's are, prompt and option are compared together.
         and (not asks_options or "score" in row.extra or all(tells_option(state, options) for state in states))
     )
+    if is_complete and asks_options:  # HELM compares the log-probabilities of a mode by its name
+        states = [{**state, "request_mode": _asked(state)[2]} for state in states]
     if is_complete:
         return {"status": "ok", "states": states}
     there = {_asked(state) for state in states if not asks_options or tells_option(state, options)} & needed
