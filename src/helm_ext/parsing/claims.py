@@ -108,9 +108,10 @@ class Reading:
         group = words.GROUP.match(self.text, begin, end)
         if group is None:
             return None
+        named = self._read_group(group).named
         rest = self.text[group.end() : end].strip(CLOSERS + PUNCTUATION + " \n")
-        is_asked = begin > start and "?" in self.text[group.end() : end]
-        return None if rest or is_asked else self._read_group(group).named
+        is_asked = (begin > start or not named) and "?" in self.text[group.end() : end]
+        return None if rest or is_asked else named
 
     def find_claims(self) -> list[Claim]:
         """Return what the completion claims."""

@@ -37,11 +37,13 @@ _NUMBER_GOES_ON = re.compile(r"[%^]|[.,:/–-]?\d|-\w")
 _NUMBER_BEFORE = re.compile(r"(?:[-–+^/.]|[-–+][$€£¥]|\d[,:])\Z")
 _LETTERS = re.compile(
     rf"(?:(?:^|\b(?:answers?|ans|choices?|options?)(?: is| are)? ?:?"
-    rf"|[:{MARKER}选選为是])[^\w\n]{{0,6}})((?:[^\W\d_] ){{1,31}}[^\W\d_]|[A-ZΑ-ΩА-Я]{{2,10}})"
+    rf"|[:{MARKER}选選为是])[^\w\n]{{0,6}})((?:[^\W\d_] ){{1,31}}[^\W\d_]|[A-ZΑ-ΩА-Я]{{2,10}}"
+    r"|\d{1,2}(?:(?:[ ,+]|,? and )\d{1,2}){1,31}|\d{2,10})"
     r"(?=[^\w\n\U000f0000-\U000f4fff]{0,6}$)",
     re.MULTILINE,
 )
-"""Letters and nothing else on a line or behind an introduction: "AC", "A C"."""
+"""Letters or numbers and nothing else on a line or behind an introduction: "AC", "A C", "1,3"."""
+_PARTED = re.compile(r",? and |[ ,+]")
 _OPERATION = re.compile(rf"\s?[-+*/×÷]\s?(?:[(\d]|{SYMBOL})")
 _ENDS = re.compile(
     rf" ?(?:\Z|\n|[|\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]|[{PUNCTUATION}]{{1,3}}(?![^\W_{SPACELESS}]))|<"
@@ -118,10 +120,12 @@ class Marks:
         label_set = self.options.label_set
         found: dict[int, tuple[int, str]] = {}
         for run in _LETTERS.finditer(text):
-            labels = [label_set.by_core.get(letter) or "" for letter in run[1].replace(" ", "")]
-            is_again = len({*labels}) == 1 and " " in run[1]
+            letters = _PARTED.split(run[1])
+            is_parted = len(letters) > 1
+            labels = [label_set.by_core.get(letter) or "" for letter in (letters if is_parted else run[1])]
+            is_again = len({*labels}) == 1 and is_parted
             if "" not in labels and (
-                is_again or (len({*labels}) == len(labels) and (" " in run[1] or labels == sorted(labels)))
+                is_again or (len({*labels}) == len(labels) and (is_parted or labels == sorted(labels)))
             ):
                 found[run.start(1)] = run.end(1), ",".join(self._make_symbol(NAMED_LABEL, one) for one in labels)
         for match in reversed([*label_set.pattern.finditer(text)][-_MAX_MENTIONS:]):

@@ -92,6 +92,25 @@ def test_labels(completion, labels):
     assert "".join(read_labels(completion, CITIES)) == labels
 
 
+NUMBERED = {
+    str(number): text for number, text in enumerate("red green blue grey pink teal gold navy lime plum".split(), 1)
+}
+
+
+@pytest.mark.parametrize(("completion", "labels"), [
+    ("1,3", "1 3"), ("1, 3", "1 3"), ("(1,3)", "1 3"), ("[1,3]", "1 3"), ("1,2,10", "1 2 10"), ("1 3", "1 3"), ("13", "1 3"),
+    ("The answer is 1,3.", "1 3"), ("The correct answers are 1,3 and 4.", "1 3 4"), ("\\boxed{1,3}", "1 3"), ("10", "10"),
+    ("1,300", ""), ("1,30", ""), ("$1,3 million", ""),
+])  # fmt: skip
+def test_labels_that_are_numbers(completion, labels):
+    assert " ".join(read_labels(completion, NUMBERED)) == labels
+
+
+@pytest.mark.parametrize("completion", ["Paris or Rome? Rome.", "A or C?\n\nC", "London or Rome?\nRome"])
+def test_a_question_that_is_answered_names_no_options(completion):
+    assert read_labels(completion, CITIES) == ("C",)
+
+
 def test_options_may_hold_what_separates_labels():
     labels = {"A": "Paris, France", "B": "Oslo, Norway", "C": "Rome"}
     assert read_labels("Paris, France and Oslo, Norway", labels) == ("A", "B")
