@@ -234,7 +234,7 @@ def read_list(reading: Reading, text: str) -> tuple[int, int, Named] | None:
     raw = text.split("\n")
     places = [reading.text.count("\n", 0, one.start()) for one in lines]
     bold = [label for label, place in zip(labels, places, strict=False) if label and _BOLD.match(raw[place])]
-    if not right and len(bold) == 1:
+    if not right and len(bold) == 1 and verdicts[bold[0]] is not False:
         right = frozenset(bold)
     if not right and [*verdicts.values()].count(None) <= 1 and len(verdicts) >= len(options) - 1:
         left = [label for label in options if verdicts.get(label) is None]

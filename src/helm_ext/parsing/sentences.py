@@ -38,7 +38,10 @@ def read_sentence(reading: Reading) -> Named | None:
     for sentences in ([conclusion] if conclusion else [], spans):
         found = _find_named(reading, sentences)
         if len(found) == 1 and "" not in found:
-            is_said = frozenset(found) in {result, *predicates} or _is_said(reading, found, sentences)
+            is_said = frozenset(found) in {result, *predicates} or (
+                _is_said(reading, found, sentences)
+                and all(reading.read_alone(*span) in {None, frozenset(found)} for span in spans)
+            )
             return frozenset(found) if is_said else None
     if found:
         return result

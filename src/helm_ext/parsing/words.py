@@ -318,7 +318,8 @@ CONNECTIVE = (
 """Between options that are named together."""
 _MARK_ONLY = r"(?:(?<=[,;/|&+、~])|(?<=[,;/|&+、~] ))"
 _NEXT_LINE = (
-    rf"[.,;]?[^\S\n]{{0,3}}\n {{0,4}}(?:- |• |\d{{1,2}}[.)] )?(?=(?:{SYMBOL}[.,;]?[^\S\n]{{0,3}}){{1,9}}(?:\n|\Z))"
+    rf"(?:[,;]?|(?:(?<=(?m:^){SYMBOL})|(?<=(?m:^)- {SYMBOL}))\.)[^\S\n]{{0,3}}\n {{0,4}}(?:- |• |\d{{1,2}}[.)] )?"
+    rf"(?=(?:{SYMBOL}[.,;]?[^\S\n]{{0,3}}){{1,9}}(?:\n|\Z))"
 )
 GROUP = compile_words(
     rf"{SYMBOL}(?:(?:{CONNECTIVE}(?:{_MARK_ONLY}(?={_NOT_LOOSE})|(?!{_MARK_ONLY}))|{_NEXT_LINE}){SYMBOL}){{0,63}}"

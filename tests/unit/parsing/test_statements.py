@@ -224,6 +224,30 @@ def test_the_rows_of_a_table_are_a_list(shape, right, wrong):
     assert read_label(f"Here they are:\n\n{table}\n\nLet me know if you have questions!", LABELS) == "C"
 
 
+@pytest.mark.parametrize("answer", ["\\boxed{D}", "Only purkol fits.", "The right one is D: purkol."])
+def test_what_is_written_bold_and_marked_as_wrong_is_not_the_answer(answer):
+    assert (
+        read_label(
+            f"A) {LABELS['A']} – not correct.\n- **B. {LABELS['B']}**: Incorrect.\n{answer}\nThis is well known.",
+            LABELS,
+        )
+        == "D"
+    )
+
+
+def test_a_line_behind_a_sentence_is_not_named_together_with_its_last_option():
+    text = "Let us see.\n\nIt is tempting to choose A.\n\nC\n\nLet me know if you have other questions."
+    assert read_label(text, LABELS) == "C"
+
+
+@pytest.mark.parametrize("text", [
+    "We go through them.\n\n- **A. zormun**: Incorrect.\n\nD\n\nThis is well known.",
+    "A is incorrect because it does not fit.\nC. wemtin: This is wrong.\nD\nThe other options are wrong.",
+])  # fmt: skip
+def test_another_label_on_a_line_of_its_own_leaves_no_option_the_only_one(text):
+    assert read_label(text, LABELS) in {None, "D"}
+
+
 def test_marks_on_one_line():
     assert read_label("A ❌ B ❌ C ✅ D ❌", LABELS) == "C"
     assert read_labels("A ✅ B ❌ C ✅ D ❌", LABELS) == ("A", "C")
