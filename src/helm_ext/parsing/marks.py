@@ -36,10 +36,10 @@ _MAX_MENTIONS = 400
 _NUMBER_GOES_ON = re.compile(r"[%^]|[.,:/–-]?\d|-\w")
 _NUMBER_BEFORE = re.compile(r"(?:[-–+^/.]|[-–+][$€£¥]|\d[,:])\Z")
 _LETTERS = re.compile(
-    rf"(?:(?:^|\b(?:answers?|ans|choices?|options?)(?: is| are)? ?:?"
-    rf"|[:{MARKER}选選为是])[^\w\n]{{0,6}})((?:[^\W\d_] ){{1,31}}[^\W\d_]|[A-ZΑ-ΩА-Я]{{2,10}}"
+    rf"(?:(?:^|\b(?:(?i:answers?|ans|choices?|options?|choose|select|pick|both)|sind|son|sont|sono)(?: is| are)? ?:?"
+    rf"|[:{MARKER}选選为是は])[^\w\n]{{0,6}})((?:[^\W\d_] ){{1,31}}[^\W\d_]|[A-ZΑ-ΩА-Я]{{2,10}}"
     r"|\d{1,2}(?:(?:[ ,+]|,? and )\d{1,2}){1,31}|\d{2,10})"
-    r"(?=[^\w\n\U000f0000-\U000f4fff]{0,6}$)",
+    r"(?=[^\w\n\U000f0000-\U000f4fff]{0,6}$|です| (?:are|sind|son|sont) )",
     re.MULTILINE,
 )
 """Letters or numbers and nothing else on a line or behind an introduction: "AC", "A C", "1,3"."""

@@ -37,7 +37,8 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     *_, before, (begin, end) = [(0, 0), (0, 0), *reading.sentences]
     if begin and not reading.text.endswith("?") and not any(one.end > begin for one in claims):  # "Edit: I erred. C"
         said = reading.read_alone(begin, end)
-        if said and reading.read_alone(*before) is None:  # "A. Rome B. Paris"  # "A. Rome B. Paris"
+        is_joined = any(one.start < begin < one.end for one in reading.groups)  # "After some thought: A; C"
+        if said and not is_joined and reading.read_alone(*before) is None:  # "A. Rome B. Paris"
             claims.append(Claim(begin, end, Rank.STATED, said))
     if rated:
         start, end, right = rated

@@ -317,12 +317,14 @@ CONNECTIVE = (
 )
 """Between options that are named together."""
 _MARK_ONLY = r"(?:(?<=[,;/|&+、~])|(?<=[,;/|&+、~] ))"
+_PLURAL = rf"(?:{CONNECTIVE}{SYMBOL}){{0,9}} (?:are|sind|sont|son|sono|zijn|sao)\b"
 _NEXT_LINE = (
     rf"(?:[,;]?|(?:(?<=(?m:^){SYMBOL})|(?<=(?m:^)- {SYMBOL}))\.)[^\S\n]{{0,3}}\n {{0,4}}(?:- |• |\d{{1,2}}[.)] )?"
     rf"(?=(?:{SYMBOL}[.,;]?[^\S\n]{{0,3}}){{1,9}}(?:\n|\Z))"
 )
 GROUP = compile_words(
-    rf"{SYMBOL}(?:(?:{CONNECTIVE}(?:{_MARK_ONLY}(?={_NOT_LOOSE})|(?!{_MARK_ONLY}))|{_NEXT_LINE}){SYMBOL}){{0,63}}"
+    rf"{SYMBOL}(?:(?:{CONNECTIVE}(?:{_MARK_ONLY}(?={_NOT_LOOSE}|{SYMBOL}{_PLURAL})|(?!{_MARK_ONLY}))|{_NEXT_LINE})"
+    rf"{SYMBOL}){{0,63}}"
 )
 """Options that are named together."""
 STRANGER = compile_words(

@@ -92,6 +92,16 @@ def test_labels(completion, labels):
     assert "".join(read_labels(completion, CITIES)) == labels
 
 
+def test_one_of_several_texts_is_no_answer():
+    for completion in (
+        "London, Paris are correct.",
+        "London/Paris are correct.",
+        "Options London & Paris are correct.",
+    ):
+        assert read_choice(completion, CITIES) == [None], completion
+        assert read_labels(completion, CITIES) == ("A", "B"), completion
+
+
 NUMBERED = {
     str(number): text for number, text in enumerate("red green blue grey pink teal gold navy lime plum".split(), 1)
 }
@@ -100,6 +110,8 @@ NUMBERED = {
 @pytest.mark.parametrize(("completion", "labels"), [
     ("1,3", "1 3"), ("1, 3", "1 3"), ("(1,3)", "1 3"), ("[1,3]", "1 3"), ("1,2,10", "1 2 10"), ("1 3", "1 3"), ("13", "1 3"),
     ("The answer is 1,3.", "1 3"), ("The correct answers are 1,3 and 4.", "1 3 4"), ("\\boxed{1,3}", "1 3"), ("10", "10"),
+    ("Options 6,9 are correct.", "6 9"), ("1,3,6 are correct.", "1 3 6"), ("I choose 1,2.", "1 2"), ("正解は2,3です。", "2 3"),
+    ("red/grey are correct.", "1 4"), ("red, green, grey are correct.", "1 2 4"), ("After some thought: 1; 3", "1 3"),
     ("1,300", ""), ("1,30", ""), ("$1,3 million", ""),
 ])  # fmt: skip
 def test_labels_that_are_numbers(completion, labels):
