@@ -99,29 +99,38 @@ class GroupRows:
     values: array[float] = field(default_factory=_floats)
     """Of each row the mean over its trials."""
     clusters: list[str | None] = field(default_factory=list)
-    """What each row belongs to."""
+    """What each row belongs to; empty where none belongs to anything."""
     answers: array[float] = field(default_factory=_floats)
     """How many answers each value is made of; empty where only the first answer counts."""
     noise: array[float] = field(default_factory=_floats)
     """The variance of each value, NaN where that is not known; or empty."""
     trials: dict[int, array[float]] = field(default_factory=dict)
-    """The rows' values in each trial."""
+    """The rows' values in each trial; empty where there is one alone, whose values are the rows'."""
 
     def add(self, rows: GroupRows, names: dict[str, str]) -> None:
         """Add those of a batch. `names`: one object for each cluster's name, for there may be a million rows."""
+        if rows.clusters or self.clusters:
+            self.clusters += [None] * (len(self.values) - len(self.clusters))
+            self.clusters += [None if one is None else names.setdefault(one, one) for one in rows.clusters]
+            self.clusters += [None] * (len(rows.values) - len(rows.clusters))
+        if rows.trials or self.trials:
+            self.trials = self.trials or ({0: self.values[:]} if self.values else {})
+            for trial, values in (rows.trials or {0: rows.values}).items():
+                self.trials.setdefault(trial, _floats()).extend(values)
         self.values += rows.values
-        self.clusters += [None if cluster is None else names.setdefault(cluster, cluster) for cluster in rows.clusters]
         self.answers += rows.answers
         self.noise += rows.noise
-        for trial, values in rows.trials.items():
-            self.trials.setdefault(trial, _floats()).extend(values)
+
+    def by_trial(self) -> list[array[float]]:
+        """Return the rows' values in each trial, in the order of the trials."""
+        return [values for _, values in sorted(self.trials.items())] or [self.values]
 
     def measure_these(self) -> Interval | None:
         """Return the interval of exactly these rows; None where each was answered once."""
         rows, is_repeated = len(self.values), max(self.answers, default=1) > 1
-        if not np.isfinite(self.values).all() or (len(self.trials) < 2 and not is_repeated):
+        if not np.isfinite(self.values).all() or not (self.trials or is_repeated):
             return None
-        if len(self.trials) < 2:
+        if not self.trials:
             return answers_interval(self.values, self.noise, self.answers)
         if any(len(values) != rows for values in self.trials.values()):
             return None
@@ -169,10 +178,10 @@ def measure_intervals(
         known = [repeats[group[0], row_id] for row_id in of_rows] if is_repeated else []
         made[group] = GroupRows(
             _floats(sum(values) / len(values) for values in of_rows.values()),
-            [clusters[row_id] for row_id in of_rows],
+            [clusters[row_id] for row_id in of_rows] if any(one is not None for one in clusters.values()) else [],
             _floats(answers for answers, _ in known),
             _floats(noise for _, noise in known),
-            {trial: _floats(values.values()) for trial, values in trials.items()},
+            {trial: _floats(values.values()) for trial, values in trials.items()} if len(trials) > 1 else {},
         )
     return made
 
@@ -199,7 +208,7 @@ class IntervalTotal:
         for (metric, suffix, split), rows in self._groups.items():
             if suffix:
                 stat = Stat(MetricName(f"{metric}{suffix}", split=split))
-                for _, values in sorted(rows.trials.items()):
+                for values in rows.by_trial():
                     stat.add(reduce(add, values) / len(values))  # value by value, as all sums
                 made.append(stat)
         return made
@@ -210,7 +219,7 @@ class IntervalTotal:
         for group in sorted(self._groups, key=lambda group: self._metrics.index(group[0])):
             name, rows = MetricName(f"{group[0]}{group[1]}", split=group[2]), self._groups[group]
             bounds = find_bounds(name.name, arguments)
-            made += to_interval_stats(name, rows.values, rows.clusters, bounds)
+            made += to_interval_stats(name, rows.values, rows.clusters or None, bounds)
             these = rows.measure_these()
             if these is not None:
                 made += _to_stats(name, these, THESE_ROWS, bounds)

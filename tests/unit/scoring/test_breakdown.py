@@ -158,6 +158,23 @@ def test_rows_of_a_cluster_may_be_in_several_batches():
     assert [stat.mean for stat in total.to_stats()] == pytest.approx([expected.low, expected.high])
 
 
+@pytest.mark.parametrize("alone", [range(8), range(16, 24), range(8, 16), ()], ids=str)
+def test_batches_without_a_cluster_and_of_one_trial_add_up(alone):
+    """Whatever a batch keeps of its rows, the whole is that of one batch of all."""
+    rows, instances = [], []
+    for n in range(24):
+        data = {"attributes": {"half": str(n % 2)}, **({} if n in alone else {"cluster": n // 4})}
+        instances.append(replace(instance(str(n)), extra_data={EXTRA_KEY: data}))
+        rows.append([row(str(n), n * n % 7 / 7), *([] if n in alone else [row(str(n), n % 2, trial=1)])])
+    whole, parts = IntervalTotal(["main"]), IntervalTotal(["main"])
+    for total, size in ((whole, 24), (parts, 4)):
+        for start in range(0, 24, size):
+            some = [one for found in rows[start : start + size] for one in found]
+            total.add(measure_intervals(["main"], some, instances[start : start + size]))
+    assert [stat.mean for stat in parts.to_stats()] == [stat.mean for stat in whole.to_stats()]
+    assert [vars(stat) for stat in parts.break_down()] == [vars(stat) for stat in whole.break_down()]
+
+
 def test_nothing_is_known_of_another_packages_score(monkeypatch):
     """A grade from 0 to 10: an interval that ends at 1 would not hold its own mean."""
     from helm_ext.scoring import registry
