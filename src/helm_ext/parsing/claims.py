@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from enum import IntEnum
 from itertools import pairwise
@@ -67,8 +68,8 @@ class Reading:
     def __init__(self, marks: Marks) -> None:
         self.marks = marks
         self.text = text = marks.text
-        ends = [0, *(match.end() for match in words.SENTENCE_END.finditer(text)), len(text)]
-        self.sentences = [(begin, end) for begin, end in pairwise(ends) if text[begin:end].strip()]
+        self._ends = [0, *(match.end() for match in words.SENTENCE_END.finditer(text)), len(text)]
+        self.sentences = [(begin, end) for begin, end in pairwise(self._ends) if text[begin:end].strip()]
         self.groups: list[Group] = []
         place = 0
         while found := words.GROUP.search(text, place):
@@ -77,6 +78,7 @@ class Reading:
                 found = words.GROUP.match(text, found.start(), comma.start(1)) or found
             self.groups.append(self._read_group(found))
             place = found.end()
+        self._starts = [group.start for group in self.groups]
 
     def _read_group(self, match: re.Match[str]) -> Group:
         symbols = re.findall(words.SYMBOL, match[0])
@@ -88,15 +90,17 @@ class Reading:
 
     def get_before(self, place: int) -> str:
         """Return what stands before a place in its sentence."""
-        text = self.text[max(0, place - _BACK) : place]
-        end = 0
-        for match in words.SENTENCE_END.finditer(text):
-            end = match.end()
-        return text[end:].lstrip(" ')#")
+        begin = self._ends[bisect_right(self._ends, place) - 1]
+        has_ended = self.text.endswith((".", "!", "?"), 0, place)
+        return "" if has_ended else self.text[max(begin, place - _BACK) : place].lstrip(" ')#")
+
+    def _find_unnamed(self, group: Group) -> int:
+        """Return where the text before a group begins that names no option, and is looked at."""
+        return max(0, group.start - _BACK, *(one.end for one in self.get_groups(0, group.start)[-1:]))
 
     def get_groups(self, begin: int, end: int) -> list[Group]:
         """Return the groups of options that begin between two places."""
-        return [group for group in self.groups if begin <= group.start < end]
+        return self.groups[bisect_left(self._starts, begin) : bisect_left(self._starts, end)]
 
     def is_denied(self, place: int) -> bool:
         """Tell whether a word before a place denies the options there alone: "not B"."""
@@ -120,7 +124,6 @@ class Reading:
     def _read_claim(self, group: Group) -> Iterator[Claim]:
         before = self.get_before(group.start)
         is_asked = self.text.startswith("?", group.end)
-        verdict = words.VERDICT.match(self.text, group.end)
         if group.is_named and (claim := self._read_introduced(group, is_asked)):
             yield claim
         elif group.is_named and (denial := words.DENIAL.search(before)):
@@ -130,15 +133,14 @@ class Reading:
                 yield Claim(start, group.end, Rank.STATED, group.labels, is_denied=True)
             elif words.INTRODUCTION.search(before[: denial.start()]):
                 yield Claim(start, group.end, Rank.DECLARED, group.labels, is_denied=True)
-        elif verdict:
+        elif verdict := words.VERDICT.match(self.text, group.end):
             yield from self._read_declared(group, verdict, before)
         elif group.is_named and not is_asked and (apology := self._find_apology(group)) is not None:
             yield Claim(apology, group.end, Rank.CORRECTED, group.named)
 
     def _read_introduced(self, group: Group, is_asked: bool) -> Claim | None:
         """Return what an introduction before the group makes of it; None without one."""
-        begin = max(0, group.start - _BACK, *(one.end for one in self.groups if one.end <= group.start))
-        found = words.INTRODUCTION.search(self.text, begin, group.start)
+        found = words.INTRODUCTION.search(self.text, self._find_unnamed(group), group.start)
         while found:
             kind, start = found.lastgroup or "", found.start()
             before = self.get_before(start)
@@ -172,7 +174,7 @@ class Reading:
 
     def _find_apology(self, group: Group) -> int | None:
         """Return where an apology begins that the group is the first to be named behind: "Sorry, I meant to say B"."""
-        begin = max(0, group.start - _LONGEST_APOLOGY)
+        begin = max(self._find_unnamed(group), group.start - _LONGEST_APOLOGY)
         for apology in reversed([*words.APOLOGY.finditer(self.text, begin, group.start)]):
             between = self.text[apology.end() : group.start]
             ended = len([*words.SENTENCE_END.finditer(between)]) > 1
@@ -181,7 +183,7 @@ class Reading:
                 or words.EARLIER.search(between)
                 or words.ABOUT.match(self.text, group.end)
             )
-            return None if ended or denied or re.search(words.SYMBOL, between) else apology.start()
+            return None if ended or denied else apology.start()
         return None
 
 

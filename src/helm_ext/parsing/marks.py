@@ -19,7 +19,6 @@ from helm_ext.parsing.options import (
     PUNCTUATION,
     SPACELESS,
     Options,
-    is_unspaced,
     lower,
     peel,
 )
@@ -53,7 +52,7 @@ _CLOSES = re.compile(rf"(?:\.(?=[)\]]))?{_CLOSE}{{0,12}}")
 _JOINED = re.compile(rf"{words.CONNECTIVE}{_OPEN}{{0,6}}", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _ARTICLE = r"\b(?:the|an?|l[aeo]s?|el|il|i|gli|de[rnm]?|die|das|het|os?) "
-_ARTICLES = re.compile(rf"{_ARTICLE}(?={TEXT})", re.IGNORECASE)
+_ARTICLES = re.compile(rf"{_ARTICLE}(?={TEXT})")
 _OWN_TEXT = re.compile(
     rf"({LABEL})(\s?[.:)=|]{{0,2}}\s{{0,2}}(?:[–—-] {{0,2}})?|[、,–—-]\s?|[的の]|\s?\()({TEXT}|(?<!\w ){LABEL})"
     rf"(?=(\)?[.;!]{{0,2}}(?: ?(?:\n|\Z)|(?<=[.;!]) ))?)\)?"
@@ -61,13 +60,16 @@ _OWN_TEXT = re.compile(
 """A label with a text behind it, and whether its sentence ends there: "B. Paris", "B Paris", "B (Paris)"."""
 _OWN_LABEL = re.compile(
     rf"({TEXT})( {{0,2}}\(?(?:(?:[,→–—-]{{1,2}}"
-    rf"|[=-]>) {{0,3}})?(?:(?:which|that) is )?(?:i\.e\.,? )?\(?(?:(?:option|answer|choice|letter) )?)"
+    rf"|[=-]>) {{0,3}})?(?:(?:which|that) is )?(?:(?:i\.e\.|also),? )?\(?(?:(?:option|answer|choice|letter) )?)"
     rf"({LABEL})\)?"
 )
 """A text with a label behind it: "Paris (B)", "Paris, option B"."""
+_CONCLUDES = re.compile(r"i\.e\.|also")
+"""Between a text and its label: what introduces the label, where a sentence ends in it: "It is Paris, i.e. B."."""
 _NAME = re.compile(r" [A-Z][a-z]")
 _OWN_BEHIND = re.compile(rf"[\s.:)=|–—的の-]{{0,4}}[('\"*]{{0,3}}({_ARTICLE})?({TEXT})", re.IGNORECASE)
-_MARKUP = str.maketrans(dict.fromkeys('*`"“”„«»'))
+_WRITTEN_TOGETHER = re.compile(rf"[^\W_{SPACELESS}]")
+_MARKUP = re.compile('[*`"“”„«»]')
 _UNDERSCORE = re.compile(r"_+")
 
 
@@ -90,7 +92,7 @@ class Marks:
             spelled = re.sub(TEXT, lambda found: self._tell_text(text, lowered, found), lowered)
         if texts or labels:
             spelled = _OWN_LABEL.sub(self._join, _OWN_TEXT.sub(self._join, _ARTICLES.sub("", spelled)))
-        spelled = spelled.translate(_MARKUP)
+        spelled = _MARKUP.sub("", spelled)
         self.text = _UNDERSCORE.sub(" ", spelled) if "_" in spelled else spelled
 
     def get_label(self, symbol: str) -> str | None:
@@ -203,16 +205,21 @@ class Marks:
                 return match[0]
             other = self.options.by_text.get(lower(peel(other or "")), other)
         if self._are_same(label, other):
-            is_loose = ord(second) >= LOOSE_TEXT
-            return match[0] if is_loose else self._make_symbol(NAMED_TEXT, label if is_label_first else other)
-        goes_on = "\n" in between or between.strip() in {",", "、"} or (is_label_first and match[4] is None)
+            if ord(second) >= LOOSE_TEXT:
+                return match[0]
+            symbol = self._make_symbol(NAMED_TEXT, label if is_label_first else other)
+            before = match.string[max(0, match.start() - 60) : match.start()]
+            is_said = words.PREDICATE.search(before) and not words.NEGATION.search(before)
+            concludes = _CONCLUDES.search(between) and words.ENDED.match(match.string, match.end())
+            return between + symbol if is_said and concludes else symbol
+        goes_on = "\n" in between or between.strip() in {",", "、", ", also"} or (is_label_first and match[4] is None)
         return match[0] if goes_on else chr(UNCLEAR)
 
 
 def _stands_alone(text: str, start: int, end: int, *, is_label: bool = False) -> bool:
     """Tell whether what stands there is no part of a longer word or number."""
     before, after = text[max(0, start - 2) : start], text[end : end + 1]
-    if any(char.isalnum() and not is_unspaced(char) for char in (before[-1:], after)):
+    if _WRITTEN_TOGETHER.match(before[-1:]) or _WRITTEN_TOGETHER.match(after):
         return False
     is_digit_first, is_digit_last = text[start] in "0123456789.$€£¥", text[end - 1].isdigit()
     goes_on = is_digit_last and _NUMBER_GOES_ON.match(text, end) and not (is_label and after == "/")

@@ -109,11 +109,6 @@ SPACELESS = "\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af"
 """Characters of scripts that put no spaces between words, or glue their particles to them, for a pattern."""
 
 
-def is_unspaced(char: str) -> bool:
-    """Tell whether the character belongs to a script that puts no spaces between words (or glues its particles)."""
-    return "\u1100" <= char <= "\u11ff" or "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af"
-
-
 _END_TOKENS = re.compile(
     r"(?:\s{0,3}(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|eot|eod|end_of_turn|endoftext|end_of_utterance)>|"
     r"\[(?:EOS|SEP|PAD)\])){1,64}\s*\Z",

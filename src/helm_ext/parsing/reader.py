@@ -43,7 +43,7 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if rated:
         start, end, right = rated
         claims = [one for one in claims if not start <= max(one.place, 0) < end]
-        claims.append(Claim(start, end, Rank.STATED, right))
+        claims.append(Claim(start, end, Rank.STATED if right else Rank.DECLARED, right))
     claims = raise_corrections(reading.text, sorted(claims))
     firm = [one for one in claims if one.rank is not Rank.SUGGESTED or one.is_denied]
     named = _weigh(firm, several=several)
@@ -190,12 +190,12 @@ _LISTED_LINE = words.compile_words(
 )
 """A line that begins with an option, behind a bullet, a box to tick, a mark."""
 _LISTED_HERE = re.compile(
-    rf"(?P<box>(?!))?(?P<option>{words.SYMBOL})(?P<remark>[ .:(–—-]{{1,4}}(?:[{_GOOD}{_BAD}]|(?:{words.RIGHT}"
-    rf"|{words.WRONG})(?=[.,;)\n]|\s?{words.SYMBOL}|\Z)))"
+    rf"(?P<box>(?!))?(?P<option>{words.SYMBOL})(?P<remark>[ .:(|=→>–—-]{{1,4}}(?:[{_GOOD}{_BAD}]|(?:{words.RIGHT}"
+    rf"|{words.WRONG})(?= ?[.,;)|\n]|\s?{words.SYMBOL}|\Z)))"
 )
-"""An option with nothing but a verdict behind it, where the list is one line."""
+"""An option with nothing but a verdict behind it, where the list is one line, or has two."""
 _SAYS = (
-    r"(?:^[ ?]?|[,;:–—.←|])[ :;,.(=←<–—-]{0,10}(?:(?:this|that|it|which) )?(?:(?:is|are|was|est|es|é|è|ist|sind"
+    r"(?:^[ ?]?|[,;:–—.←|])[ :;,.(=←<→>–—-]{0,10}(?:(?:this|that|it|which) )?(?:(?:is|are|was|est|es|é|è|ist|sind"
     r"|это) )?"
     r"(?:(?:the|das|la|el|le|il) )?"
 )
@@ -216,21 +216,21 @@ _RATING = re.compile(
 def read_list(reading: Reading, text: str) -> tuple[int, int, Named] | None:
     """Return where the options are gone through, and those that are marked as right or rated best; None without a list.
 
-    A list has at least three options, or all of them, each once; on one line two are enough. The one that is not marked
-    is right where all the others are marked as wrong. UNCLEAR where marks stand at all of them and say the same of
-    each, where the largest number stands twice, or where numbers may count something.
+    A list has at least three options, or all of them, each once; two are enough where nothing but a verdict stands
+    behind each. The one that is not marked is right where all the others are marked as wrong. UNCLEAR where marks
+    stand at all of them and say the same of each, where the largest number stands twice, or where numbers may count
+    something.
     """
     options = reading.marks.options.folded
+    least = min(_MIN_OPTIONS, len(options))
     lines = [*islice(_LISTED_LINE.finditer(reading.text), _MAX_LISTED)]
-    found = lines if len(lines) > 1 else [*islice(_LISTED_HERE.finditer(reading.text), _MAX_LISTED)]
+    lines = lines if len(lines) >= least else []
+    found = lines or [*islice(_LISTED_HERE.finditer(reading.text), _MAX_LISTED)]
     labels = [reading.marks.get_label(one["option"]) for one in found]
     if len(found) < 2 or None in labels or len({*labels}) < len(labels):
         return _read_ratings(reading)
     verdicts = {label: _read_verdict(reading, one, label) for label, one in zip(labels, found, strict=True) if label}
-    is_whole = len(found) >= min(_MIN_OPTIONS, len(options))
     start, end = found[0].start(), found[-1].end()
-    if not is_whole and (len(lines) > 1 or any(_TRUTH.match(one["remark"]) for one in found)):
-        return (start, end, UNCLEAR) if len(lines) < 2 else _read_ratings(reading)
     right = frozenset(label for label, verdict in verdicts.items() if verdict)
     raw = text.split("\n")
     places = [reading.text.count("\n", 0, one.start()) for one in lines]
@@ -240,9 +240,11 @@ def read_list(reading: Reading, text: str) -> tuple[int, int, Named] | None:
     if not right and [*verdicts.values()].count(None) <= 1 and len(verdicts) >= len(options) - 1:
         left = [label for label in options if verdicts.get(label) is None]
         right = frozenset(left) if len(left) == 1 else UNCLEAR
-    if right and len(right) < len(verdicts):
+    if len(found) < least and (not right or any(_TRUTH.match(one["remark"]) for one in found)):
+        return _read_ratings(reading) if "\n" in reading.text[start:end] else (start, end, UNCLEAR)
+    if right and (len(right) < len(verdicts) or len(found) < least):
         return start, end, right
-    is_marked = None not in verdicts.values() and (len(lines) < 2 or _MARKS.search(reading.text))
+    is_marked = None not in verdicts.values() and (not lines or _MARKS.search(reading.text))
     return (start, end, UNCLEAR) if is_marked else _read_ratings(reading)
 
 

@@ -53,6 +53,8 @@ def _find_predicates(reading: Reading, spans: Sequence[Span]) -> Iterator[Named]
     text = reading.text
     begin, end = spans[-1]
     for group in reading.get_groups(begin, end):
+        if not (group.is_named and _AFTERTHOUGHT.fullmatch(text, group.end, end)):
+            continue
         before = text[begin : group.start].rstrip(" '(")
         others = reading.get_groups(begin, group.start)
         is_instead = (
@@ -60,8 +62,7 @@ def _find_predicates(reading: Reading, spans: Sequence[Span]) -> Iterator[Named]
             and words.NEGATION.search(before)
             and all(reading.is_denied(one.start) for one in others)
         )
-        is_alone = begin and not before
-        if group.is_named and (is_instead or is_alone) and _AFTERTHOUGHT.fullmatch(text, group.end, end):
+        if is_instead or (begin and not before):
             yield group.named
     for begin, end in dict.fromkeys((spans[0], spans[-1])):
         for group in reading.get_groups(begin, end):
@@ -111,7 +112,9 @@ def _find_left(reading: Reading, spans: Sequence[Span]) -> Named | None:
     for begin, end in spans:
         named = {label for group in reading.get_groups(begin, end) for label in group.labels}
         sentence = reading.text[begin:end]
-        if named and words.DOUBT.search(sentence):
+        if not named:
+            continue
+        if words.DOUBT.search(sentence):
             return None
         said[words.DENYING.search(sentence) is None] |= named
     left = frozenset(reading.marks.options.folded) - said[False]

@@ -50,8 +50,8 @@ COPULA = any_of(
 REPLY = any_of(
     r"respuestas? respostas? risposte? rispost[ae] réponses? antwort(?:en)? antwoord svar(?:et)? opci[óo]n(?:es)? "
     r"opç\w{1,3} opzion[ei] alternativas? letras? lett(?:re|era) ответ\w{0,2} вариант\w{0,2} lösung odpowied[źz]i? "
-    r"cevap(?:lar)? yanıt jawaban(?:nya)? correc?ta richtige? odpověď vastaus válasz răspuns(?:ul)? đáp_án відповідь "
-    "απάντηση उत्तर जवाब คำตอบ الإجابة الجواب پاسخ תשובה התשובה gabarito"
+    r"cevap(?:lar)? yanıt jawaban(?:nya)? correc?ta richtige? korrekte? odpověď vastaus válasz răspuns(?:ul)? đáp_án "
+    "відповідь απάντηση उत्तर जवाब คำตอบ الإجابة الجواب پاسخ תשובה התשובה gabarito"
 )
 _ANSWER = any_of("answers? ans option choice solution selection response conclusion letter pick guess verdict decision")
 _GOOD = any_of("correct right best true proper appropriate accurate suitable likely final better")
@@ -110,7 +110,7 @@ _LIGHT = (
 _FILLER = rf"(?:[ :,({{\[]{{0,6}}(?:{_LIGHT})){{0,5}}[ ,:({{\[、]{{0,4}}"
 """Between an introduction and an option. May be empty."""
 LEAD = compile_words(
-    rf"[ >•#~{TICKS}{MARKER}({{\[]{{0,8}}(?:- )?(?:\(?\d{{1,2}}[.):] )?(?:(?:{_LIGHT}|ok|sure"
+    rf"[ >•#~{TICKS}{MARKER}({{\[]{{0,8}}(?:- )?(?:\(?\d{{1,2}}[.):] )?(?:(?:{_LIGHT}|ok|sure|è(?= {SYMBOL})"
     rf"|q(?:uestion)? ?\d{{1,3}}(?= ?[:.)])"
     r"|as (?:\w{1,7} ){0,3}(?:\w{4,12}ed|shown|seen|said)(?: (?:above|before|earlier|already|below)){0,2}(?=,))"
     r"[ ,:.)]{0,4}(?:- )?){0,3}"
@@ -145,7 +145,7 @@ _CORRECTING = (
     r"(?:i (?:meant?|wanted|intended)(?: to (?:say|write|answer|put|choose|pick|type))?|ich meinte|je voulais dire"
     r"|ik bedoelde|quer[ií]a decir|volevo dire|intendevo|quis dizer|я имела? в виду|я хотела? сказать|make (?:it"
     r"|that)"
-    rf"|{_BACK}|on second thought|no|nope|rather|sorry|oops|to change my answer to)\b"
+    rf"|{_BACK}|on second thought|no(?!(?<=[>→=:|] no)[.,;]? ?\n)|nope|rather|sorry|oops|to change my answer to)\b"
     r"(?:[,:;.!…–—-]{0,3} {1,2}(?:no|wait|sorry|actually|rather|i meant?)\b){0,3}[,:;.!…–—-]{0,3} {0,2}(?:[éè] )?"
 )
 _ASIAN = (
@@ -363,7 +363,8 @@ SUFFIX = compile_words(
 )
 """What may be written together with a label. May be empty."""
 _ABOUT = (
-    r"(?:[❌✗✘✖❎×☒]|(?:(?:is|are|does)(?:n't)?|means|refers|says|states|suggests|seems|incorrect|wrong"
+    rf"(?:[❌✗✘✖❎×☒]|(?:[=→]|[-=]>) {{0,2}}(?:[❌✗✘✖❎×☒✅✔✓☑]|{RIGHT}|{WRONG})"
+    r"|(?:(?:is|are|does)(?:n't)?|means|refers|says|states|suggests|seems|incorrect|wrong"
     r"|not (?:correct|right|true)|false)\b)"
 )
 ABOUT = compile_words(rf" {{0,2}}{_ABOUT}")

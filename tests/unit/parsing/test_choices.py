@@ -84,7 +84,7 @@ CITIES = {"A": "London", "B": "Paris", "C": "Rome", "D": "Berlin"}
     ("\\boxed{A, C}", "AC"), ("答案是A和C", "AC"), ("Let me think.\nA, C", "AC"), ("A, C\n\nBecause they are.", "AC"),
     ("A, C</s>", "AC"), ("<think>A</think>B, C", "BC"), ("The answer is B because it is", "B"),
     ("The answer is A. Wait. The answers are B and C.", "BC"), ("", ""), ("A or C", ""), ("not A", ""),
-    ("A, but not C", "A"), ("A and a dog", ""), ("A, E", ""), ("AE", ""), ("Because", ""), ("A good question", ""),
+    ("A, but not C", "A"), ("A and a dog", ""), ("A, E", ""), ("A ✅\nC ✅", "AC"), ("AE", ""), ("Because", ""), ("A good question", ""),
     ("A, C\nBecause\nB", ""), ("A, C\n\nThe answers are A and B.", ""), ("The answers are not A and C", ""),
     ("If the answers are A and C", ""), ("The answers are A and C because yes", "AC"), (", ".join(["A"] * 100), "A"),
 ])  # fmt: skip

@@ -235,6 +235,24 @@ def test_what_is_written_bold_and_marked_as_wrong_is_not_the_answer(answer):
     )
 
 
+def test_a_verdict_at_the_end_of_a_line_does_not_take_back_what_follows():
+    assert read_label("B: kolpus -> no\nD: purkol -> no\nSo the answer is (C).", LABELS) == "C"
+    assert read_label("The answer is B.\nNo\nC", LABELS) == "C"
+
+
+@pytest.mark.parametrize("text", [
+    "The longest one is the kolpus, i.e. option B.", "Der längste Fluss ist die kolpus, also B.",
+    "Korrekt ist Antwort B: kolpus.", "È B.",
+])  # fmt: skip
+def test_a_choice_that_is_complete_counts_where_the_answer_is_cut_off(text):
+    assert read_label(text, LABELS, is_cut_off=True) == "B"
+
+
+@pytest.mark.parametrize("text", ["Let us look at kolpus, i.e. option B.", "The longest one is kolpus."])
+def test_what_is_only_spoken_of_counts_nothing_there(text):
+    assert read_label(text, LABELS, is_cut_off=True) is None
+
+
 def test_a_line_behind_a_sentence_is_not_named_together_with_its_last_option():
     text = "Let us see.\n\nIt is tempting to choose A.\n\nC\n\nLet me know if you have other questions."
     assert read_label(text, LABELS) == "C"
@@ -264,6 +282,7 @@ def test_a_list_that_does_not_mark_one_means_none(text):
 
 
 def test_what_is_said_outside_of_the_list_counts_too():
+    assert read_label("A = True, B = False. The answer is D.", LABELS) == "D"
     marked = _go_through("{}. {} {}", "✅", "❌", "B")
     assert read_label(f"{marked}\n\nSorry, I meant C.", LABELS) == "C"
     assert read_label(f"The answer is B.\n\n{marked}", LABELS) == "B"
@@ -277,7 +296,10 @@ def shown(found):
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("A ✅\nB ❌\nC ❌", (0, 11, "A")), ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
-    ("A ✅\nB ❌", None),  # too few of four
+    # Two of four, with nothing but a verdict behind each
+    ("A ✅\nB ❌", (0, 7, "A")), ("So:\nB: wrong\nA: right", (4, 21, "A")), ("| A | ✅ |\n| B | ❌ |", (2, 17, "A")),
+    ("A ✅\nB ✅", (0, 7, "AB")), ("A ❌\nB ❌", None), ("A: yes\nB: no", None), ("A: yes, B: no", (0, 13, "")),
+    ("A → no, B → yes, C → no, D → no.", (0, 31, "B")), ("A = False\nB = True\nC = False", (0, 28, "B")),
     ("A ❌\nB ❌\nC ❌", (0, 11, "D")),  # all others are wrong
     ("A ❌\nB ❌\nC ❌\nD", (0, 13, "D")),
     ("A ❌\nB ❌\nC\nD", None),  # two are left
