@@ -250,5 +250,5 @@ def _replace(text: str, found: dict[int, tuple[int, str]]) -> str:
         before = text[place:start].rstrip(OPENERS)
         is_word = place + len(before) < start and before[-1:].isalnum()  # `answer("B")`
         pieces += before, " " if is_word else "", symbol
-        place = _CLOSES.match(text, end).end()  # type: ignore[union-attr]
+        place = _skip_closers(text, end)
     return "".join([*pieces, text[place:]])

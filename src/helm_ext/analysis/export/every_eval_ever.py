@@ -30,7 +30,7 @@ from helm_ext.analysis.run_scores import describe_scores, find_scores
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.files.writing import open_part
-from helm_ext.formats.every_eval_ever.record import KEPT, ORIGINAL_LIBRARY, VERSION
+from helm_ext.formats.every_eval_ever.record import KEPT, ORIGINAL_LIBRARY, OUR_VERSION, VERSION
 from helm_ext.scoring.registry import find_bounds
 from helm_ext.scoring.score import JUDGED, UNCLEAR, judge_stat, list_judge_stats
 from helm_ext.scoring.statistics import Interval, mean_interval
@@ -271,7 +271,7 @@ class _Record:
             "eval_library": {
                 "name": "helm",
                 "version": version("crfm-helm"),
-                "additional_details": {"helm_ext_version": version("helm-ext"), "run": self.run.name},
+                "additional_details": {OUR_VERSION: version("helm-ext"), "run": self.run.name},
             },
             "model_info": self._model_info(),
             "evaluation_results": list(map(self._to_result, self.results)),

@@ -40,6 +40,8 @@ KEPT = "every_eval_ever"
 
 ORIGINAL_LIBRARY = "original_eval_library_name"
 """The key of `source_metadata.additional_details` that names, in our export of an imported record, its tool."""
+OUR_VERSION = "helm_ext_version"
+"""The key of `eval_library.additional_details` in a record that our export wrote."""
 
 AGGREGATE_KEYS = frozenset({"schema_version", "evaluation_id", "source_metadata", "model_info", "evaluation_results"})
 """By these an aggregate is recognised; files of 0.2.x have them too."""
@@ -219,9 +221,13 @@ class Aggregate:
         self.kept = {key: value[key] for key in _KEPT if key in value}
         """What an export of the run restores."""
         self.kept["results"] = {result.name: result.kept for result in self.results}
-        configs = [as_object(result.kept.get("generation_config")) for result in self.results]
+        is_export = OUR_VERSION in as_object((file.eval_library or {}).get("additional_details"))
+        configs = [as_object(result.kept.get("generation_config")) for result in self.results if is_export]
         self.said = {key: value for one in configs for key, value in as_object(one.get("additional_details")).items()}
-        """How the run was asked and scored, in the words of our export: `multi_label`, `completions`."""
+        """How the run was asked and scored, where our export wrote the record: `multi_label`, `completions`.
+
+        Others may mean something else by these words: such details have no schema.
+        """
         said = as_object((file.source_metadata or {}).get("additional_details"))
         original = said.get(ORIGINAL_LIBRARY)  # of a record that we exported again
         library = str(original or (file.eval_library or {}).get("name", ""))

@@ -331,6 +331,16 @@ def test_a_record_that_was_imported_keeps_its_required_fields(tmp_path):
     assert (details["original_evaluation_id"], details["original_eval_library_name"]) == ("fruit/1", "lm_eval")
 
 
+def test_an_export_says_how_several_completions_were_scored(tmp_path):
+    """The best of two is 1: no share of them would tell."""
+    row = answered(choice("Which is yellow?", ["gold", "tin"], 0, id="g", split="test"), "tin")
+    row["request"]["result"]["completions"].append({"text": "gold"})
+    run = score(tmp_path, write(tmp_path / "several.jsonl", [row]), completions="max")
+    (written,) = write_every_eval_ever([run], tmp_path / "record")
+    again = score(tmp_path / "again", written.aggregate)
+    assert [one.metric_arguments["completions"] for one in (run, again)] == ["max", "max"]
+
+
 @pytest.mark.parametrize("name", ["text", "choice", "chat", "ultraeval", "helm"])
 def test_an_export_scored_and_exported_again_says_the_same(records, tmp_path, name):
     record, before, path = records[name]

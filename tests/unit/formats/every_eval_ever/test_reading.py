@@ -192,9 +192,17 @@ def test_epochs_and_trials_are_completions_of_one_row(tmp_path, key):
 ])  # fmt: skip
 def test_several_completions_are_scored_as_the_record_scores_them(tmp_path, score, said, expected):
     """Its score is theirs together, where it is a share of them; our export says how they were scored."""
+    ours = {"name": "helm", "version": "1", "additional_details": {"helm_ext_version": "1"}}
     results = [result(generation_config={"generation_args": {}, "additional_details": said})]
-    evalset = load(write(tmp_path, [sample("a", ["banana", "two"], score)], results))
+    evalset = load(write(tmp_path, [sample("a", ["banana", "two"], score)], results, eval_library=ours))
     assert evalset.scoring.completions == expected
+
+
+@pytest.mark.parametrize("said", ["8", "max", 2, None, ["x"]], ids=repr)
+def test_what_others_call_completions_is_no_way_of_scoring(tmp_path, said):
+    results = [result(generation_config={"generation_args": {}, "additional_details": {"completions": said}})]
+    evalset = load(write(tmp_path, [sample("a", ["banana", "two"], 0.5)], results))
+    assert evalset.scoring.completions == "mean"
 
 
 def test_what_rows_belong_to_is_said_until_intervals_respect_it(tmp_path):
