@@ -18,7 +18,7 @@ from helm_ext.analysis.labelling import draw_sheet, find_asked, take_elsewhere, 
 from helm_ext.cli import options
 from helm_ext.cli.common import echo, make_console, print_table, read_folders, without_output, writing
 from helm_ext.cli.judge_runs import Judged, find_unclear, judge_run, write_judged
-from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_all, write_missing
+from helm_ext.cli.requests import find_waiting, open_requests, read_results, require_new, write_requests
 from helm_ext.cli.session import Settings, require_suite, started
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import Judging, Plan
@@ -77,7 +77,7 @@ def out(
     settings = Settings(output_path, local_path, verbose=verbose)
     if only_missing:
         manifest, _ = open_requests(folder, "judge")
-        write_missing(manifest, folder, per_shard, settings, prices)
+        write_requests(manifest.plan, folder, per_shard, settings, prices, manifest)
         return
     judging = _make_judging(run, rubric, judge, against, swap=swap, judge_unclear=judge_unclear)
     if judging is None:
@@ -93,7 +93,7 @@ def out(
         plan = Plan(
             run_entries=[], model=model, endpoint=endpoint, sent_as=named, omit=omit or [], seed=seed, judging=judging
         )
-        write_all(plan, target, per_shard, settings, prices)
+        write_requests(plan, target, per_shard, settings, prices)
 
 
 @judge_app.command("in")

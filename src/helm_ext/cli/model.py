@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from helm_ext.cli import options
 from helm_ext.cli.common import echo, helm_output_to_stderr, make_console, print_table, status, without_output
-from helm_ext.cli.session import register_models, start_helm
+from helm_ext.cli.session import blaming, starting
 from helm_ext.clients import deployments as entries
 from helm_ext.clients.deployments import LocalModels
 from helm_ext.errors import DeploymentError, HelmExtError, RunEntryError, show
@@ -72,51 +72,52 @@ def add(
     if api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", api_key_env):  # not shown: may be a key
         raise RunEntryError("--api-key-env: expected the name of an environment variable, not the key itself")
     models = LocalModels(local_path)
-    with status("starting HELM"), helm_output_to_stderr():
-        start_helm()
-        register_models(local_path)
+    with starting("starting HELM", local_path):
         is_helms = _is_helms(models, name, model, replace=replace)
-    listed: list[dict[str, Any]] = []
+    args: dict[str, Any] = {"pretrained_model_name_or_path": path, "device": device}
+    served, is_listed = None, False
     if url is not None:
-        args: dict[str, Any] = {
+        args = {
             "base_url": url.rstrip("/"),
             "endpoint": "chat" if is_chat else "completions",
-            "openai_model_name": model_name,
+            "openai_model_name": model_name or "",
             "api_key_env": api_key_env,
-            "omit": omit or [],
+            "omit": omit,
             "send_top_k": top_k,
             "seed": seed,
             "extra_token": extra_token,
             "prompt_logprobs": prompt_logprobs,
             "timeout": timeout,
         }
-        listed = _list_models(args, local_path, name)
-        args["openai_model_name"] = _choose_name(name, model_name, listed)
+        args = {key: value for key, value in args.items() if value is not None and value is not False}
+        args["openai_model_name"], served, is_listed = _ask_server(name, args, local_path)
     else:
         given = {"--model-name": model_name, "--api-key-env": api_key_env, "--omit": omit, "--seed": seed,
                  "--timeout": timeout, "--top-k": top_k or None}  # fmt: skip
         if of_servers := [option for option, value in given.items() if value is not None]:
             raise RunEntryError(f"{of_servers[0]}: is for a server (--url)")
-        args = {"pretrained_model_name_or_path": path, "device": device}
         tokenizer = tokenizer or path
-    served = next((one.get("max_model_len") for one in listed if one["id"] == args["openai_model_name"]), None)
-    served = served if type(served) is int and served > 0 else None
+    made: dict[str, dict[str, Any]] = {}
     own, length = _find_tokenizer(name, tokenizer, max_length, served)
-    made: dict[str, dict[str, Any]] = {} if own is None else {entries.TOKENIZERS: own}
+    if own is not None:
+        made[entries.TOKENIZERS] = own
     if not is_helms:
         has_logprobs = url is None or not is_chat
         made[entries.METADATA] = entries.make_metadata(name, display_name=display_name, has_logprobs=has_logprobs)
-    made[entries.DEPLOYMENTS] = entries.make_deployment(
-        name,
-        class_name=entries.OURS if url is not None else entries.LOCAL,
-        args=args,
-        model_name=model,
-        tokenizer_name=name if own is not None else tokenizer,
-        max_length=length,
-    )
+    deployment = {
+        "name": name,
+        "model_name": model,
+        "tokenizer_name": name if own is not None else tokenizer,
+        "max_sequence_length": length,
+        "client_spec": {
+            "class_name": entries.LOCAL if url is None else entries.OURS,
+            "args": {key: value for key, value in args.items() if value is not None},
+        },
+    }
+    made[entries.DEPLOYMENTS] = {key: value for key, value in deployment.items() if value is not None}
     _show(models.add(made, replace=replace))
     if url is not None:
-        _say_what_follows(name, args, has_tokenizer=tokenizer is not None, listed=listed)
+        _say_what_follows(name, args, has_tokenizer=tokenizer is not None, is_listed=is_listed)
     echo(f"next: helm-ext model test {name}{'' if local_path == options.PROD_ENV else f' --local-path {local_path}'}")
 
 
@@ -164,9 +165,7 @@ def try_(
     from helm_ext.clients.probing import Outcome, probe
     from helm_ext.clients.server import Server, run
 
-    with status(f"asking {name}"), helm_output_to_stderr():
-        start_helm()
-        register_models(local_path)
+    with starting(f"asking {name}", local_path):
         client = _get_client(name, local_path)
         if hasattr(client, "server") and hasattr(client, "dialect"):
             there = client.server
@@ -212,8 +211,11 @@ def _is_helms(models: LocalModels, name: str, model: str | None, *, replace: boo
     return name in MODEL_NAME_TO_MODEL_METADATA and name not in ours and not is_deployed
 
 
-def _list_models(args: Mapping[str, Any], local_path: Path, name: str) -> list[dict[str, Any]]:
-    """Return what the server lists; [] where it does not answer. Raises RunEntryError for wrong arguments."""
+def _ask_server(name: str, args: Mapping[str, Any], local_path: Path) -> tuple[str, int | None, bool]:
+    """Return the model's name for the server, its window where the server says it, and whether the server lists models.
+
+    Raises RunEntryError for wrong arguments, and for a name that the server does not list.
+    """
     from helm.common.cache import BlackHoleCacheConfig
     from helm.common.credentials_utils import provide_api_key
     from helm.common.general import get_credentials
@@ -221,26 +223,23 @@ def _list_models(args: Mapping[str, Any], local_path: Path, name: str) -> list[d
     from helm_ext.clients import OpenAICompatibleClient
     from helm_ext.clients.server import Server, run
 
-    kept = {key: value for key, value in args.items() if key != "api_key_env" and value is not None}
-    client = OpenAICompatibleClient(BlackHoleCacheConfig(), **kept)
-    if args["api_key_env"] is not None:
-        key = os.environ.get(args["api_key_env"])
+    variable = args.get("api_key_env")
+    client = OpenAICompatibleClient(
+        BlackHoleCacheConfig(), **{key: value for key, value in args.items() if key != "api_key_env"}
+    )
+    if variable is not None:
+        key = os.environ.get(variable)
     else:
         with without_output():
             key = provide_api_key(get_credentials(str(local_path)), name.partition("/")[0], name)
     server = Server(client.server.url, key, reply_seconds=5, attempts=client.server.attempts)
-    return run(server.list_models())
-
-
-def _choose_name(name: str, given: str | None, listed: list[dict[str, Any]]) -> str:
-    """Return the model's name for the server. Raises RunEntryError for one that the server does not list."""
-    names = [str(model["id"]) for model in listed]
-    if given is None:
-        given = names[0] if len(names) == 1 else name.split("/", 1)[1]
-    if names and given not in names:
-        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    windows = {str(model["id"]): model.get("max_model_len") for model in run(server.list_models())}
+    given = args["openai_model_name"] or (next(iter(windows)) if len(windows) == 1 else name.split("/", 1)[1])
+    if windows and given not in windows:
+        shown = ", ".join([*windows][:10]) + (", ..." if len(windows) > 10 else "")
         raise RunEntryError(f"{given}: the server has no such model\n  hint: --model-name, one of: {shown}")
-    return given
+    window = windows.get(given)
+    return given, window if type(window) is int and window > 0 else None, bool(windows)
 
 
 def _find_tokenizer(
@@ -253,12 +252,16 @@ def _find_tokenizer(
         if max_length is not None:
             raise RunEntryError("--max-length: prompts are fitted to it by a tokenizer\n  hint: --tokenizer")
         return None, None
-    if tokenizer in TOKENIZER_NAME_TO_CONFIG and not Path(tokenizer).exists():
-        return None, max_length or served
-    with status("reading the tokenizer"), helm_output_to_stderr():
-        entry, window = entries.read_tokenizer(tokenizer, name)
-    said = [length for length in (served, window) if length is not None]
-    return entry, max_length or min(said, default=None)
+    entry, said = None, [served]
+    if tokenizer not in TOKENIZER_NAME_TO_CONFIG or Path(tokenizer).exists():
+        with status("reading the tokenizer"), helm_output_to_stderr():
+            entry, window = entries.read_tokenizer(tokenizer, name)
+        said.append(window)
+    length = max_length or min(filter(None, said), default=None)
+    if length is None:
+        said_by = "Neither the server nor the tokenizer says"
+        raise RunEntryError(f"{name}: how many tokens does the model take? {said_by}\n  hint: --max-length 4096")
+    return entry, length
 
 
 # What is asked for
@@ -276,12 +279,9 @@ def _get_client(name: str, local_path: Path) -> Any:
     with without_output():
         credentials = get_credentials(str(local_path))
         client = AutoClient(credentials, tempfile.gettempdir(), BlackHoleCacheBackendConfig())
-        try:
+        # Packages that are not there, arguments that the client does not have
+        with blaming(f"{name}: its client cannot be made", HelmExtError):
             return client._get_client(name)  # noqa: SLF001 - as helm_ext.running.executor does
-        except HelmExtError:
-            raise
-        except Exception as error:  # packages that are not there, arguments that the client does not have
-            raise HelmExtError(f"{name}: its client cannot be made: {type(error).__name__}: {error}") from error
 
 
 def _try_client(client: Any, name: str) -> list[Finding]:
@@ -321,12 +321,12 @@ def _show(written: Iterable[tuple[Path, Mapping[str, Any]]], verb: str = "writte
         echo(f"{verb} {path}:\n{entries.write_entry(entry, 2)}", nl=False)
 
 
-def _say_what_follows(name: str, args: Mapping[str, Any], *, has_tokenizer: bool, listed: list[dict[str, Any]]) -> None:
+def _say_what_follows(name: str, args: Mapping[str, Any], *, has_tokenizer: bool, is_listed: bool) -> None:
     """Say what does not work, and where the key comes from."""
     variable, file_key = args.get("api_key_env"), f"{name.partition('/')[0]}ApiKey"
     without = f'none; if the server needs one: --api-key-env VAR, or {file_key}: "..." in credentials.conf'
     echo(f"key: {without if variable is None else _say_variable(variable)}")
-    if not listed:
+    if not is_listed:
         echo(
             f"note: {args['base_url']}/models lists no models, or nobody answers there: whether a server runs at this "
             f"address and knows the model as {args['openai_model_name']!r} (--model-name) is not known yet"

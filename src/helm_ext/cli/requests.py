@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import shutil
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from helm_ext.cli import options, session
 from helm_ext.cli.common import describe_answers, echo, say, status, without_output, writing
 from helm_ext.cli.session import Settings
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
-from helm_ext.clients.request_files import MANIFEST, read_manifest
+from helm_ext.clients.request_files import MANIFEST, Plan, read_manifest
 from helm_ext.errors import DatasetChangedError, DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 from helm_ext.formats import detect, format_names
 from helm_ext.running.spending import Estimate, Prices, format_cost
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from helm_ext.cli.run_scores import FileFacts
     from helm_ext.clients.answers import AnsweredExecutor, Answers
-    from helm_ext.clients.request_files import Manifest, Plan, RequestWriter
-    from helm_ext.files.writing import StagedFiles
+    from helm_ext.clients.request_files import Manifest, RequestWriter
     from helm_ext.running import StreamingRunner
 
 Planned = Iterator[tuple["RunSpec", list["RequestState"]]]
@@ -82,7 +82,7 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
     from helm.benchmark.run import run_entries_to_run_specs
 
     session.find_deployment(plan.model)
-    run_specs: list[RunSpec] = []
+    run_specs: dict[str, RunSpec] = {}
     for entry in plan.run_entries:
         _require_entry(entry)
         # HELM's own run specs need packages that ours do not.
@@ -96,17 +96,16 @@ def plan_runs(plan: Plan) -> tuple[Plan, list[RunSpec]]:
             )
         if not made:
             raise RunEntryError(f"{entry}: names another model than --model {plan.model}")
-        run_specs += made
-    names = [run_spec.name for run_spec in run_specs]
-    if doubled := [name for name in names if names.count(name) > 1]:
-        raise RunEntryError(f"{doubled[0]}: the same run is named twice")
-    deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs})
+        for run_spec in made:
+            if run_specs.setdefault(run_spec.name, run_spec) is not run_spec:
+                raise RunEntryError(f"{run_spec.name}: the same run is named twice")
+    deployments = sorted({run_spec.adapter_spec.model_deployment for run_spec in run_specs.values()})
     if len(deployments) != 1:
         raise RunEntryError(f"the runs ask several deployments: {', '.join(deployments)}\n  hint: one at a time")
     sent_as = session.stand_in(deployments[0])
-    for run_spec in run_specs:
+    for run_spec in run_specs.values():
         _require_answerable(run_spec)
-    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), run_specs
+    return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), [*run_specs.values()]
 
 
 def _require_entry(entry: str) -> None:
@@ -157,12 +156,8 @@ def _plan_states(runner: StreamingRunner, plan: Plan) -> tuple[Plan, Planned]:
 
     def plan_each() -> Planned:
         for run_spec in run_specs:
-            try:
+            with session.blaming(f"{run_spec.name}: cannot be planned", HelmExtError):
                 states = runner.make_request_states(run_spec)
-            except HelmExtError:
-                raise
-            except Exception as error:
-                raise HelmExtError(f"{run_spec.name}: cannot be planned: {type(error).__name__}: {error}") from error
             yield run_spec, states
 
     return named, plan_each()
@@ -171,65 +166,53 @@ def _plan_states(runner: StreamingRunner, plan: Plan) -> tuple[Plan, Planned]:
 # Requests out
 
 
-def write_all(plan: Plan, folder: Path, per_shard: int, settings: Settings, prices: str | None) -> None:
-    """Plan the runs and write all of their requests, with the manifest last."""
-    from helm_ext.clients.request_files import RequestWriter
+def write_requests(
+    plan: Plan, folder: Path, per_shard: int, settings: Settings, prices: str | None, manifest: Manifest | None = None
+) -> None:
+    """Plan the runs and write all of their requests, with the manifest last.
 
-    cost = Prices.parse(prices) if prices else None
-    with _staged(folder) as files, session.started(settings) as runner:
-        named, planned = _plan_states(runner, plan)
-        writer = RequestWriter(files, named.to_dialect(), per_shard=per_shard)
-        estimate = _write_requests(writer, runner, planned)
-        if not writer.requests:
-            raise HelmExtError("no request to write: all rows are left out")
-        manifest = writer.write_manifest(named)
-    for run in manifest.runs:
-        left_out = f", {run.left_out} left out (too long)" if run.left_out else ""
-        echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
-    _print_written(writer, named, estimate, cost)
-    echo(f"written to {folder / MANIFEST}")
-
-
-def write_missing(manifest: Manifest, folder: Path, per_shard: int, settings: Settings, prices: str | None) -> None:
-    """Write the requests that have no answer, in files of their own. Raises DatasetError for a changed dataset."""
+    With the `manifest` of requests that were written, those that have no answer, in files of their own. Raises
+    HelmExtError, DatasetError for a dataset that has changed since.
+    """
     from helm_ext.clients.answers import join, require_same_digests
     from helm_ext.clients.request_files import RequestWriter, next_round
-
-    cost = Prices.parse(prices) if prices else None
-    missing = frozenset(join(manifest, folder).missing())
-    if not missing:
-        echo("every request is answered")
-        return
-    with _staged(folder) as files, session.started(settings) as runner:
-        plan, planned = _plan_states(runner, manifest.plan)
-        round_ = next_round(folder)
-        writer = RequestWriter(files, plan.to_dialect(), only=missing, round_=round_, per_shard=per_shard)
-        estimate = _write_requests(writer, runner, planned)
-        require_same_digests(manifest, writer.runs)
-    echo(f"{len(missing)} of {len(manifest.requests)} requests have no answer")
-    _print_written(writer, plan, estimate, cost)
-
-
-@contextlib.contextmanager
-def _staged(folder: Path) -> Iterator[StagedFiles]:
-    """Stage files in a folder, which is made if need be, and taken away if nothing came into it."""
     from helm_ext.files.writing import staged
 
+    cost = Prices.parse(prices) if prices else None
+    missing = None if manifest is None else frozenset(join(manifest, folder).missing())
+    if missing is not None and not missing:
+        echo("every request is answered")
+        return
     is_new = not folder.exists()
     try:
         with writing(f"--out {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-            with staged(folder) as files:
-                yield files
+            with staged(folder) as files, session.started(settings) as runner:
+                named, planned = _plan_states(runner, plan)
+                dialect, round_ = named.to_dialect(), next_round(folder)
+                writer = RequestWriter(files, dialect, only=missing, round_=round_, per_shard=per_shard)
+                estimate = _write_runs(writer, runner, planned)
+                if not writer.requests:
+                    raise HelmExtError("no request to write: all rows are left out")
+                if manifest is None:
+                    writer.write_manifest(named)
+                else:
+                    require_same_digests(manifest, writer.runs)
     finally:
         if is_new and not any(not path.name.startswith(".") for path in folder.glob("*")):
-            for path in folder.glob(".*"):
-                path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            shutil.rmtree(folder, ignore_errors=True)
+    if manifest is None:
+        for run in writer.runs:
+            left_out = f", {run.left_out} left out (too long)" if run.left_out else ""
+            echo(f"{run.name}: {count(run.states, 'request state')}{left_out}")
+    else:
+        echo(f"{len(missing or ())} of {len(manifest.requests)} requests have no answer")
+    _print_written(writer, named, estimate, cost)
+    if manifest is None:
+        echo(f"written to {folder / MANIFEST}")
 
 
-def _write_requests(writer: RequestWriter, runner: StreamingRunner, planned: Planned) -> Estimate:
+def _write_runs(writer: RequestWriter, runner: StreamingRunner, planned: Planned) -> Estimate:
     """Write the requests of all runs; returns what they are in tokens."""
     from helm.benchmark.model_deployment_registry import get_model_deployment
     from helm.benchmark.window_services.window_service_factory import WindowServiceFactory
@@ -266,7 +249,7 @@ def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: 
         echo(f"cost: {format_cost(least)} for what goes in, at most {format_cost(most)} in all")
 
 
-# options.Results in
+# Results in
 
 
 def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None, prices: str | None) -> Answers:
@@ -274,13 +257,8 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     from helm_ext.clients.answers import join
 
     cost = Prices.parse(prices) if prices else None
-    try:
-        with status("reading results"):
-            answers = join(manifest, folder, files or [])
-    except HelmExtError:  # some are OSErrors, too
-        raise
-    except OSError as error:
-        raise HelmExtError(f"{error.filename or folder}: {error.strerror or error}") from error
+    with status("reading results"):
+        answers = join(manifest, folder, files or [])
     missing, failures, tally = answers.missing(), answers.failures, answers.tally
     answered = len(answers.requests) - len(missing)
     now = f", {answers.new} of them now" if 0 < answers.new < answered else ""
@@ -397,14 +375,12 @@ def out(
     The folder holds files of requests, which a provider's batch service, `vllm run-batch` or any other engine answers,
     and manifest.json, with which `helm-ext requests in` makes the runs of the answers.
     """
-    from helm_ext.clients.request_files import Plan
-
     given = {"--model": model, "--endpoint": endpoint, "RUN_ENTRY": entries}
     settings = Settings(output_path, local_path, plugins=plugins or (), verbose=verbose)
     if only_missing:
         manifest, _ = open_requests(folder, "requests")
         _require_as_planned(manifest.plan, given)
-        write_missing(manifest, folder, per_shard, settings, prices)
+        write_requests(manifest.plan, folder, per_shard, settings, prices, manifest)
         return
     options.require_given(given, "--model ORGANIZATION/NAME, --endpoint chat or completions, RUN_ENTRY as for helm-run")
     assert entries
@@ -415,7 +391,7 @@ def out(
         run_entries=entries, model=model, endpoint=endpoint, sent_as=sent_as or "", omit=omit or [], send_top_k=top_k,
         seed=seed, extra_token=extra_token, max_eval_instances=max_eval_instances, num_train_trials=num_train_trials,
     )  # fmt: skip
-    write_all(plan, folder, per_shard, settings, prices)
+    write_requests(plan, folder, per_shard, settings, prices)
 
 
 def _require_as_planned(plan: Plan, given: Mapping[str, Any]) -> None:

@@ -57,14 +57,25 @@ def start_helm(*, verbose: bool = False) -> None:
 
 
 @contextlib.contextmanager
+def starting(doing: str, local_path: Path | None = None, *, verbose: bool = False) -> Iterator[None]:
+    """Start HELM, with its models and those of `local_path` where that is given, and go on with what is being done.
+
+    What HELM prints meanwhile stays out of our output.
+    """
+    with status(doing), helm_output_to_stderr():
+        start_helm(verbose=verbose)
+        if local_path is not None:
+            register_models(local_path)
+        yield
+
+
+@contextlib.contextmanager
 def started(settings: Settings) -> Iterator[StreamingRunner]:
     """Start HELM as helm-run does, with its models, and keep what it prints out of our output; yields a runner.
 
     Raises RunEntryError for a plugin that cannot be imported, HelmExtError for a folder that cannot be made.
     """
-    with status("planning"), helm_output_to_stderr():
-        start_helm(verbose=settings.verbose)
-        register_models(settings.local_path)
+    with starting("planning", settings.local_path, verbose=settings.verbose):
         from helm.benchmark.run import import_user_plugins, load_entry_point_plugins
 
         load_entry_point_plugins()
@@ -232,18 +243,21 @@ def make_run_spec(format_: Format, file: Path, model: Mapping[str, str], argumen
 
 
 @contextlib.contextmanager
-def blaming(entry: str) -> Iterator[None]:
-    """Raise RunEntryError about this entry for what HELM says of it."""
+def blaming(what: str, kind: type[HelmExtError] = RunEntryError, hint: str = "") -> Iterator[None]:
+    """Raise an error about `what`, a run entry for example, for whatever HELM, or a package behind it, raises."""
     try:
         yield
-    except (HelmExtError, ModuleNotFoundError):
+    except HelmExtError:
         raise
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and kind is RunEntryError:
+            raise  # which package an entry needs is said without it
         # ValueError is HELM's way to refuse a model or a deployment, Exception itself that of its run expanders.
-        kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
+        name = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
         said = str(error).replace(": {self.value}", "")  # HELM forgot the f of an f-string
-        hint = "\n  hint: helm-ext model list shows your own models" if said.startswith("Unknown model") else ""
-        raise RunEntryError(f"{entry}: {kind}{said}{hint}") from error
+        if said.startswith("Unknown model"):
+            hint = "helm-ext model list shows your own models"
+        raise kind(f"{what}: {name}{said}" + (f"\n  hint: {hint}" if hint else "")) from error
 
 
 @contextlib.contextmanager

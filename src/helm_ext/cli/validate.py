@@ -7,17 +7,16 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Exit, Option
 
 from helm_ext.cli import options, session
 from helm_ext.cli.common import (
     echo,
-    helm_output_to_stderr,
     parse_arguments,
     put_option,
     status,
@@ -38,12 +37,8 @@ from helm_ext.errors import (
 from helm_ext.formats import Format, detect, files_in, get_format
 
 if TYPE_CHECKING:
-    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
-    from helm.benchmark.metrics.metric import MetricSpec
-    from helm.benchmark.metrics.metric_service import MetricService
     from helm.benchmark.run_spec import RunSpec
-    from helm.benchmark.scenarios.scenario import Instance
 
 LINTED_ROWS = 5_000
 """Files of up to this many rows are linted without being asked: it takes a second or two."""
@@ -99,21 +94,6 @@ def validate(
         raise Exit(1)
 
 
-def _has_errors(problems: Iterable[Problem]) -> bool:
-    return any(problem.severity == "error" for problem in problems)
-
-
-def _say_whose(of_tasks: Mapping[str, Mapping[Problem, None]], path: str) -> Iterator[Problem]:
-    """Yield the problems of all tasks, each once; of a file that some tasks share, with the task, if it is not of all.
-
-    The columns of outputs of a table are tasks: what is said of one model's answers is not said of another's.
-    """
-    for problem in dict.fromkeys(itertools.chain.from_iterable(of_tasks.values())):
-        tasks = [task for task, found in of_tasks.items() if problem in found]
-        is_own = problem.location.path == path and len(tasks) < len(of_tasks)
-        yield replace(problem, message=f"{' and '.join(tasks)}: {problem.message}") if is_own else problem
-
-
 def check_file(
     file: Path, format_: Format | None, arguments: Mapping[str, Any], *, no_exec: bool = False, lint: bool | None = None
 ) -> dict[str, Any]:
@@ -152,24 +132,30 @@ def check_file(
             report["counts"] = dict(counts)
             rows = counted.get("rows", 0) + counted.get("train", 0)
             if not no_exec and not _has_errors(found) and (rows <= LINTED_ROWS if lint is None else lint):
-                report["linted"], odd = lint_rows(format_, {**named, **task}, str(file))
+                report["linted"], odd = _lint(format_, {**named, **task}, str(file))
                 own |= dict.fromkeys(odd if report["linted"] or lint else ())
         if not any(map(_has_errors, of_tasks.values())) and (inferred := format_.describe(named)):
             report["inferred"] = inferred
-    except DatasetError as error:
-        late = [*error.problems] or [to_problem(error, str(file))]
     except (HelmExtError, OSError) as error:
-        late = [to_problem(error, str(file))]
-    problems += [*_say_whose(of_tasks, str(file)), *late]
+        late = [*getattr(error, "problems", ())] or [to_problem(error, str(file))]
+    # What is said of one model's answers is not said of another's: the columns of outputs of a table are tasks.
+    for problem in dict.fromkeys(itertools.chain.from_iterable(of_tasks.values())):
+        tasks = [task for task, own in of_tasks.items() if problem in own]
+        is_own = problem.location.path == str(file) and len(tasks) < len(of_tasks)
+        problems.append(replace(problem, message=f"{' and '.join(tasks)}: {problem.message}") if is_own else problem)
+    problems += late
     if lint and not report["linted"] and _has_errors(problems):
-        message = "not linted while there are errors"
-        problems.append(Problem.warning(file, message, code="not-linted"))
+        problems.append(Problem.warning(file, "not linted while there are errors", code="not-linted"))
     if named.get("missing") == "skip":  # what these warnings propose
         problems[:] = [problem for problem in problems if problem.code not in ("not-run", "failed")]
     return report
 
 
-def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple[bool, list[Problem]]:
+def _has_errors(problems: Iterable[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
+
+
+def _lint(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple[bool, list[Problem]]:
     """Return whether the rows could be linted, and what is odd about them, or why they could not."""
     from helm_ext.analysis.lint import lint
 
@@ -177,80 +163,10 @@ def lint_rows(format_: Format, arguments: Mapping[str, Any], path: str) -> tuple
     try:
         evalset = format_.load(**arguments)
         with status(f"linting {path}"):
-            found = lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
-            spec, main = evalset.adapter_spec, str(evalset.scoring.main_metric)
-            return True, found + find_wrapped(evalset.instances, spec, lambda: format_.metric_spec(evalset), main, path)
+            return True, lint(evalset, path, demonstrations=format_.load_demonstrations(**arguments))
     except HelmExtError as error:  # `check` found nothing wrong: it is about how rows would be scored
         problem = to_problem(error, path, "not-linted")
         return False, [replace(problem, severity="warning", message=f"not linted: {problem.message}")]
-
-
-def find_wrapped(
-    instances: Sequence[Instance],
-    adapter_spec: AdapterSpec,
-    make_metric: Callable[[], MetricSpec],
-    main: str,
-    path: str,
-) -> list[Problem]:
-    """Return the note that `score` will warn of answers that hold the gold and score 0, where it will.
-
-    The recorded rows of a small file are scored as there, by the run's own metric, and forgotten. `main`: the main
-    metric.
-    """
-    from helm_ext.evalset import EXTRA_KEY, row_extra
-    from helm_ext.evalset.rows import make_all
-    from helm_ext.scoring.scores.texts import EXACT
-
-    if main not in EXACT or adapter_spec.method.startswith("multiple_choice") or len(instances) > LINTED_ROWS:
-        return []  # what stands in a sentence is read as its option
-    instances = [*instances]
-    make_all(instances)
-    answered = [row for row in instances if row_extra(row).get("recorded", {}).get("status") == "ok"]
-    if not any(map(_has_more_than_gold, answered)):  # a third of what `validate` takes need not be loaded
-        return []
-    from helm.benchmark.adaptation.scenario_state import ScenarioState
-    from helm.benchmark.metrics.metric import create_metric
-
-    from helm_ext import adaptation
-    from helm_ext.adaptation.recorded import hand_back
-    from helm_ext.adaptation.rows import rebuild_recorded
-    from helm_ext.scoring.completeness import HINT_WRONG_WITH_GOLD, describe_wrong_with_gold
-
-    adaptation.install()  # `validate` starts no HELM
-    spec = replace(adapter_spec, model=RECORDED, model_deployment=RECORDED)
-    metric = make_metric()
-    metric = replace(metric, args={**metric.args, "metrics": [main]})  # of others, some run what models wrote
-    # Recordings are taken off these copies.
-    rows = [replace(row, extra_data={**(row.extra_data or {}), EXTRA_KEY: {**row_extra(row)}}) for row in answered]
-    service = cast("MetricService", None)  # of what asks models; ours ask none
-    try:
-        states = rebuild_recorded(rows, spec)
-        hand_back(states)
-        stats = create_metric(metric).evaluate(ScenarioState(spec, states, []), service, "", 1).aggregated_stats
-    except HelmExtError:  # `score` will say why they cannot be scored
-        return []
-    plain = [stat for stat in stats if stat.name.sub_split is None and stat.name.perturbation is None]
-    said = {
-        describe_wrong_with_gold({stat.name.name: stat.mean or 0 for stat in plain if stat.name.split == split})
-        for split in ("test", "valid")
-    }
-    return [
-        Problem(f"{one}, by {main}", Location(path), HINT_WRONG_WITH_GOLD, "note", "wrong-with-gold")
-        for one in sorted(filter(None, said))
-    ]
-
-
-def _has_more_than_gold(row: Instance) -> bool:
-    """Whether a recorded answer holds a right one and more: without such a row there is nothing to say."""
-    from helm_ext.evalset import row_extra
-
-    golds = [reference.output.text.strip().lower() for reference in row.references if reference.is_correct]
-    texts = [
-        completion["text"].strip().lower()
-        for state in row_extra(row)["recorded"]["states"]
-        for completion in state["result"]["completions"]
-    ]
-    return any(gold in text and gold != text for gold in golds for text in texts)
 
 
 SHOWN_PROBLEMS = 20
@@ -260,40 +176,32 @@ SHOWN_PROBLEMS = 20
 def _print_text(report: Mapping[str, Any]) -> None:
     shown: list[Problem] = []
     # What equal mistakes share: one code at one field, in whatever row
-    alike: dict[tuple[str, ...], list[Problem]] = {}
-    found, last = Counter[str](), []
+    alike: Counter[tuple[str, ...]] = Counter()
+    found: Counter[str] = Counter()
     for problem in report["problems"]:
         found[problem.severity] += problem.number
         field = re.sub(r"\d+", "*", problem.location.field)
         kind = (problem.severity, problem.location.path, field, problem.code or problem.message)
-        same = alike.setdefault(kind, [])
-        same.append(problem)
-        if problem.number > 1:
-            last.append(problem)
-        elif len(same) <= SHOWN_PROBLEMS:
+        alike[kind] += 1
+        if problem.number > 1 or alike[kind] <= SHOWN_PROBLEMS:
             shown.append(problem)
     lines = [*report.get("inferred", ()), *(f"{problem.severity}: {problem}" for problem in say_hints_once(shown))]
-    for (severity, path, field, _), same in alike.items():
-        if (more := len(same) - SHOWN_PROBLEMS) > 0:
+    for (severity, path, field, _), number in alike.items():
+        if (more := number - SHOWN_PROBLEMS) > 0:
             lines.append(f"{severity}: {Location(path, None, field)}: {more} more like these; --format json lists them")
-    lines += [f"{problem.severity}: {problem}" for problem in last]
     counts, file = report["counts"], report["file"]
-    said = [count(found["error"], "error"), count(found["warning"], "warning")]
-    names = {what: what.removesuffix("s") if number == 1 else what for what, number in counts.items()}
-    said_of = [f"{counts[what]} {name.replace('_', ' ')}" for what, name in names.items() if _tells(what, counts)]
-    told = ", ".join(said_of)
-    lines.append(f"{file}: {report['format'] or 'no format'}: {', '.join(said)}" + (f"; {told}" if told else ""))
-    if not report["linted"] and counts.get("rows", 0) > LINTED_ROWS and not found["error"]:
+    rows = counts.get("rows", 0)
+    said = [
+        f"{number} {what.removesuffix('s') if number == 1 else what}".replace("_", " ")
+        for what, number in counts.items()
+        if what == "rows" or (number and not (what in ("eval", "read", "lines") and number == rows))
+    ]
+    numbers = f"{count(found['error'], 'error')}, {count(found['warning'], 'warning')}"
+    lines.append(f"{file}: {report['format'] or 'no format'}: {'; '.join(filter(None, [numbers, ', '.join(said)]))}")
+    if not report["linted"] and rows > LINTED_ROWS and not found["error"]:
         lines.append(f"{file}: its rows were not compared with one another; --lint looks for duplicates and leaks")
     for line in lines:
         echo(with_option(line))
-
-
-def _tells(what: str, counts: Mapping[str, int]) -> bool:
-    """Whether a count says more than how many rows there are."""
-    return what == "rows" or (
-        counts[what] > 0 and (what not in ("eval", "read", "lines") or counts[what] != counts.get("rows"))
-    )
 
 
 def _to_json(problem: Problem) -> dict[str, Any]:
@@ -321,7 +229,6 @@ _SHOWN_OF_REQUESTS = (
     "temperature", "max_tokens", "num_completions", "stop_sequences", "top_p", "top_k_per_token",
     "frequency_penalty", "presence_penalty", "random",
 )  # fmt: skip
-RECORDED = "recorded/preview"
 PREVIEW_DEPLOYMENT = "helm-ext/preview"
 """Stands for a model whose window fits everything and that rewrites nothing."""
 
@@ -343,8 +250,7 @@ def preview(
     """
     from helm.benchmark.model_deployment_registry import ClientSpec, ModelDeployment, register_model_deployment
 
-    with status("starting HELM"), helm_output_to_stderr():
-        session.start_helm()
+    with session.starting("starting HELM"):
         arguments = parse_arguments(arg)
         if model != PREVIEW_DEPLOYMENT or "model_deployment" in arguments:
             session.register_models(local_path)
@@ -355,24 +261,19 @@ def preview(
         is_named = session.find_file(file) != file
         own = {} if is_named else session.load_arguments(format_, file, arguments)
         said = format_.describe(own) if own else []
-        first = format_.tasks(own)[0] if own.get("output") else {}  # of several models: all were asked the same
-        arguments |= first
+        arguments |= format_.tasks(own)[0] if own.get("output") else {}  # of several models: all were asked the same
         run_spec = session.make_run_spec(format_, file, {"model": model}, arguments)
-        states, wrapped = adapt(run_spec, count, str(file))
-    of = f"{first['output']}: " if first else ""
-    notes = [f"note      {of}{one.message}: {put_option(one.hint)}" for one in wrapped]
-    for line in (*said, *notes, run_spec.name, f"method: {run_spec.adapter_spec.method}", *map(render, states)):
+        states = adapt(run_spec, count)
+    for line in (*said, run_spec.name, f"method: {run_spec.adapter_spec.method}", *map(render, states)):
         echo(line)
 
 
-def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState], list[Problem]]:
+def adapt(run_spec: RunSpec, count: int) -> list[RequestState]:
     """Return the request states of the first `count` rows, made by HELM's own adapter as `helm-run` makes them.
 
     Of a file of another tool's that holds answers, where no model is named, they are those that are scored: nobody asks
-    anything, and what was sent is only known as far as it was recorded. With them, of small files, what is said of the
-    answers that are recorded (`find_wrapped`).
-
-    Raises HelmExtError when the model's tokenizer cannot be loaded.
+    anything, and what was sent is only known as far as it was recorded. Raises HelmExtError when the model's tokenizer
+    cannot be loaded.
     """
     from helm.benchmark.adaptation.adapters.adapter_factory import AdapterFactory
     from helm.benchmark.scenarios.scenario import TRAIN_SPLIT, create_scenario
@@ -381,18 +282,16 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
     from helm_ext.evalset import row_extra
 
     instances = create_scenario(run_spec.scenario_spec).get_instances("")
-    metric, main = run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"]
-    wrapped = find_wrapped(instances, run_spec.adapter_spec, lambda: metric, main, path)
     train = [instance for instance in instances if instance.split == TRAIN_SPLIT]
     rows = [instance for instance in instances if instance.split != TRAIN_SPLIT]
     live = [row for row in rows if row_extra(row).get("only") != "recorded"]
     wanted = (live or rows)[:count]  # without any, the adapter says why there is nothing to ask
     deployment, context = run_spec.adapter_spec.model_deployment, None
-    is_unnamed = deployment == PREVIEW_DEPLOYMENT and "source" in metric.args
+    is_unnamed = deployment == PREVIEW_DEPLOYMENT and "source" in run_spec.metric_specs[0].args
     if is_unnamed and any("recorded" in row_extra(row) for row in rows):
         from helm_ext.adaptation.rows import RecordedStates
 
-        return RecordedStates(run_spec.adapter_spec).rebuild(rows[:count]), wrapped
+        return RecordedStates(run_spec.adapter_spec).rebuild(rows[:count])
     with tempfile.TemporaryDirectory() as folder:
         if deployment != PREVIEW_DEPLOYMENT:
             from helm.common.local_context import LocalContext  # HELM's clients come with it
@@ -400,15 +299,10 @@ def adapt(run_spec: RunSpec, count: int, path: str) -> tuple[list[RequestState],
             with without_output():
                 context = LocalContext(folder)
         adapter = AdapterFactory.get_adapter(run_spec.adapter_spec, TokenizerService(context))
-        try:
-            return adapter.adapt(train + wanted, parallelism=1), wrapped
-        except HelmExtError:
-            raise
-        except Exception as error:
-            # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
-            said = f"{deployment}: HELM cannot make the prompts: {type(error).__name__}: {error}"
-            hint = "\n  hint: leave out --model to see the prompt before it is fitted to a window"
-            raise HelmExtError(said + (hint if context is not None else "")) from error
+        # Tokenizers are loaded from many libraries, each with its own exceptions; HELM's adapters raise others.
+        hint = "" if context is None else "leave out --model to see the prompt before it is fitted to a window"
+        with session.blaming(f"{deployment}: HELM cannot make the prompts", HelmExtError, hint):
+            return adapter.adapt(train + wanted, parallelism=1)
 
 
 def render(state: RequestState) -> str:

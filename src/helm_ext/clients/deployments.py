@@ -14,9 +14,8 @@ import datetime as dt
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,8 @@ it with its tokenizer and its metadata, or not at all."""
 
 OURS = "helm_ext.clients.OpenAICompatibleClient"
 LOCAL = "helm_ext.clients.SharedPrefixHuggingFaceClient"
+
+Entry = Mapping[str, Any]
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.:+@-]*/[\w.:+@-]+", re.ASCII)
 _UNKNOWN_LENGTH = 1_000_000
@@ -79,30 +80,6 @@ def read_tokenizer(path: str, name: str) -> tuple[dict[str, Any], int | None]:
     return entry, min(known, default=None)
 
 
-def make_deployment(
-    name: str,
-    *,
-    class_name: str,
-    args: Mapping[str, Any],
-    model_name: str | None = None,
-    tokenizer_name: str | None = None,
-    max_length: int | None = None,
-) -> dict[str, Any]:
-    """Return the entry of `model_deployments.yaml`. Raises RunEntryError for a tokenizer without a length."""
-    if tokenizer_name is not None and max_length is None:
-        raise RunEntryError(
-            f"{name}: how many tokens does the model take? Neither the server nor the tokenizer says\n"
-            "  hint: --max-length 4096"
-        )
-    entry: dict[str, Any] = {"name": name}
-    if model_name is not None:
-        entry["model_name"] = model_name
-    if tokenizer_name is not None:
-        entry |= {"tokenizer_name": tokenizer_name, "max_sequence_length": max_length}
-    kept = {key: value for key, value in args.items() if value is not None and value is not False and value != []}
-    return {**entry, "client_spec": {"class_name": class_name, "args": kept}}
-
-
 def make_metadata(name: str, *, display_name: str | None, has_logprobs: bool) -> dict[str, Any]:
     """Return the entry of `model_metadata.yaml`: what HELM's reports show.
 
@@ -123,14 +100,20 @@ def make_metadata(name: str, *, display_name: str | None, has_logprobs: bool) ->
 class NamedList:
     """A YAML file with one list of entries that have names: its text, and what it says.
 
-    Raises HelmExtError for a file that does not hold such a list.
+    Raises HelmExtError for a file that cannot be read, or that does not hold such a list.
     """
 
-    def __init__(self, path: Path, key: str, text: str) -> None:
+    def __init__(self, path: Path, key: str, text: str | None = None) -> None:
+        """Read the file, where its `text` is not given; one that is not there is an empty list."""
         self.path = path
         self.key = key
-        self.text = text
-        document = parse_yaml(text, path)
+        try:
+            self.text = path.read_text(encoding="utf-8") if text is None else text
+        except FileNotFoundError:
+            self.text = ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise HelmExtError(f"{path}: cannot be read: {error}") from error
+        document = parse_yaml(self.text, path)
         if not isinstance(document, dict | None):
             raise HelmExtError(f"{path}: expected {key}: and a list, got {show(document)}")
         self.document: dict[str, Any] = document or {}
@@ -142,51 +125,43 @@ class NamedList:
                 raise HelmExtError(f"{path}: {key}[{number}]: expected an entry with a name, got {show(entry)}")
         self.entries: list[dict[str, Any]] = entries
 
-    @classmethod
-    def read(cls, path: Path, key: str) -> NamedList:
-        """Read the file; one that is not there is an empty list. Raises HelmExtError."""
-        try:
-            return cls(path, key, path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return cls(path, key, "")
-        except (OSError, UnicodeDecodeError) as error:
-            raise HelmExtError(f"{path}: cannot be read: {error}") from error
-
     def get(self, name: str) -> dict[str, Any] | None:
         """Return the entry of this name; the last one, which HELM takes too."""
         return next((entry for entry in reversed(self.entries) if entry["name"] == name), None)
 
-    def with_entry(self, entry: Mapping[str, Any]) -> NamedList:
-        """Return the list with one entry more, at its end. Raises HelmExtError."""
-        node = self._find_list()
-        if node is None:
-            text = self.text if not self.text or self.text.endswith("\n") else self.text + "\n"
-            made = f"{text}{self.key}:\n{write_entry(entry, 2)}"
-        elif not self.entries:  # `[]`, `null`, or nothing
-            after = self.text[node.end_mark.index :].removeprefix("\n")
-            made = f"{self.text[: node.start_mark.index].rstrip(' ')}\n{write_entry(entry, 2)}{after}"
-        else:
-            self._require_block(node)
-            lines = self.text.splitlines()
-            lines.insert(_last_line(lines, node.value[-1]) + 1, write_entry(entry, node.start_mark.column)[:-1])
-            made = "\n".join(lines) + "\n"
-        return self._checked(made, [*self.entries, dict(entry)])
-
-    def without(self, name: str) -> NamedList:
-        """Return the list without the entries of this name. Raises HelmExtError."""
-        kept = [entry for entry in self.entries if entry["name"] != name]
-        node = self._find_list()
-        if node is None or len(kept) == len(self.entries):
-            return self
-        self._require_block(node)
+    def changed(self, name: str, entry: Mapping[str, Any] | None = None) -> NamedList:
+        """Return the list without the entries of this name, and with `entry` at its end. Raises HelmExtError."""
+        root: Any = yaml.compose(self.text, Loader=yaml.SafeLoader)
+        node: Any = next((value for key, value in root.value if key.value == self.key), None) if root else None
         lines = self.text.splitlines()
-        for item, entry in reversed(list(zip(node.value, self.entries, strict=True))):
-            if entry["name"] == name:
-                del lines[item.start_mark.line : _last_line(lines, item) + 1]
-        made = "\n".join(lines) + "\n"
+        spans = [(item.start_mark.line, _last_line(lines, item) + 1) for item in (node.value if self.entries else ())]
+        if spans:
+            end, column = spans[-1][1], node.start_mark.column
+        elif node is not None:  # `[]`, `null`, or nothing
+            end, column = node.start_mark.line + 1, 2
+            line = lines[end - 1]
+            lines[end - 1] = line[: node.start_mark.column].rstrip() + line[node.end_mark.column :]
+        else:
+            lines.append(f"{self.key}:")
+            end, column = len(lines), 2
+        kept = [one for one in self.entries if one["name"] != name]
+        if entry is not None:
+            kept.append(dict(entry))
+            lines[end:end] = write_entry(entry, column).splitlines()
+        for (first, last), one in reversed(list(zip(spans, self.entries, strict=True))):
+            if one["name"] == name:
+                del lines[first:last]
+        text = "".join(f"{line}\n" for line in lines)
         if not kept:  # HELM takes a list without entries for a mistake
-            made = re.sub(rf"(?m)^{self.key}:", f"{self.key}: []", made, count=1)
-        return self._checked(made, kept)
+            text = re.sub(rf"(?m)^{self.key}:", f"{self.key}: []", text, count=1)
+        with suppress(HelmExtError):
+            made = NamedList(self.path, self.key, text)
+            if made.document == {**self.document, self.key: kept}:
+                return made
+        raise HelmExtError(
+            f"{self.path}: this file is written in a way in which no entry can be changed here (brackets, anchors?)\n"
+            "  hint: change it by hand; an entry stands on lines of its own, and begins with `- name:`"
+        )
 
     def write(self) -> None:
         """Put the file in place of what was there. Raises HelmExtError."""
@@ -198,29 +173,6 @@ class NamedList:
                 part.replace()
         except OSError as error:
             raise HelmExtError(f"{self.path}: cannot be written: {error.strerror}") from error
-
-    def _find_list(self) -> Any:
-        """Return the list's node; None where the file has none."""
-        node = yaml.compose(self.text, Loader=yaml.SafeLoader)
-        return next((value for key, value in node.value if key.value == self.key), None) if node else None
-
-    def _require_block(self, node: Any) -> None:
-        if node.flow_style:
-            raise HelmExtError(
-                f"{self.path}:{node.start_mark.line + 1}: the list is in brackets, and is changed by hand only\n"
-                "  hint: write each entry on lines of its own, beginning with `- name:`"
-            )
-
-    def _checked(self, text: str, entries: list[dict[str, Any]]) -> NamedList:
-        """Return the changed list, if it says what it is to say."""
-        with suppress(HelmExtError):
-            made = NamedList(self.path, self.key, text)
-            if made.document == {**self.document, self.key: entries}:
-                return made
-        raise HelmExtError(
-            f"{self.path}: this file is written in a way in which no entry can be changed here (anchors?)\n"
-            "  hint: change it by hand"
-        )
 
 
 def _last_line(lines: list[str], item: Any) -> int:
@@ -249,15 +201,12 @@ def write_entry(entry: Mapping[str, Any], column: int) -> str:
     return textwrap.indent(text, " " * column)
 
 
-@dataclass
 class LocalModels:
     """The three files of a folder. Raises HelmExtError for one that cannot be read."""
 
-    folder: Path
-    lists: dict[str, NamedList] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.lists = {key: NamedList.read(self.folder / name, key) for key, name in FILES.items()}
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lists = {key: NamedList(folder / name, key) for key, name in FILES.items()}
 
     @property
     def deployments(self) -> list[dict[str, Any]]:
@@ -281,9 +230,7 @@ class LocalModels:
                 f"{name}: is there already, in {self.folder}\n  hint: --replace, or helm-ext model remove {name}"
             )
 
-    def add(
-        self, entries: Mapping[str, Mapping[str, Any]], *, replace: bool = True
-    ) -> list[tuple[Path, dict[str, Any]]]:
+    def add(self, entries: Mapping[str, Mapping[str, Any]], *, replace: bool = True) -> list[tuple[Path, Entry]]:
         """Add entries, by the key of their list, in place of those of the same name; return what was written where.
 
         Raises RunEntryError for a deployment that is there, unless `replace`.
@@ -291,38 +238,30 @@ class LocalModels:
         with self._locked():
             if not replace:
                 self.require_absent(entries[DEPLOYMENTS]["name"])
-            changed = [
-                self.lists[key].without(entries[key]["name"]).with_entry(entries[key])
-                for key in FILES
-                if key in entries
-            ]
-            self._write(changed)
-        return [(made.path, made.entries[-1]) for made in changed]
+            keys = [key for key in FILES if key in entries]
+            self._write([self.lists[key].changed(entries[key]["name"], entries[key]) for key in keys])
+        return [(self.lists[key].path, entries[key]) for key in keys]
 
-    def remove(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
+    def remove(self, name: str) -> list[tuple[Path, Entry]]:
         """Remove a deployment, and the metadata and the tokenizer of its name that no other one needs; return them.
 
         Raises RunEntryError for a deployment that is not there.
         """
         self.get(name)  # no folder is made where there is none
         with self._locked():
-            found = self.get(name)
+            removed = {DEPLOYMENTS: self.get(name)}  # first: HELM finds no deployment without its tokenizer
             others = [entry for entry in self.deployments if entry["name"] != name]
             needed = {
                 METADATA: {entry.get("model_name") or entry["name"] for entry in others},
                 TOKENIZERS: {entry.get("tokenizer_name") for entry in others},
             }
-            removed = [(self.lists[DEPLOYMENTS].path, found)]
-            changed = [self.lists[DEPLOYMENTS].without(name)]  # first: HELM finds no deployment without its tokenizer
             for key, names in needed.items():
-                entry = self.lists[key].get(name)
-                if entry is not None and name not in names:
-                    changed.append(self.lists[key].without(name))
-                    removed.append((self.lists[key].path, entry))
-            self._write(changed)
-        return removed
+                if (entry := self.lists[key].get(name)) is not None and name not in names:
+                    removed[key] = entry
+            self._write([self.lists[key].changed(name) for key in removed])
+        return [(self.lists[key].path, entry) for key, entry in removed.items()]
 
-    def _write(self, changed: list[NamedList]) -> None:
+    def _write(self, changed: Iterable[NamedList]) -> None:
         for made in changed:
             made.write()
             self.lists[made.key] = made
@@ -333,7 +272,7 @@ class LocalModels:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self.folder / ".helm-ext.lock", mode=0o666):
-                self.__post_init__()
+                self.lists = LocalModels(self.folder).lists
                 yield
         except (OSError, NotImplementedError) as error:  # a file system without locks
             raise HelmExtError(f"{self.folder}: cannot be changed: {error}") from error

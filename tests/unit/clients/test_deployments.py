@@ -15,7 +15,6 @@ from helm_ext.clients.deployments import (
     METADATA,
     LocalModels,
     NamedList,
-    make_deployment,
     make_metadata,
 )
 from helm_ext.errors import HelmExtError, RunEntryError
@@ -43,12 +42,16 @@ other: 1
 def read(tmp_path, text):
     path = tmp_path / "f.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return NamedList.read(path, KEY)
+    return NamedList(path, KEY)
+
+
+def add(made):
+    return made.changed(ENTRY["name"], ENTRY)
 
 
 def test_a_file_that_is_not_there_is_made(tmp_path):
     path = tmp_path / "prod_env" / "f.yaml"
-    NamedList.read(path, KEY).with_entry(ENTRY).write()
+    add(NamedList(path, KEY)).write()
     args = "        url: http://x/v1\n        omit:\n        - n\n"
     assert path.read_text() == (
         f"model_deployments:\n  - name: local/new\n    client_spec:\n      class_name: a.B\n      args:\n{args}"
@@ -57,41 +60,38 @@ def test_a_file_that_is_not_there_is_made(tmp_path):
 
 
 def test_an_entry_comes_after_the_others_and_all_else_stays(tmp_path):
-    made = read(tmp_path, BY_HAND).with_entry(ENTRY).text
+    made = add(read(tmp_path, BY_HAND))
     before, after = BY_HAND.split("\n    # the end\n")
-    assert made.startswith(before)
-    assert made.endswith("\n    # the end\n" + after)
-    assert yaml.safe_load(made)[KEY][2] == ENTRY
-    assert "    - name: local/new\n      client_spec:\n" in made
+    assert made.text.startswith(before)
+    assert made.text.endswith("\n    # the end\n" + after)
+    assert yaml.safe_load(made.text)[KEY][2] == ENTRY
+    assert "    - name: local/new\n      client_spec:\n" in made.text
+    assert made.changed("local/new").text == BY_HAND
 
 
-def test_adding_and_removing_leaves_the_file_as_it_was(tmp_path):
-    assert read(tmp_path, BY_HAND).with_entry(ENTRY).without("local/new").text == BY_HAND
-    unended = "model_deployments:\n- name: a/b"
-    assert read(tmp_path, unended).with_entry(ENTRY).without("local/new").text == unended + "\n"
+LAST = f"{KEY}:\n- name: a/b\n  args: &it {{x: 1}}\n- name: c/d\n  args: *it\n# the end\n"
 
 
-def test_an_entry_is_removed_with_its_own_lines(tmp_path):
-    assert read(tmp_path, BY_HAND).without("a/one").text == BY_HAND.replace(
+@pytest.mark.parametrize(("text", "name", "left"), [
+    (BY_HAND, "a/one", BY_HAND.replace(
         "    - name: 'a/one'\n      client_spec: {class_name: \"x.Y\", args: {n: 1}}   # a comment\n", ""
-    )
-    made = read(tmp_path, BY_HAND).without("a/two")
-    assert [entry["name"] for entry in made.entries] == ["a/one"]
-    assert made.text.endswith("\n\n    # the end\n\nother: 1\n")
+    )),
+    (BY_HAND, "a/two", BY_HAND.replace(
+        "    - name: a/two\n      note: |\n        # not a comment\n        text\n", ""
+    )),
+    (BY_HAND, "a/none", BY_HAND),
+    ("model_deployments:\n- name: a/b", "local/new", "model_deployments:\n- name: a/b\n"),
+    ("model_deployments:\n- {name: a/b, x: 1}\n- {name: c/d}\n- {name: a/b, x: 2}\n", "a/b",
+     "model_deployments:\n- {name: c/d}\n"),
+    (LAST, "c/d", LAST.replace("- name: c/d\n  args: *it\n", "")),  # ends with an alias
+    ("model_deployments:  # all\n- name: a/b\n", "a/b", "model_deployments: []  # all\n"),
+])  # fmt: skip
+def test_entries_are_removed_with_their_own_lines(tmp_path, text, name, left):
+    assert read(tmp_path, text).changed(name).text == left
 
 
-def test_the_last_entry_leaves_an_empty_list(tmp_path):
-    made = read(tmp_path, BY_HAND).without("a/one").without("a/two")
-    assert yaml.safe_load(made.text) == {KEY: [], "other": 1}
-    assert "# Our models." in made.text
-    assert yaml.safe_load(made.with_entry(ENTRY).text) == {KEY: [ENTRY], "other": 1}
-
-
-def test_entries_of_one_name_go_together(tmp_path):
-    text = "model_deployments:\n- {name: a/b, x: 1}\n- {name: c/d}\n- {name: a/b, x: 2}\n"
-    made = read(tmp_path, text)
-    assert made.get("a/b") == {"name": "a/b", "x": 2}  # HELM takes the last one
-    assert made.without("a/b").text == "model_deployments:\n- {name: c/d}\n"
+def test_helm_takes_the_last_of_one_name(tmp_path):
+    assert read(tmp_path, "model_deployments: [{name: a/b, x: 1}, {name: a/b, x: 2}]").get("a/b")["x"] == 2
 
 
 @pytest.mark.parametrize("text", [
@@ -99,7 +99,7 @@ def test_entries_of_one_name_go_together(tmp_path):
     "model_deployments: ~   # none\nx: 1\n", "model_deployments: [ ]   # none\nx: 1\n",
 ])  # fmt: skip
 def test_empty_lists(tmp_path, text):
-    made = read(tmp_path, text).with_entry(ENTRY)
+    made = add(read(tmp_path, text))
     assert made.entries == [ENTRY]
     if "x: 1" in text:
         assert made.document["x"] == 1
@@ -123,36 +123,27 @@ def test_files_that_hold_no_such_list(tmp_path, text, said):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "change", "said"), [
-    ("[{name: a/b}]\n", "with_entry", "f.yaml:1: the list is in brackets"),
-    ("[{name: a/b}]\n", "without", "f.yaml:1: the list is in brackets"),
-    ("\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n", "without", "change it by hand"),  # others lean on it
-    ("\n- name: a/b\n  note: |\n    text\n    # text\n", "with_entry", "change it by hand"),  # no comment
+@pytest.mark.parametrize(("text", "name", "entry"), [
+    ("[{name: a/b}]\n", "local/new", ENTRY), ("[{name: a/b}]\n", "a/b", None),
+    ("\n- &a\n  name: a/b\n- <<: *a\n  name: c/d\n", "a/b", None),  # others lean on it
+    ("\n- name: a/b\n  note: |\n    text\n    # text\n", "local/new", ENTRY),  # no comment
 ])  # fmt: skip
-def test_what_is_left_alone(tmp_path, text, change, said):
-    made = read(tmp_path, f"{KEY}: {text}")
-    with pytest.raises(HelmExtError, match=said):
-        made.with_entry(ENTRY) if change == "with_entry" else made.without("a/b")
+def test_what_is_left_alone(tmp_path, text, name, entry):
+    with pytest.raises(HelmExtError, match="f.yaml: this file is written in a way(.|\n)*change it by hand"):
+        read(tmp_path, f"{KEY}: {text}").changed(name, entry)
 
 
 def test_permissions_stay(tmp_path):
     made = read(tmp_path, BY_HAND)
     os.chmod(made.path, 0o600)
-    made.with_entry(ENTRY).write()
+    add(made).write()
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "prod_env").write_text("a file")
     with pytest.raises(HelmExtError, match="prod_env"):
-        NamedList(tmp_path / "prod_env" / "f.yaml", KEY, "").with_entry(ENTRY).write()
-
-
-def test_an_entry_that_ends_with_an_alias(tmp_path):
-    text = f"{KEY}:\n- name: a/b\n  args: &it {{x: 1}}\n- name: c/d\n  args: *it\n# the end\n"
-    made = read(tmp_path, text).with_entry(ENTRY)
-    assert made.text.endswith("\n# the end\n")
-    assert made.without("c/d").without("local/new").text == text.replace("- name: c/d\n  args: *it\n", "")
+        add(NamedList(tmp_path / "prod_env" / "f.yaml", KEY, "")).write()
 
 
 def test_it_needs_no_helm():
@@ -163,7 +154,7 @@ def test_it_needs_no_helm():
 def made(name):
     return {
         METADATA: make_metadata(name, display_name=None, has_logprobs=False),
-        DEPLOYMENTS: make_deployment(name, class_name="x.Y", args={"base_url": "http://localhost:1/v1"}),
+        DEPLOYMENTS: {"name": name, "client_spec": {"class_name": "x.Y"}},
     }
 
 
