@@ -33,8 +33,8 @@ def merge(
     from helm_ext.analysis import find_runs
     from helm_ext.analysis.runs import RUN_FILES
     from helm_ext.engines.progress import Progress
-    from helm_ext.planning.merged import join_run_specs, read_run_spec
-    from helm_ext.running.merging import merge_runs, open_shard
+    from helm_ext.planning.merged import plan_merge
+    from helm_ext.running.merging import merge_runs
 
     if not into or into in (".", "..") or "/" in into or "\\" in into:
         raise RunEntryError(f"--into {show(into)}: a suite is the name of a folder")
@@ -49,10 +49,7 @@ def merge(
     if len(found) < 2:
         raise RunEntryError(f"{found[0].folder}: is one run: there is nothing to merge it with")
     with without_output():
-        specs = [read_run_spec(run) for run in found]
-        shards = [open_shard(run, spec) for run, spec in zip(found, specs, strict=True)]
-        total = sum(shard.rows for shard in shards)
-        run_spec = join_run_specs(found, [shard.rows for shard in shards], name=name)
+        shards, run_spec = plan_merge(found, name=name)
     folder = output_path / "runs" / into / run_spec.name
     if folder.resolve() in [run.folder.resolve() for run in found]:
         raise RunEntryError(f"{folder}: is one of the runs to merge\n  hint: another suite (--into), or --name")
@@ -66,7 +63,7 @@ def merge(
         names = ", ".join(sorted(left_out))
         said = "one run of all rows has no such stats, and so has the merged one none"
         echo(f"note: not all shards measured {names}: {said}", err=True)
-    with writing(folder), Progress(total, title="merge") as progress, without_output():
+    with writing(folder), Progress(sum(shard.rows for shard in shards), title="merge") as progress, without_output():
         merged = merge_runs(shards, run_spec, folder, progress)
     echo(f"{folder}: {count(merged, 'row')} of {count(len(shards), 'run')}")
 

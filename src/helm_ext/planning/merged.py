@@ -1,4 +1,4 @@
-"""The RunSpec of several runs as one: that of a run of all their rows.
+"""Whether runs are those of shards of one dataset, and the RunSpec of a run of all their rows.
 
 Runs of shards differ in the file, in its digest, and in what follows from these: names, groups,
 values of attributes. All else must be equal, for their rows to be rows of one run.
@@ -14,15 +14,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dacite
+from helm.benchmark.metrics.metric import MetricSpec, create_metric
 from helm.benchmark.run_spec import RunSpec
 from helm.common.object_spec import get_class_by_name
 
+from helm_ext.adaptation.recorded import name_unmeasured
 from helm_ext.errors import RunEntryError, show
 from helm_ext.evalset import DIGEST_LENGTH
+from helm_ext.evalset.rows import Unrecorded
 from helm_ext.formats.scenario import EvalSetScenario
 from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
 from helm_ext.planning.names import MAX_FILE_NAME, cut, fit_arguments
+from helm_ext.running.merging import Shard
 from helm_ext.scoring.breakdown import SUB_SPLIT
+from helm_ext.scoring.completeness import LOGPROB_STATS
+from helm_ext.scoring.folding import FoldingMetric, RunFacts
 
 if TYPE_CHECKING:
     from helm_ext.analysis.runs import RunFiles
@@ -35,27 +41,23 @@ _OF_SHARDS = frozenset({"digest", "questions", "live_rows", "main_split"})
 """Arguments of scenarios that are of each file, those aside that name the data."""
 NOT_RUNS = ("eval_cache", "groups")
 """Folders that HELM makes beside its runs; helm-summarize passes over them (presentation/summarize.py)."""
+_MEASURED = name_unmeasured(Unrecorded.TOKENS | Unrecorded.TRAIN_INSTANCES | Unrecorded.TRUNCATED)
+"""Stats that every row has, unless a run says that nobody measured them."""
 _DIGITS = "0123456789"
 _NAME = re.compile(r"[^/\\?#%. ]([^/\\?#%]*[^/\\?#% ])?")
 
 
-def read_run_spec(run: RunFiles) -> RunSpec:
-    """Return the RunSpec of a finished run. Raises DatasetSyntaxError."""
-    with run.blaming("run_spec.json"):
-        return _to_run_spec(run.run_spec)
+def plan_merge(runs: Sequence[RunFiles], *, name: str | None = None) -> tuple[list[Shard], RunSpec]:
+    """Return the runs as shards, and the RunSpec of the run of all rows of these, in this order.
 
-
-def join_run_specs(runs: Sequence[RunFiles], rows: Sequence[int], *, name: str | None = None) -> RunSpec:
-    """Return the RunSpec of the run of all rows of these runs, in this order.
-
-    `rows`: how many each evaluated. `name`: of the run; default: what the names of the runs share. Raises RunEntryError
-    where the runs are not those of shards: of two models, cut, of one file.
+    `name`: of the run; default: what the names of the runs share. Raises RunEntryError where the runs are not those of
+    shards (of two models, cut, of one file) or cannot be added up from their rows' stats, and DatasetSyntaxError.
     """
+    shards = [_open(run) for run in runs]
     specs = [run.run_spec for run in runs]
     seen: dict[str, RunFiles] = {}
-    for run, spec, number in zip(runs, specs, rows, strict=True):
+    for run, spec in zip(runs, specs, strict=True):
         with run.blaming("run_spec.json"):
-            _require_mergeable(run, spec, number)
             digest = _arguments(spec)["digest"]
             difference = next(_differences(_comparable(specs[0]), _comparable(spec)), None)
         if difference is not None:
@@ -79,12 +81,13 @@ def join_run_specs(runs: Sequence[RunFiles], rows: Sequence[int], *, name: str |
     fitted = fit_arguments(scenario_class, arguments)
     merged["scenario_spec"]["args"] = fitted
     merged["groups"][0] = scenario_class(**fitted).name
-    merged["metric_specs"] = _join_metrics(specs)
-    shards = [{"run": run, "rows": number} for run, number in zip(names, rows, strict=True)]
+    told = {"runs": [{"run": run, "rows": shard.rows} for run, shard in zip(names, shards, strict=True)],
+            "rows": sum(shard.rows for shard in shards)}  # fmt: skip
     full = arguments if fitted != arguments else {}
-    told = {**full, _MERGED: {"runs": shards, "rows": sum(rows)}}
-    merged["metric_specs"].append({"class_name": RUN_ARGUMENTS, "args": told})
-    return _to_run_spec(merged)
+    of_all = {"class_name": RUN_ARGUMENTS, "args": {**full, _MERGED: told}}
+    merged["metric_specs"] = [*_join_metrics(specs), of_all]
+    with runs[0].blaming("run_spec.json"):
+        return shards, _to_run_spec(merged)
 
 
 def _to_run_spec(spec: JSONObject) -> RunSpec:
@@ -95,39 +98,81 @@ def _to_run_spec(spec: JSONObject) -> RunSpec:
         raise ValueError(f"no run spec of HELM's: {error}") from error
 
 
-def _require_mergeable(run: RunFiles, spec: JSONObject, rows: int) -> None:
-    """Raise RunEntryError for a run whose rows are not all rows of its file, or depend on its other rows."""
+def _open(run: RunFiles) -> Shard:
+    """Return a run as a shard. Raises RunEntryError where it cannot be one, whatever the others are."""
+    with run.blaming("run_spec.json and stats.json"):
+        names = [stat["name"] for stat in run.stats]
+        counts = [
+            stat["mean"]
+            for stat in run.stats
+            if stat["name"]["name"] in ("num_instances", "num_left_out") and stat.get("mean") is not None
+        ]
+        shard = Shard(run, _find_facts({name["name"] for name in names}), round(sum(counts)))
+        if why := _find_obstacle(run, shard.rows, names):
+            raise RunEntryError(f"{run.folder}: {why}")
+    return shard
+
+
+def _find_facts(names: set[str]) -> RunFacts:
+    """Return what a run left out of all its rows, by what its stats do not have.
+
+    Rows that were left out say nothing of it: where there are no others, nothing is missing.
+    """
+    if "num_instances" not in names:
+        return RunFacts()
+    unmeasured = _MEASURED - names
+    return RunFacts(unmeasured=unmeasured | (LOGPROB_STATS if names.isdisjoint(("logprob", "max_prob")) else set()))
+
+
+def _find_obstacle(run: RunFiles, rows: int, names: Sequence[JSONObject]) -> str:
+    """Return why rows of a run are not all rows of its file, depend on its other rows, or cannot be added up; or ""."""
+    spec, adapter_spec = run.run_spec, run.adapter_spec
+    for metric in spec["metric_specs"]:
+        try:
+            made = create_metric(MetricSpec(metric["class_name"], metric.get("args") or {}))
+            why = "" if isinstance(made, FoldingMetric) else "it wants all rows at once"
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            why = str(error)
+        if why:
+            return (
+                f"what its metric {metric['class_name']} makes of shards cannot be merged: {why}\n"
+                "  hint: one run of all rows; metrics of helm-ext can be merged, in the version that made the run"
+            )
+    if any((name.get("perturbation") or {}).get("computed_on", "worst") != "worst" for name in names):
+        return (
+            "its rows are perturbed: worst cases want all rows at once, and cannot be merged\n"
+            "  hint: one run of all rows"
+        )
     scenario = spec["scenario_spec"]["class_name"]
     try:
         is_ours = issubclass(get_class_by_name(scenario), EvalSetScenario)
     except ImportError as error:
-        raise RunEntryError(f"{run.folder}: its scenario {scenario} cannot be imported here: {error}") from error
+        return f"its scenario {scenario} cannot be imported here: {error}"
     if not is_ours:
-        raise RunEntryError(f"{run.folder}: no run of a file of rows: its scenario is {scenario}")
-    adapter_spec = spec["adapter_spec"]
+        return f"no run of a file of rows: its scenario is {scenario}"
     most = adapter_spec.get("max_eval_instances")
     if most is not None and rows >= most:
-        raise RunEntryError(
-            f"{run.folder}: {rows} rows are evaluated, and --max-eval-instances was {most}: the file may have more, "
+        return (
+            f"{rows} rows are evaluated, and --max-eval-instances was {most}: the file may have more, "
             "and a draw of each shard is no draw of all\n  hint: run it with a larger --max-eval-instances"
         )
     is_live = not str(adapter_spec.get("model_deployment", "")).startswith("recorded/")
-    drawn = [s for s in run.stats if s["name"]["name"] == "num_train_instances" and s.get("max")]
+    drawn = any(s["name"]["name"] == "num_train_instances" and s.get("max") for s in run.stats)
     if is_live and adapter_spec.get("max_train_instances") and drawn:
-        raise RunEntryError(
-            f"{run.folder}: its demonstrations were drawn from this shard; one run draws them from all rows\n"
+        return (
+            "its demonstrations were drawn from this shard; one run draws them from all rows\n"
             "  hint: write demonstrations into the rows' prompts (max_train_instances 0), or run all rows at once"
         )
-    for source in filter(None, ((metric.get("args") or {}).get("source") for metric in spec["metric_specs"])):
-        tool = source.get("tool")
+    arguments = [metric.get("args") or {} for metric in spec["metric_specs"]]
+    for tool in (one["source"].get("tool") for one in arguments if one.get("source")):
         made = "is" if str(spec["name"]).startswith(f"{tool}:") else "was converted from"
-        raise RunEntryError(
-            f"{run.folder}: its file {made} {tool} data: what its columns, "
-            "golds and reported scores mean is told by all of its rows, and may be told otherwise of other ones\n"
-            "  hint: one run of all rows, of one file that holds them"
+        return (
+            f"its file {made} {tool} data: what its columns, golds and reported scores mean is told by all of its "
+            "rows, and may be told otherwise of other ones\n  hint: one run of all rows, of one file that holds them"
         )
-    if any(_MERGED in (metric.get("args") or {}) for metric in spec["metric_specs"]):
-        raise RunEntryError(f"{run.folder}: is a merged run\n  hint: name the runs that it was made of")
+    return (
+        "is a merged run\n  hint: name the runs that it was made of" if any(_MERGED in one for one in arguments) else ""
+    )
 
 
 def _arguments(spec: JSONObject) -> JSONObject:

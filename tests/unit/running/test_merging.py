@@ -11,14 +11,11 @@ from helm.benchmark.scenarios.scenario import Input, Instance
 from helm_states import make_state
 
 from helm_ext.errors import DatasetIntegrityError
-from helm_ext.running.merging import MeasuredStats, ShardRow, _find_facts, _Ids, iter_rows
+from helm_ext.planning.merged import _find_facts
+from helm_ext.running.merging import MeasuredStats, _Ids, rename
 from helm_ext.running.serialise import write_array
 
 NONE = frozenset()
-
-
-def state(instance_id, trial=0, reference=None):
-    return make_state(Instance(Input("?"), [], id=instance_id), reference_index=reference, train_trial_index=trial)
 
 
 def row(instance_id, trial, **values):
@@ -26,18 +23,9 @@ def row(instance_id, trial, **values):
     return PerInstanceStats(instance_id, None, trial, stats)
 
 
-def write(path, rows):
-    with path.open("wb") as file:
-        write_array(file, rows)
-
-
 def said(stats):
     """Return all that Stats hold, told apart as 1 from 1.0 and 0.0 from -0.0."""
     return [repr({**vars(stat), "name": vars(stat.name)}) for stat in stats]
-
-
-def found(stats, given):
-    return said(stats.find([state(given.instance_id, given.train_trial_index)], NONE))
 
 
 ROWS = (
@@ -46,48 +34,38 @@ ROWS = (
     row("a", 1, exact=0, f1=1 / 3, low=None),
     PerInstanceStats("c", None, 0, []),
     row('d", "x": {\n      },\n      {', 0, exact=2**70, f1=1e-300, low=1),
+    row("a", 0, of_another_metric=1),
 )
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_stats_are_what_was_written_in_any_order(tmp_path, flat):
-    write(tmp_path / "s.json", ROWS)
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (4, 3, 2, 1, 0, 5)])
+def test_stats_are_what_was_written_in_any_order(tmp_path, flat, order):
+    path = tmp_path / "s.json"
+    with path.open("wb") as file:
+        write_array(file, ROWS)
     if flat:
-        (tmp_path / "s.json").write_text(json.dumps(json.loads((tmp_path / "s.json").read_bytes())))
-    stats = MeasuredStats(tmp_path / "s.json")
-    for given in (*ROWS, *reversed(ROWS)):
-        assert found(stats, given) == said(given.stats)
-    assert stats.find([state("z")], NONE) == []
-    first, second = (stats.find([state(name)], NONE) for name in "ab")
-    assert first[0].name is second[0].name
-    stats.shard_ids = {"a-2": "a"}
-    assert [stat.name.name for stat in stats.find([state("a-2")], frozenset({"f1"}))] == ["exact", "low"]
+        path.write_text(json.dumps(json.loads(path.read_bytes())))
+    stats, left_out = MeasuredStats(path), MeasuredStats(path)
+    for given in map(ROWS.__getitem__, order):
+        state = make_state(Instance(Input("?"), [], id=given.instance_id), train_trial_index=given.train_trial_index)
+        found = stats.find([state], NONE)
+        assert said(found) == said(given.stats)
+        assert [stat.name.name for stat in left_out.find([state], frozenset({"f1"}))] == [
+            stat.name.name for stat in given.stats if stat.name.name != "f1"
+        ]
+    assert stats.find([state], NONE) == []
     stats.close()
+    left_out.close()
 
 
-def write_states(path, ids):
-    states = [
-        {
-            "instance": {"input": {"text": f"of {i}"}, "references": [], "split": "test", "id": i,
-                         "extra_data": {"helm_ext": {"cluster": "p"}}},
-            "reference_index": index, "train_trial_index": 0, "request": {"prompt": "caf\u00e9", "stop_sequences": [None]},
-        }
-        for i in ids for index in range(2)
-    ]  # fmt: skip
-    path.write_text(json.dumps({"adapter_spec": {}, "request_states": states}, indent=2))
-    return states
-
-
-def test_rows_have_their_states_and_a_changed_id_is_kept(tmp_path):
-    states = write_states(tmp_path / "s.json", "ab")
-    rows = list(iter_rows(tmp_path / "s.json"))
-    assert [one.shard_id for one in rows] == ["a", "b"]
-    assert [state for one in rows for state in one.states] == states
-    rows[1].rename("b-2")
-    for one, given in zip(rows[1].states, states[2:], strict=True):
-        assert one["instance"].pop("id") == "b-2"
-        assert one["instance"]["extra_data"]["helm_ext"].pop("id") == given["instance"].pop("id") == "b"
-        assert one == given
+def test_a_changed_id_is_kept():
+    instance = {"input": {"text": "of b"}, "id": "b", "extra_data": {"helm_ext": {"cluster": "p"}}}
+    other = {"input": {"text": "of a"}, "id": "a"}
+    for one in (instance, other):
+        rename(one, {"a": "a", "b": "b-2"})
+    assert instance == {"input": {"text": "of b"}, "id": "b-2", "extra_data": {"helm_ext": {"cluster": "p", "id": "b"}}}
+    assert other == {"input": {"text": "of a"}, "id": "a"}
 
 
 class TestIds:
@@ -95,9 +73,7 @@ class TestIds:
         ids, found = _Ids(), []
         for number, shard in enumerate(shards):
             for part in (shard[:1], shard[1:]):  # two batches
-                rows = [ShardRow(one, [{"instance": {"id": one, "input": text}}]) for one, text in part]
-                ids.choose(Path(f"run{number}"), rows)
-                found += [one.id for one in rows]
+                found += ids.choose(Path(f"run{number}"), [{"id": one, "input": text} for one, text in part]).values()
             ids.finish(Path(f"run{number}"))
         return found
 
