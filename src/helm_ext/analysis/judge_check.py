@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from helm_ext.analysis.runs import RunFiles
 from helm_ext.errors import DatasetIntegrityError, count, did_you_mean
 from helm_ext.judging.judgement import judge_values, jury_value
-from helm_ext.scoring.corrected_scores import (
-    JudgedScore,
-    Seen,
-    choose_labels,
-    measure_bias,
-    measure_judged,
-    see,
-    to_right,
-)
-from helm_ext.scoring.statistics.agreement import (
-    Swapped,
-    Verdicts,
-    compare_halves,
-    compare_orders,
-    sensitivity,
-    specificity,
-)
-from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed, share_of
+from helm_ext.scoring.corrected_scores import JudgedRows, Seen, see
+from helm_ext.scoring.statistics.agreement import Swapped, compare_orders
+from helm_ext.scoring.statistics.corrected import Corrected, Refused, labels_needed
 from helm_ext.scoring.statistics.intervals import LEVEL, Interval, normal_quantile
 
 if TYPE_CHECKING:
@@ -58,20 +41,6 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelCheck:
-    """A judge's verdicts of one model's answers."""
-
-    model: str
-    score: JudgedScore
-    bias: Corrected | Refused
-    """By how much the judge overrates the model."""
-    sensitivity: Interval | None = None
-    """Of the answers that people call right, the share that the judge passes; None for grades, and without labels."""
-    specificity: Interval | None = None
-    """Of the answers that people call wrong, the share that it fails."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class JudgeCheck:
     """One judge, by one version of a rubric, or all of them together."""
 
@@ -79,18 +48,26 @@ class JudgeCheck:
     judge: str
     rubric: str
     """Digest; "" for a jury, and where it is not known."""
-    whole: ModelCheck
-    models: list[ModelCheck]
+    whole: JudgedRows
+    models: Mapping[str, JudgedRows]
+    """The rows of each model, by its name."""
     length: Interval | None
     """By how much more the judge overrates the longer half of the answers; None where that cannot be told."""
     swapped: Swapped | None
     """None where no pair was judged in both orders."""
-    needed: dict[str, int] | None
-    """Labels more of each verdict for +- 0.03; None where hardly any number makes that, or nothing is corrected."""
     is_pair: bool
     """Whether the answers of two runs were compared."""
-    statuses: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str]
     """How many judgements do not count."""
+
+    @property
+    def needed(self) -> dict[str, int] | None:
+        """Labels more of each verdict for +- 0.03; None where hardly any number makes that, or nothing is corrected."""
+        corrected = self.whole.corrected
+        if isinstance(corrected, Refused) or not corrected.cells:
+            return None
+        needed = labels_needed(corrected)
+        return None if needed is None else {str(cell): number for cell, number in needed.items()}
 
 
 def check_judges(runs: Iterable[RunFiles], criterion: str | None = None) -> list[JudgeCheck]:
@@ -148,7 +125,7 @@ def find_refusals(run: RunFiles, criteria: Iterable[str]) -> dict[str, str]:
     checks = {criterion: check_judges([run], criterion)[0] for criterion in criteria}
     return {
         criterion: f"{found.reason}; {_say_way_out(one, str(run.folder))}"
-        if isinstance(found := one.whole.score.corrected, Refused)
+        if isinstance(found := one.whole.corrected, Refused)
         else "rows have several answers, and labels are of the first"
         for criterion, one in checks.items()
     }
@@ -169,16 +146,13 @@ def _check(key: _Key, rows: Sequence[_Row], statuses: Counter[str]) -> JudgeChec
         by_model.setdefault(row.model, []).append(row)
     if len(by_model) > 1:  # of which labels were drawn each by itself
         rows = [row._replace(seen=_name_model(row.seen, row.model)) for row in rows]
-    whole = _check_model("all", rows)
-    models = [_check_model(model, of_model) for model, of_model in sorted(by_model.items())]
-    pairs = [row.orders for row in rows if None not in row.orders]
-    corrected = whole.score.corrected
-    needed = labels_needed(corrected) if isinstance(corrected, Corrected) and corrected.cells else None
+    whole, pairs = _gather(rows), [row.orders for row in rows if None not in row.orders]
     return JudgeCheck(
-        criterion=key[0], judge=key[1], rubric=key[2], whole=whole, models=models, length=_check_length(rows),
+        criterion=key[0], judge=key[1], rubric=key[2], whole=whole,
+        models={model: _gather(of_model) for model, of_model in sorted(by_model.items())},
+        length=whole.compare_lengths([row.length for row in rows]),
         swapped=compare_orders(*zip(*pairs, strict=True)) if pairs else None,
-        needed=None if needed is None else {str(cell): number for cell, number in needed.items()}, statuses=statuses,
-        is_pair=any(row.orders != (None, None) for row in rows),
+        is_pair=any(row.orders != (None, None) for row in rows), statuses=statuses,
     )  # fmt: skip
 
 
@@ -186,50 +160,8 @@ def _name_model(seen: Seen, model: str) -> Seen:
     return seen._replace(cell=f"{seen.cell} ({model})", side=seen.side and f"{seen.side} ({model})")
 
 
-def _check_model(model: str, rows: Sequence[_Row]) -> ModelCheck:
-    seen, clusters = [row.seen for row in rows], [row.cluster for row in rows]
-    score = measure_judged(seen, clusters)
-    assert score is not None  # each row has a verdict
-    return ModelCheck(model=model, score=score, bias=measure_bias(seen, clusters), **_check_sides(seen, clusters))
-
-
-def _check_sides(seen: Sequence[Seen], clusters: Sequence[str]) -> dict[str, Interval | None]:
-    """Return sensitivity and specificity, as far as labels tell them."""
-    chosen = choose_labels(seen)
-    if isinstance(chosen, Refused) or not all(row.is_binary for row in seen):
-        return {}
-    gold, verdicts = (to_right(one, is_binary=True) for one in (chosen.gold, np.array([row.verdict for row in seen])))
-    drawn = (~np.isnan(chosen.gold)).nonzero()[0]
-    gold, verdicts, all_verdicts = gold[drawn], verdicts[drawn], {*verdicts.tolist()}
-    belongs = np.array(clusters, dtype=object)[drawn]
-    if chosen.chances is not None and len(all_verdicts) > 1:
-        if len({*verdicts.tolist()}) < len(all_verdicts):  # of one of them nothing is known
-            return {}
-        of = Verdicts(verdicts, gold, 1 / chosen.chances[drawn], belongs.tolist())
-        sides = {"sensitivity": of.measure(sensitivity), "specificity": of.measure(specificity)}
-        return {name: side and side.within((0.0, 1.0)) for name, side in sides.items()}
-    found: dict[str, Interval | None] = {}
-    for name, value in (("sensitivity", 1.0), ("specificity", 0.0)):
-        if (called := gold == value).any():
-            says = (verdicts[called] == value).astype(float)
-            found[name] = share_of(says, np.ones(len(says)), belongs[called].tolist())
-    return found
-
-
-def _check_length(rows: Sequence[_Row]) -> Interval | None:
-    seen = [row.seen for row in rows]
-    chosen = choose_labels(seen)
-    if isinstance(chosen, Refused) or chosen.is_balanced:
-        return None
-    drawn = (~np.isnan(chosen.gold)).nonzero()[0].tolist()
-    errors = [(seen[place].verdict or 0.0) - chosen.gold[place] for place in drawn]
-    weights = None if chosen.chances is None else 1 / chosen.chances[drawn]
-    found = compare_halves(
-        errors, [rows[place].length for place in drawn], weights=weights,
-        clusters=[rows[place].cluster for place in drawn],
-        are_grades=not all(row.is_binary for row in seen),
-    )  # fmt: skip
-    return found if found is not None and math.isfinite(found.low) else None
+def _gather(rows: Sequence[_Row]) -> JudgedRows:
+    return JudgedRows([row.seen for row in rows], [row.cluster for row in rows])
 
 
 # What is said of it
@@ -237,7 +169,7 @@ def _check_length(rows: Sequence[_Row]) -> Interval | None:
 
 def describe(one: JudgeCheck) -> list[str]:
     """Return in words whether the judge is good, for whom, and what is missing: the answer first."""
-    score, said = one.whole.score, []
+    score, said = one.whole, []
     found = score.corrected
     if isinstance(found, Refused):
         known = "Its score cannot be corrected" if score.agreement else "Nobody knows how good this judge is"
@@ -255,7 +187,7 @@ def describe(one: JudgeCheck) -> list[str]:
     if score.agreement is not None:
         named = (("kappa", score.agreement.kappa), ("AC1", score.agreement.ac1), (alpha, score.agreement.alpha))
         shown = ", ".join(f"{name} {_number(value)}" for name, value in named)
-        base = f"; the judge passes {score.raw.mean:.0%} of all answers" if one.whole.sensitivity else ""
+        base = f"; the judge passes {score.raw.mean:.0%} of all answers" if score.sides[0] else ""
         said.append(f"Agreement with people: on {score.agreement.observed:.1%} of the answers; {shown}{base}.")
     if score.raters is not None:
         said.append(f"Agreement of people with one another: {alpha} {_number(score.raters)}.")
@@ -268,7 +200,7 @@ def describe(one: JudgeCheck) -> list[str]:
     if one.swapped is not None:
         said.append(
             f"With the answers in the other order it keeps its verdict in {_percent(one.swapped.consistency)} of the "
-            f"pairs; {one.models[0].model if len(one.models) == 1 else 'the first model'} wins "
+            f"pairs; {next(iter(one.models)) if len(one.models) == 1 else 'the first model'} wins "
             f"{_percent(one.swapped.win_rate)}."
         )
     if score.set_aside:
@@ -280,8 +212,8 @@ def describe(one: JudgeCheck) -> list[str]:
 
 
 def _describe_worth(one: JudgeCheck) -> str:
-    agreement, bias = one.whole.score.agreement, one.whole.bias
-    coefficient = None if agreement is None else agreement.ac1 if one.whole.sensitivity else agreement.alpha
+    agreement, bias = one.whole.agreement, one.whole.bias
+    coefficient = None if agreement is None else agreement.ac1 if one.whole.sides[0] else agreement.alpha
     word = "Whether this judge agrees with people cannot be told from these labels"
     if coefficient is not None and math.isfinite(coefficient.low):
         low, high = coefficient.low, coefficient.high
@@ -308,12 +240,12 @@ class _Favour(NamedTuple):
     pairs: int
 
 
-def _find_favour(models: list[ModelCheck]) -> _Favour | None:
+def _find_favour(models: Mapping[str, JudgedRows]) -> _Favour | None:
     """Return whom the judge favours; None where fewer than two models' labels tell it. Limits by MOVER.
 
     Of several models these two were chosen for it, so the limits are those of all pairs at once (Bonferroni).
     """
-    known = [(one.bias.interval, one.model) for one in models if isinstance(one.bias, Corrected)]
+    known = [(one.bias.interval, name) for name, one in models.items() if isinstance(one.bias, Corrected)]
     if len(known) < 2:
         return None
     least, most = min(known, key=lambda one: one[0].mean), max(known, key=lambda one: one[0].mean)
@@ -322,7 +254,7 @@ def _find_favour(models: list[ModelCheck]) -> _Favour | None:
     return _Favour(most[1], least[1], most[0].minus(least[0], wider), pairs)
 
 
-def _describe_favour(models: list[ModelCheck]) -> list[str]:
+def _describe_favour(models: Mapping[str, JudgedRows]) -> list[str]:
     found = _find_favour(models)
     if found is None:
         return []
@@ -334,15 +266,15 @@ def _describe_favour(models: list[ModelCheck]) -> list[str]:
 
 
 def _describe_needed(one: JudgeCheck) -> list[str]:
-    score = one.whole.score
+    score, needed = one.whole, one.needed
     if isinstance(score.corrected, Refused) or not score.corrected.cells:
         return []
-    if one.needed is None:
+    if needed is None:
         return [f"Even labels of all {count(score.raw.count, 'row')} would hardly make the interval ± 0.03."]
-    total = sum(one.needed.values())
+    total = sum(needed.values())
     if not total:
         return ["Its interval is ± 0.03 or shorter: no more labels are needed for that."]
-    each = ", ".join(f"{number} with the verdict {cell}" for cell, number in one.needed.items() if number)
+    each = ", ".join(f"{number} with the verdict {cell}" for cell, number in needed.items() if number)
     return [f"About {count(total, 'more label')} would make the interval ± 0.03: {each}."]
 
 
@@ -350,15 +282,14 @@ def to_lines(one: JudgeCheck) -> tuple[list[str], list[list[str]]]:
     """Return the numbers as a table: headings, and a line for all models and for each of several."""
     headings = ["model", "rows", "labels", "judge says", "corrected", "overrated by", "passes right", "fails wrong"]
     lines = []
-    for model in [one.whole, *(one.models if len(one.models) > 1 else [])]:
-        score = model.score
+    for name, score in {"all": one.whole, **(one.models if len(one.models) > 1 else {})}.items():
         cells = (f"{score.raw.count:,}", f"{score.labels:,}", f"{score.raw.mean:.2f}")
         estimates = (
             found.interval.show(spec) if isinstance(found, Corrected) else "not known"
-            for found, spec in ((score.corrected, ".2f"), (model.bias, "+.2f"))
+            for found, spec in ((score.corrected, ".2f"), (score.bias, "+.2f"))
         )  # fmt: skip
-        sides = (side.show(".2f") if side else "" for side in (model.sensitivity, model.specificity))
-        lines.append([model.model, *cells, *estimates, *sides])
+        sides = (side.show(".2f") if side else "" for side in score.sides)
+        lines.append([name, *cells, *estimates, *sides])
     return headings, lines
 
 
@@ -386,28 +317,27 @@ def _holds_zero(interval: Interval) -> bool:
 
 def to_json(one: JudgeCheck) -> dict[str, Any]:
     """Return a check for programs; null is what is not known."""
-    agreement, needed, favours = one.whole.score.agreement, one.needed, _find_favour(one.models)
+    agreement, favours = one.whole.agreement, _find_favour(one.models)
     return {
         "criterion": one.criterion,
         "judge": one.judge,
         "rubric_sha256": one.rubric or None,
         **_model_json(one.whole),
-        "models": [{"model": model.model, **_model_json(model)} for model in one.models],
+        "models": [{"model": name, **_model_json(score)} for name, score in one.models.items()],
         "observed_agreement": None if agreement is None else agreement.observed,
         **{name: _to_json(agreement and getattr(agreement, name)) for name in ("kappa", "ac1", "alpha")},
         "favours": favours and {"most": favours.most, "least": favours.least, **favours.apart.to_json()},
-        "alpha_scale": one.whole.score.scale,
-        "raters_alpha": _to_json(one.whole.score.raters),
+        "alpha_scale": one.whole.scale,
+        "raters_alpha": _to_json(one.whole.raters),
         "longer_half": _to_json(one.length),
         "consistency": _to_json(one.swapped and one.swapped.consistency),
         "win_rate": _to_json(one.swapped and one.swapped.win_rate),
-        "labels_needed": needed,
+        "labels_needed": one.needed,
         "not_counted": dict(one.statuses),
     }
 
 
-def _model_json(model: ModelCheck) -> dict[str, Any]:
-    score = model.score
+def _model_json(score: JudgedRows) -> dict[str, Any]:
     return {
         "rows": score.raw.count,
         "labels": score.labels,
@@ -416,9 +346,9 @@ def _model_json(model: ModelCheck) -> dict[str, Any]:
         "raw": score.raw.to_json(),
         "corrected": _to_json(getattr(score.corrected, "interval", None)),
         "refused": getattr(score.corrected, "reason", None),
-        "overrated": _to_json(getattr(model.bias, "interval", None)),
-        "sensitivity": _to_json(model.sensitivity),
-        "specificity": _to_json(model.specificity),
+        "overrated": _to_json(getattr(score.bias, "interval", None)),
+        "sensitivity": _to_json(score.sides[0]),
+        "specificity": _to_json(score.sides[1]),
     }
 
 

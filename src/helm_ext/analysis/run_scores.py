@@ -150,11 +150,11 @@ class RunScores:
         given = list(self.rows.items() if rows is None else rows)
         if not all(row.seen for _, row in given):
             return None
-        from helm_ext.scoring.corrected_scores import measure_judged
+        from helm_ext.scoring.corrected_scores import JudgedRows
 
         clusters = [row.cluster or f"\0{key}" for key, row in given for _ in row.seen]  # trials of a row: a cluster
-        found = measure_judged([one for _, row in given for one in row.seen], clusters, level=level)
-        return found and getattr(found.corrected, "interval", None)
+        found = JudgedRows([one for _, row in given for one in row.seen], clusters, level=level).corrected
+        return getattr(found, "interval", None)
 
     def measure_these(self) -> Interval | None:
         """Return the 95 % interval of what the model scores on exactly these rows; None where each was answered once.

@@ -42,7 +42,7 @@ from helm_ext.judging.judgement import (
 from helm_ext.scoring.basic.row_stats import find_mean, select
 from helm_ext.scoring.basic.tally import Column, Totals, to_columns
 from helm_ext.scoring.breakdown import attributes_of, describe_ends
-from helm_ext.scoring.corrected_scores import Seen, measure_judged, see
+from helm_ext.scoring.corrected_scores import JudgedRows, Seen, see
 from helm_ext.scoring.folding import make_row, name_in
 from helm_ext.scoring.score import (
     CORRECTED,
@@ -296,8 +296,8 @@ class JudgesTotal:
 
 def _correct(name: str, group: str, rows: Sequence[_Labelled]) -> dict[str, float]:
     """Return the corrected score of the rows of a group with the ends of its interval, and of all rows the labels."""
-    score = measure_judged([row.seen for row in rows], [row.cluster for row in rows])
-    if score is None:
+    score = JudgedRows([row.seen for row in rows], [row.cluster for row in rows])
+    if not score.rows:
         return {}
     counted = {f"{name}{LABELS}": score.labels, f"{name}{UNDESIGNED}": score.undesigned}
     numbers = {} if group else {stat: float(number) for stat, number in counted.items() if number}

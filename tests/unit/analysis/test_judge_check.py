@@ -46,9 +46,9 @@ def judged(seed, kind_to_wrong, rows=600, labels=150, right=0.6):
 
 def test_a_judge_that_is_kind_to_one_model_and_to_long_answers():
     (one,) = check(("org/fair", judged(1, 0.0)), ("org/friend", judged(2, 0.6)))
-    fair, friend = one.models
-    assert (fair.sensitivity.mean, fair.specificity.mean) == pytest.approx((1, 1))
-    assert friend.specificity.low < 0.4 < friend.specificity.high
+    fair, friend = one.models.values()
+    assert (fair.sides[0].mean, fair.sides[1].mean) == pytest.approx((1, 1))
+    assert friend.sides[1].low < 0.4 < friend.sides[1].high
     assert fair.bias.interval.low <= 0 <= fair.bias.interval.high
     assert friend.bias.interval.low < 0.24 < friend.bias.interval.high
     assert one.length is None or one.length.low > 0
@@ -80,18 +80,18 @@ def test_shares_of_labels_by_verdict_stay_shares():
         rows += [row(f"{value}-{place}", [verdict(value), *labels]) for place, labels in enumerate(said)]
     (one,) = check(("org/m", rows))
     wrong = 100 / 4 + 400 / 20
-    assert one.whole.specificity.mean == pytest.approx(25 / wrong)
-    assert 0 <= one.whole.specificity.low < 0.2
-    assert one.whole.specificity.high <= 1
+    assert one.whole.sides[1].mean == pytest.approx(25 / wrong)
+    assert 0 <= one.whole.sides[1].low < 0.2
+    assert one.whole.sides[1].high <= 1
     # Nothing is known of a verdict without any label.
     (one,) = check(("org/m", [row for row in rows if row.said[0].value or len(row.said) == 1]))
-    assert (one.whole.sensitivity, one.whole.specificity) == (None, None)
+    assert one.whole.sides == (None, None)
 
 
 def test_a_perfect_judge_needs_few_labels():
     (one,) = check(("org/a", judged(3, 0.0, rows=2000, labels=1000)))
     assert describe(one)[0].startswith("This judge agrees well with people. No sign that it is kinder or harsher")
-    assert one.whole.score.agreement.kappa.mean == 1
+    assert one.whole.agreement.kappa.mean == 1
     assert to_json(one)["labels_needed"] == {"1": 0, "0": 0}
 
 
@@ -114,7 +114,7 @@ def test_of_several_judges_the_jury_comes_first_and_what_does_not_count_is_said(
     ]
     jury, a, b = check(("org/m", rows))
     assert (jury.judge, a.judge, b.judge) == (JURY, "a", "b")
-    assert (jury.whole.score.raw.count, a.whole.score.raw.count) == (30, 60)  # one of two is no majority
+    assert (jury.whole.raw.count, a.whole.raw.count) == (30, 60)  # one of two is no majority
     assert jury.statuses == b.statuses == {"unparsed": 30}
     assert describe(b)[-2] == "Judgements not counted: 30 unparsed."
 
@@ -152,6 +152,6 @@ def test_agreement_on_grades_names_its_alpha_and_is_not_rounded_up_to_1():
     ranks = {value: sum(times[low] for low in times if low < value) + times[value] / 2 for value in times}
     apart = {(a, b): (ranks[a] - ranks[b]) ** 2 for a in times for b in times}
     expected = sum(times[a] * times[b] * apart[a, b] for a, b in apart) / (400 * 399)
-    assert one.whole.score.agreement.alpha.mean == pytest.approx(1 - 2 * apart[5, 4] / 400 / expected)
+    assert one.whole.agreement.alpha.mean == pytest.approx(1 - 2 * apart[5, 4] / 400 / expected)
     assert "ordinal alpha 0.999" in " ".join(describe(one))
     assert to_json(one)["alpha_scale"] == "ordinal"

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from helm_ext.judging.judgement import HowDrawn, Judgement, Scale
-from helm_ext.scoring.corrected_scores import compare_judged, measure_bias, measure_judged, see
+from helm_ext.scoring.corrected_scores import JudgedRows, compare_judged, see
 from helm_ext.scoring.statistics.corrected import Refused, correct_by_verdict
 from helm_ext.scoring.statistics.intervals import clustered_interval
 
@@ -40,7 +41,7 @@ TRUE = 0.9 * 0.94 + 0.1 * 0.2
     ("by_verdict", {1.0: 50 / 900, 0.0: 0.5}), ("by_verdict", None), ("ours", {1.0: 0.06, 0.0: 0.5}),
 ])  # fmt: skip
 def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
-    found = measure_judged(make(CELLS, design, chances))
+    found = JudgedRows(make(CELLS, design, chances))
     assert found.raw.mean == 0.9
     assert found.corrected.interval.mean == pytest.approx(TRUE)
     assert (found.labels, found.undesigned, found.raters) == (100, 0, None)
@@ -48,7 +49,7 @@ def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
     expected = 0.9 * 0.94 + 0.1 * 0.8 if design == "by_verdict" else None
     if expected is not None:
         assert found.agreement.observed == pytest.approx(expected)
-    bias = measure_bias(make(CELLS, design, chances)).interval
+    bias = JudgedRows(make(CELLS, design, chances)).bias.interval
     assert bias.mean == pytest.approx(0.9 - TRUE)
 
 
@@ -76,14 +77,14 @@ def test_labels_of_each_verdict_are_weighted_by_its_rows(design, chances):
     ),
 ], ids=["undesigned", "none", "unknown-chance", "few", "few-of-a-verdict", "half-a-jury", "grade-without-a-label", "scales", "balanced-grades"])  # fmt: skip
 def test_what_cannot_be_corrected_is_refused_and_says_why(rows, reason):
-    found = measure_judged(rows)
+    found = JudgedRows(rows)
     assert found.corrected == Refused(reason)
     assert 0 <= found.raw.mean <= 5
 
 
 def test_labels_balanced_on_the_human_verdict_go_to_rogan_and_gladen():
     rows = make(((1.0, 700, 45, 10), (0.0, 300, 5, 40)), "by_label")
-    found = measure_judged(rows)
+    found = JudgedRows(rows)
     assert found.corrected.interval.method == "Rogan-Gladen"
     assert found.corrected.interval.mean == pytest.approx((0.7 + 0.8 - 1) / (0.9 + 0.8 - 1))
     assert found.agreement is None  # of other rows than the run's
@@ -98,7 +99,7 @@ def test_votes_of_a_jury_are_cells_and_a_judge_without_a_verdict_is_no_vote():
         see([*jury[k], label(y)]) for k, y in [(0, 1.0)] * 20 + [(0, 0.0)] * 2 + [(1, 1.0), (1, 0.0)] + [(2, 0.0)] * 9
     ]
     rows += [see(jury[k]) for k in [0] * 60 + [1] * 10 + [2] * 30]
-    found = measure_judged(rows).corrected
+    found = JudgedRows(rows).corrected
     assert {cell.verdict: (cell.rows, cell.labels) for cell in found.cells} == {
         "passed by most": (94, 24),
         "0 of 3": (39, 9),
@@ -113,7 +114,7 @@ def test_several_raters_are_a_mean_and_one_who_is_stricter_makes_it_less_sure():
             for number, (a, b) in enumerate(values)
         ] + [see([verdict(1.0)])] * 40
 
-    alike, stricter = measure_judged(rows(lambda b: b)), measure_judged(rows(lambda b: 0.0))
+    alike, stricter = JudgedRows(rows(lambda b: b)), JudgedRows(rows(lambda b: 0.0))
     assert alike.raters.mean == 1
     assert stricter.raters.mean < 0.9
     assert stricter.corrected.interval.half_width > alike.corrected.interval.half_width
@@ -128,23 +129,25 @@ def test_grades_are_corrected_within_their_scale():
         see([verdict(float(g), scale=FIVE), *([label(float(t), scale=FIVE)] if n < 100 else [])])
         for n, (g, t) in enumerate(zip(grades, truth, strict=True))
     ]
-    found = measure_judged(rows)
+    found = JudgedRows(rows)
     assert found.corrected.interval.method == "PPI++"
     assert found.corrected.interval.low <= truth.mean() <= found.corrected.interval.high
     assert found.raw.low > truth.mean()
-    assert measure_bias(rows).interval.mean == pytest.approx(found.raw.mean - found.corrected.interval.mean, abs=0.03)
+    assert JudgedRows(rows).bias.interval.mean == pytest.approx(
+        found.raw.mean - found.corrected.interval.mean, abs=0.03
+    )
 
 
 def test_clusters_are_labelled_and_counted():
     rows = make(((1.0, 60, 30, 3), (0.0, 40, 3, 14)))
     groups = [f"g{number // 2}" for number in range(100)]
-    assert measure_judged(rows, groups).corrected.interval.clusters == len(
+    assert JudgedRows(rows, groups).corrected.interval.clusters == len(
         {group for group, row in zip(groups, rows, strict=True) if row.labels}
     )
-    raw, expected = measure_judged(rows, groups).raw, clustered_interval([1.0] * 60 + [0.0] * 40, groups)
+    raw, expected = JudgedRows(rows, groups).raw, clustered_interval([1.0] * 60 + [0.0] * 40, groups)
     assert (raw.clusters, raw.low, raw.high) == (50, pytest.approx(expected.low), pytest.approx(expected.high))
     few = [f"g{number // 10}" for number in range(100)]
-    assert "6 labelled clusters" in measure_judged(rows, few).corrected.reason
+    assert "6 labelled clusters" in JudgedRows(rows, few).corrected.reason
 
 
 def test_two_models_are_compared_by_rows_with_both_answers_labelled():
@@ -172,11 +175,13 @@ def test_two_models_are_compared_by_rows_with_both_answers_labelled():
     alone = [row if number % 2 else row._replace(labels=()) for number, row in enumerate(a)]
     others = [row._replace(labels=()) if number % 2 else row for number, row in enumerate(b)]
     assert compare_judged(alone, others) == Refused("no row has a label of both answers")
-    other = [row._replace(labels=tuple(one._replace(design="pairs", p=0.5) for one in row.labels)) for row in b]
+    other = [
+        row._replace(labels=tuple(replace(one, drawn=HowDrawn("pairs", p=0.5)) for one in row.labels)) for row in b
+    ]
     assert compare_judged(a, other) == Refused("the labels of both answers were drawn in different ways")
     # Both drawn by each one's own verdict: the pair has the product of both chances, one for each pair of verdicts.
     apart = [
-        row._replace(labels=tuple(one._replace(design="by_verdict", stratum=row.cell) for one in row.labels))
+        row._replace(labels=tuple(replace(one, drawn=HowDrawn("by_verdict", row.cell)) for one in row.labels))
         for row in b
     ]
     assert compare_judged(a, apart).interval == found.interval
@@ -186,16 +191,16 @@ def test_two_models_are_compared_by_rows_with_both_answers_labelled():
 def test_of_labels_drawn_in_several_ways_the_latest_count():
     early = make(CELLS, "by_verdict", {1.0: 50 / 900, 0.0: 0.5})
     late = make(((1.0, 900, 30, 0), (0.0, 100, 0, 30)), "pairs", {1.0: 30 / 900, 0.0: 0.3})
-    dated = [[row._replace(labels=tuple(one._replace(at=at) for one in row.labels)) for row in rows]
+    dated = [[row._replace(labels=tuple(replace(one, at=at) for one in row.labels)) for row in rows]
              for rows, at in ((early, "2026-01"), (late, "2026-02"))]  # fmt: skip
     both = [one._replace(labels=one.labels + other.labels) for one, other in zip(*dated, strict=True)]
-    found = measure_judged(both)
+    found = JudgedRows(both)
     assert (found.labels, found.set_aside, found.corrected.interval.mean) == (60, 40, pytest.approx(0.9))
     undated = [one._replace(labels=one.labels + other.labels) for one, other in zip(early, late, strict=True)]
-    assert "drawn in several ways, by_verdict, pairs" in measure_judged(undated).corrected.reason
+    assert "drawn in several ways, by_verdict, pairs" in JudgedRows(undated).corrected.reason
     # Two draws by the same verdicts are one.
     more = make(CELLS, "by_verdict", {1.0: 0.1, 0.0: 0.6})
-    assert measure_judged(early + more).corrected.interval.mean == pytest.approx(TRUE)
+    assert JudgedRows(early + more).corrected.interval.mean == pytest.approx(TRUE)
 
 
 def test_a_row_of_two_draws_had_the_chance_to_be_in_either():
@@ -206,11 +211,11 @@ def test_a_row_of_two_draws_had_the_chance_to_be_in_either():
 
     rows = draws([(1.0, "2")] * 20, "a", 1.0) + draws([(0.0, "1")] * 17 + [(0.0, "2")] * 17, "b", 0.1)
     rows += [see([verdict(1.0)])] * 146
-    found = measure_judged(rows).corrected
+    found = JudgedRows(rows).corrected
     assert found.interval.mean == pytest.approx(20 / (20 + 34 / 0.19))
 
 
 def test_the_interval_of_grades_ends_where_their_scale_ends():
     """Student's t of five 1 and a 0.5 would end at 1.13."""
-    found = measure_judged([see([verdict(value, scale=(0.0, 0.5, 1.0))]) for value in (1, 1, 1, 1, 1, 0.5)])
+    found = JudgedRows([see([verdict(value, scale=(0.0, 0.5, 1.0))]) for value in (1, 1, 1, 1, 1, 0.5)])
     assert (found.raw.low, found.raw.high) == (pytest.approx(0.7025, abs=1e-4), 1.0)

@@ -19,7 +19,7 @@ said shortly).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -29,7 +29,7 @@ from helm_ext.scoring.statistics.corrected import mean_error, share_of
 from helm_ext.scoring.statistics.intervals import (
     LEVEL,
     Interval,
-    find_groups,
+    are_clusters,
     is_binary,
     normal_quantile,
     number_clusters,
@@ -47,6 +47,27 @@ Scale = Literal["nominal", "ordinal", "interval"]
 _ROUNDING = 1e-12
 _STEP = 1e-4
 """By which the share of a verdict is moved to see what depends on it."""
+
+
+class Rated(NamedTuple):
+    """Rows, at least one, that both a judge and people have judged."""
+
+    judge: Floats
+    people: Floats
+    groups: NDArray[np.intp]
+    """The cluster of each (`intervals.find_groups`)."""
+    weights: Floats | None = None
+    """1 / the chance of a label; None: one for all."""
+
+    @property
+    def own(self) -> Floats:
+        """Weights of a mean of 1."""
+        return np.ones(len(self.judge)) if self.weights is None else self.weights / self.weights.mean()
+
+    def pick(self, rows: NDArray[np.bool_]) -> Rated:
+        """Return some of the rows."""
+        judge, people, groups = self.judge[rows], self.people[rows], self.groups[rows]
+        return Rated(judge, people, groups, None if self.weights is None else self.weights[rows])
 
 
 class Agreement(NamedTuple):
@@ -68,92 +89,79 @@ class Swapped(NamedTuple):
     """Of the first answer. The interval takes each row that was judged both ways for either."""
 
 
-class Verdicts:
-    """Right and wrong by a judge and by people, of the same rows: what is made of it has an interval over verdicts.
+def _measure_table(rated: Rated, number: Callable[[Floats], float]) -> Interval | None:
+    """Return the interval of a number that is made of a table: shares of rows, a line a verdict, a column a label.
 
     Labels are often drawn by verdict, or verdicts are rare: then a verdict of much weight may have a few labels without
     an error, of which the jackknife takes it to have none. So the share that people call right within each verdict has
     Wilson's limits; a number is measured again with one share at a time at its limits, and the distances are combined
     by MOVER (Zou and Donner 2008), with the variance of the mix of verdicts. Intervals held in 91 to 99 % where the
     jackknife's did in 48 to 99 % (100 labels of 1,000 rows, half or three quarters of them of what the judge failed).
+    None where the number is NaN.
     """
+    count, own = len(rated.judge), rated.own
+    clusters = int(rated.groups.max()) + 1 if are_clusters(rated.groups) else None
+    passed = min(1.0, float(own @ rated.judge) / count)  # a mean of ones may be rounded up
+    rows = (count if rated.weights is None else float(rated.weights.sum())) * (clusters or count) / count
+    found = [
+        share_of(rated.people[has], own[has], rated.groups[has]) if has.any() else None
+        for has in (rated.judge == 0, rated.judge == 1)
+    ]
+    shares = [0.0 if one is None else one.mean for one in found]
 
-    def __init__(
-        self, judge: Floats, people: Floats, weights: ArrayLike | None, clusters: Sequence[Hashable] | None
-    ) -> None:
-        """Both are 1 or 0. `weights`: 1 / the chance of a label. Raises ValueError for no rows."""
-        self.count = len(judge)
-        own, groups, is_clustered = _prepare(judge[:, None], weights, clusters)
-        self._clusters = int(groups.max()) + 1 if is_clustered else None
-        self._passed = float(own @ judge) / self.count
-        rows = self.count if weights is None else float(np.sum(weights))
-        self._rows = rows * (self._clusters or self.count) / self.count
-        self._shares = [
-            share_of(people[has], own[has], groups[has].tolist()) if has.any() else None
-            for has in (judge == 0, judge == 1)
-        ]
+    def compute(passed: float, shares: Sequence[float]) -> float:
+        table = np.array([[1 - right, right] for right in shares]) * [[1 - passed], [passed]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(number(table))
 
-    def measure(self, number: Callable[[Floats], float]) -> Interval | None:
-        """Return the interval of a number that is made of a table: shares of rows, a line a verdict, a column a label.
-
-        None where the number is NaN.
-        """
-        shares = [0.0 if one is None else one.mean for one in self._shares]
-
-        def compute(passed: float, shares: Sequence[float]) -> float:
-            table = np.array([[1 - right, right] for right in shares]) * [[1 - passed], [passed]]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                return float(number(table))
-
-        mean = compute(self._passed, shares)
-        if math.isnan(mean):
-            return None
-        slope = compute(min(1.0, self._passed + _STEP), shares) - compute(max(0.0, self._passed - _STEP), shares)
-        slope /= min(1.0, self._passed + _STEP) - max(0.0, self._passed - _STEP)
-        mix = normal_quantile(LEVEL) * slope * math.sqrt(self._passed * (1 - self._passed) / self._rows)
-        below = above = 0.0 if math.isnan(mix) else mix
-        for place, one in enumerate(self._shares):
-            moved = [] if one is None else [[*shares[:place], end, *shares[place + 1 :]] for end in (one.low, one.high)]
-            away = [0.0, *(compute(self._passed, others) - mean for others in moved)]
-            below, above = math.hypot(below, np.nanmin(away)), math.hypot(above, np.nanmax(away))
-        low, high = max(-1.0, mean - below), min(1.0, mean + above)
-        return Interval(mean, low, high, self.count, "MOVER", self._clusters)
+    mean = compute(passed, shares)
+    if math.isnan(mean):
+        return None
+    more, less = min(1.0, passed + _STEP), max(0.0, passed - _STEP)
+    slope = (compute(more, shares) - compute(less, shares)) / (more - less)
+    mix = normal_quantile(LEVEL) * slope * math.sqrt(passed * (1 - passed) / rows)
+    below = above = 0.0 if math.isnan(mix) else mix
+    for place, one in enumerate(found):
+        moved = [] if one is None else [[*shares[:place], end, *shares[place + 1 :]] for end in (one.low, one.high)]
+        away = [0.0, *(compute(passed, others) - mean for others in moved)]
+        below, above = math.hypot(below, np.nanmin(away)), math.hypot(above, np.nanmax(away))
+    return Interval(mean, max(-1.0, mean - below), min(1.0, mean + above), count, "MOVER", clusters)
 
 
-def sensitivity(table: Floats) -> float:
-    """Of the rows that people call right, the share that the judge passes."""
-    return float(table[1, 1] / table[:, 1].sum())
+def find_sides(rated: Rated, *, by_verdict: bool) -> tuple[Interval | None, Interval | None]:
+    """Return the share of what people call right that the judge passes, and of what they call wrong that it fails.
 
-
-def specificity(table: Floats) -> float:
-    """Of the rows that people call wrong, the share that the judge fails."""
-    return float(table[0, 0] / table[:, 0].sum())
-
-
-def agree(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    scale: Scale = "nominal",
-) -> Agreement:
-    """Return how far two raters agree; `scale` is alpha's. Raises ValueError for no rows and unequal lengths.
-
-    Of right and wrong, `first` is the judge, whose verdicts the rows may be drawn by (`weights`: 1 / chance).
+    `by_verdict`: the rows' weights are those of two verdicts; where all rows have one of them, nothing is known.
     """
-    pair = np.array([first, second], dtype=np.float64).T
-    own, groups, is_clustered = _prepare(pair, weights, clusters)
+    if by_verdict:
+        if len(np.unique(rated.judge)) < 2:
+            return None, None
+        of_right = _measure_table(rated, lambda table: table[1, 1] / table[:, 1].sum())
+        of_wrong = _measure_table(rated, lambda table: table[0, 0] / table[:, 0].sum())
+        return of_right and of_right.within((0.0, 1.0)), of_wrong and of_wrong.within((0.0, 1.0))
+    called = [rated.pick(rated.people == value) for value in (1, 0)]
+    right, wrong = (
+        share_of((one.judge == one.people).astype(float), np.ones(len(one.judge)), one.groups)
+        if len(one.judge)
+        else None
+        for one in called
+    )
+    return right, wrong
+
+
+def agree(rated: Rated, scale: Scale = "nominal") -> Agreement:
+    """Return how far a judge and people agree; `scale` is alpha's."""
+    pair, own = np.column_stack([rated.judge, rated.people]), rated.own
     apart = (pair[:, 0] != pair[:, 1]).astype(float)
     share = 1 - float(own @ apart / own.sum())
     if is_binary(pair):
-        verdicts, values = Verdicts(pair[:, 0], pair[:, 1], weights, clusters), 2 * len(pair)
-
-        def beyond(expected: Callable[[float, float], float]) -> Interval | None:
-            return verdicts.measure(lambda t: 1 - (t[0, 1] + t[1, 0]) / expected(t[1].sum(), t[:, 1].sum()))
-
         if len(np.unique(pair)) < 2:
             return Agreement(share, None, None, None)
+        values = 2 * len(pair)
+
+        def beyond(expected: Callable[[float, float], float]) -> Interval | None:
+            return _measure_table(rated, lambda t: 1 - (t[0, 1] + t[1, 0]) / expected(t[1].sum(), t[:, 1].sum()))
+
         return Agreement(
             share,
             beyond(lambda one, other: one + other - 2 * one * other),
@@ -162,7 +170,8 @@ def agree(
         )
     names, codes = np.unique(pair, return_inverse=True)
     unit, k = np.eye(len(names))[codes.reshape(pair.shape)], len(names)
-    parts = _sum_groups(np.column_stack([own, own * apart, *(own[:, None] * unit[:, one] for one in (0, 1))]), groups)
+    columns = [own, own * apart, *(own[:, None] * unit[:, one] for one in (0, 1))]
+    parts = _sum_groups(np.column_stack(columns), rated.groups)
 
     def kappa(totals: Floats) -> tuple[Floats, Floats]:
         one, other = (totals[..., 2 + n * k : 2 + (n + 1) * k] / totals[..., :1] for n in (0, 1))
@@ -172,30 +181,25 @@ def agree(
         mean = (totals[..., 2 : 2 + k] + totals[..., 2 + k :]) / (2 * totals[..., :1])
         return totals[..., 1] / totals[..., 0], 1 - (mean * (1 - mean)).sum(axis=-1) / max(1, k - 1)
 
-    kappas, ac1s = (_measure_beyond_chance(parts, one, len(pair), is_clustered) for one in (kappa, ac1))
-    return Agreement(share, kappas, ac1s, alpha(pair, weights=weights, clusters=clusters, scale=scale))
+    kappas, ac1s = (_measure_beyond_chance(parts, one, len(pair)) for one in (kappa, ac1))
+    return Agreement(share, kappas, ac1s, alpha(pair, rated.groups, own, scale))
 
 
 def alpha(
-    ratings: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    scale: Scale = "nominal",
+    ratings: Floats, groups: NDArray[np.intp], own: Floats | None = None, scale: Scale = "nominal"
 ) -> Interval | None:
     """Return Krippendorff's alpha: a line a row, a column a rater, NaN where one said nothing.
 
-    Rows of fewer than two values tell nothing and are left out. None where no row has two, or all values are equal.
+    `groups` are the rows' clusters, `own` their weights. Rows of fewer than two values tell nothing and are left out.
+    None where no row has two, or all values are equal.
     """
-    given = np.asarray(ratings, dtype=np.float64)
-    own, groups, is_clustered = _prepare(given, weights, clusters)
-    known = ~np.isnan(given)
+    known = ~np.isnan(ratings)
     kept = known.sum(axis=1) >= 2
-    if not kept.any():
-        return None
-    given, known, own = given[kept], known[kept], own[kept] / own[kept].mean()
-    groups = number_clusters(groups[kept])
+    given, known, own = ratings[kept], known[kept], np.ones(kept.sum()) if own is None else own[kept]
     names, codes = np.unique(given[known], return_inverse=True)
+    if len(names) < 2:
+        return None
+    own = own / own.mean()
     places = names[:, None] - names.mean()
     if scale == "nominal":
         places = np.eye(len(names))
@@ -207,7 +211,7 @@ def alpha(
     numbers, squares, sums = known.sum(axis=1), (at**2).sum(axis=(1, 2)), at.sum(axis=1)
     apart = 2 * (numbers * squares - (sums**2).sum(axis=1)) / (numbers - 1)
     columns = [own * numbers, own * apart, own * squares, own[:, None] * sums]
-    parts = _sum_groups(np.column_stack(columns), groups)
+    parts = _sum_groups(np.column_stack(columns), number_clusters(groups[kept]))
 
     def distances(totals: Floats) -> tuple[Floats, Floats]:
         values, apart, squares = totals[..., 0], totals[..., 1], totals[..., 2]
@@ -215,7 +219,7 @@ def alpha(
         return apart / values, expected
 
     farthest = 2.0 if scale == "nominal" else float(np.ptp(places)) ** 2
-    return _measure_beyond_chance(parts, distances, int(kept.sum()), is_clustered, farthest)
+    return _measure_beyond_chance(parts, distances, len(given), farthest)
 
 
 def rater_variance(ratings: ArrayLike) -> float:
@@ -236,26 +240,18 @@ def rater_variance(ratings: ArrayLike) -> float:
     return max(0.0, float(np.mean(found))) / given.shape[1] if found else 0.0
 
 
-def compare_halves(
-    values: ArrayLike,
-    lengths: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    are_grades: bool = False,
-) -> Interval | None:
-    """Return the mean of the values of the longer half of the rows less that of the shorter; None where none is longer.
+def compare_halves(rated: Rated, lengths: ArrayLike, *, are_grades: bool = False) -> Interval | None:
+    """Return by how much more the judge overrates the longer half of the rows than the rest; None where none is longer.
 
-    Of a judge's errors (verdict - label): above 0 it is kinder to long answers. The limits of both halves are combined
-    by MOVER.
+    The limits of the mean error (verdict - label) of both halves are combined by MOVER.
     """
-    given, long = np.asarray(values, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
-    own, groups, _ = _prepare(given[:, None], weights, clusters)
+    long = np.asarray(lengths, dtype=np.float64)
     is_long = long > np.median(long)
     if not is_long.any():
         return None
     longer, rest = (
-        mean_error(given[half], own[half], groups[half].tolist(), are_grades=are_grades) for half in (is_long, ~is_long)
+        mean_error(half.judge - half.people, half.own, half.groups, are_grades=are_grades)
+        for half in (rated.pick(is_long), rated.pick(~is_long))
     )
     return longer.minus(rest)
 
@@ -274,18 +270,6 @@ def compare_orders(first: ArrayLike, second: ArrayLike) -> Swapped:
     return Swapped(wilson_interval(same, rows), win)
 
 
-def _prepare(
-    values: Floats, weights: ArrayLike | None, clusters: Sequence[Hashable] | None
-) -> tuple[Floats, NDArray[np.intp], bool]:
-    """Return weights of a mean of 1, the number of each row's cluster, and if there are any. Raises ValueError."""
-    rows = len(values)
-    own = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not rows or len(own) != rows:
-        raise ValueError(f"{rows} rows, {len(own)} weights: expected at least one row, and one of each for a row")
-    groups = find_groups(clusters, rows)
-    return own / own.mean(), np.arange(rows) if groups is None else groups, groups is not None
-
-
 def _sum_groups(columns: Floats, groups: NDArray[np.intp]) -> Floats:
     sums = np.zeros((int(groups.max()) + 1, columns.shape[1]))
     np.add.at(sums, groups, columns)
@@ -296,7 +280,6 @@ def _measure_beyond_chance(
     parts: Floats,
     disagree: Callable[[Floats], tuple[Floats, Floats]],
     rows: int,
-    is_clustered: bool,
     farthest: float = 1.0,
 ) -> Interval | None:
     """Return 1 - observed / expected disagreement of the sum of the parts; None where chance alone would agree always.
@@ -316,7 +299,7 @@ def _measure_beyond_chance(
         return None
     error = math.sqrt((number - 1) / number * float(((without - without.mean()) ** 2).sum()))  # NaN: not defined
     told = error if number > 1 and error > _ROUNDING else math.inf
-    found = t_around(value, told, number - 1, rows, "jackknife", number if is_clustered else None, LEVEL)
+    found = t_around(value, told, number - 1, rows, "jackknife", number if number < rows else None, LEVEL)
     observed, expected = map(float, disagree(total))
     low, high, method, share = found.low, found.high, found.method, min(1.0, observed / farthest)
     if share < _ROUNDING or (number > 1 and error <= _ROUNDING):

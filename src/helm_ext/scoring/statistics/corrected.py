@@ -40,9 +40,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from helm_ext.errors import count
 from helm_ext.scoring.statistics.intervals import (
     LEVEL,
     Interval,
+    are_clusters,
     find_freedom,
     find_groups,
     normal_quantile,
@@ -121,9 +123,10 @@ def correct_by_verdict(
     labels = np.asarray(gold, dtype=np.float64)
     if not len(verdicts) == len(labels) == len(sides or verdicts):
         raise ValueError(f"{len(verdicts)} verdicts, labels of {len(labels)} rows: expected one of each for a row")
-    drawn, weights, groups, units, is_clustered = _prepare(labels, chances, clusters)
-    if units < FEWEST_LABELS:
-        return _too_few(units, is_clustered=is_clustered)
+    taken = _take(labels, chances, clusters)
+    if isinstance(taken, Refused):
+        return taken
+    drawn, weights, groups, units = taken
     pooled = _pool(verdicts, sides, groups, drawn, is_one_rate=chances is None)
     if isinstance(pooled, Refused):
         return pooled
@@ -138,7 +141,7 @@ def correct_by_verdict(
         cells.append(Cell(verdict, int(inside.sum()), len(values), mean))
         counts[number] = _effective_labels(values, own, mean)
         signs[number] = own @ np.maximum(values, 0), own @ np.maximum(-values, 0)
-    quantile, effect = normal_quantile(level), 1.0
+    quantile, effect, is_clustered = normal_quantile(level), 1.0, are_clusters(groups)
     if is_clustered:
         error, freedom = _influence_error(influence, groups, drawn)
         alone = float(influence.std()) / math.sqrt(len(influence))
@@ -259,32 +262,34 @@ class _Weighed(NamedTuple):
     clusters: int | None
 
 
-def _weigh(values: Floats, weights: Floats, clusters: Sequence[Hashable] | None) -> _Weighed:
+def _weigh(values: Floats, weights: Floats, groups: NDArray[np.intp]) -> _Weighed:
     mean, own = float(weights @ values) / float(weights @ np.ones(len(weights))), weights / weights.sum()
-    count = _effective_labels(values, own, mean)
-    groups, parts = find_groups(clusters, len(values)), len(values) * own * (values - mean)
-    if groups is None:
-        return _Weighed(own, mean, count, math.inf, None)
+    told, groups = _effective_labels(values, own, mean), number_clusters(groups)
+    if not are_clusters(groups):
+        return _Weighed(own, mean, told, math.inf, None)
+    parts, number = len(values) * own * (values - mean), int(groups.max()) + 1
     error, freedom = _influence_error(parts, groups, np.ones(len(values), dtype=bool))
-    alone, number = float(np.hypot.reduce(parts)) / len(values), int(groups.max()) + 1
-    count /= _design_effect(error, alone, len(values) / number)
-    return _Weighed(own, mean, count, freedom if error else math.inf, number)
+    told /= _design_effect(error, float(np.hypot.reduce(parts)) / len(values), len(values) / number)
+    return _Weighed(own, mean, told, freedom if error else math.inf, number)
 
 
-def share_of(values: Floats, weights: Floats, clusters: Sequence[Hashable] | None = None) -> Interval:
-    """Return the share of ones among rows of these weights, and Wilson's 95 % interval of as many rows as they tell."""
-    found = _weigh(values, weights, clusters)
+def share_of(values: Floats, weights: Floats, groups: NDArray[np.intp]) -> Interval:
+    """Return the share of ones among rows of these weights, and Wilson's 95 % interval of as many rows as they tell.
+
+    `groups` are the rows' clusters.
+    """
+    found = _weigh(values, weights, groups)
     interval = wilson_share(found.mean, found.told, t_quantile(LEVEL, found.freedom))
     return replace(interval, count=len(values), clusters=found.clusters)
 
 
-def mean_error(errors: Floats, weights: Floats, clusters: Sequence[Hashable] | None, *, are_grades: bool) -> Interval:
-    """Return the mean of a judge's errors on rows of these weights, and its 95 % interval.
+def mean_error(errors: Floats, weights: Floats, groups: NDArray[np.intp], *, are_grades: bool) -> Interval:
+    """Return the mean of a judge's errors on rows of these weights and clusters, and its 95 % interval.
 
     Of grades Student's t; where they are all equal, nothing is known. Of right and wrong, errors of -1 to 1, the limits
     are those of Agresti and Min, which few rows without an error leave wide.
     """
-    found = _weigh(errors, weights, clusters)
+    found = _weigh(errors, weights, groups)
     if are_grades:
         freedom = found.told - 1
         error = math.sqrt(float(found.own @ (errors - found.mean) ** 2) / freedom) if freedom > 0 else math.inf
@@ -385,10 +390,10 @@ def labels_needed(corrected: Corrected) -> dict[Hashable, int] | None:
     return {cell.verdict: int(number) for cell, number in zip(cells, more, strict=True)}
 
 
-def _prepare(
+def _take(
     labels: Floats, chances: ArrayLike | None, clusters: Sequence[Hashable] | None
-) -> tuple[NDArray[np.bool_], Floats, NDArray[np.intp], int, bool]:
-    """Return which rows are labelled, 1 / chance of each, the rows' clusters, how many have labels, if there are any.
+) -> tuple[NDArray[np.bool_], Floats, NDArray[np.intp], int] | Refused:
+    """Return which rows are labelled, 1 / chance of each, the rows' clusters, and how many of these have labels.
 
     Without chances the weights are 1, without clusters each row is one. Raises ValueError for what is no chance.
     """
@@ -400,14 +405,11 @@ def _prepare(
         if not ((given[drawn] > 0) & (given[drawn] <= 1)).all():
             raise ValueError("the chance of a labelled row must be above 0 and at most 1")
         weights = 1 / np.where(drawn, given, 1.0)
-    found = find_groups(clusters, len(labels))
-    groups = np.arange(len(labels)) if found is None else found
-    return drawn, weights, groups, len(np.unique(groups[drawn])), found is not None
-
-
-def _too_few(units: int, *, is_clustered: bool) -> Refused:
-    unit = "labelled cluster" if is_clustered else "label"
-    return Refused(f"{units} {unit}{'' if units == 1 else 's'}; at least {FEWEST_LABELS} are needed")
+    groups = find_groups(clusters, len(labels))
+    units, unit = len(np.unique(groups[drawn])), "labelled cluster" if are_clusters(groups) else "label"
+    if units < FEWEST_LABELS:
+        return Refused(f"{count(units, unit)}; at least {FEWEST_LABELS} are needed")
+    return drawn, weights, groups, units
 
 
 def _design_effect(error: float, alone: float, rows: float) -> float:
@@ -453,9 +455,10 @@ def correct_graded(
     judged, labels = np.asarray(grades, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if len(judged) != len(labels):
         raise ValueError(f"{len(judged)} grades, labels of {len(labels)} rows: expected one of each for a row")
-    drawn, weights, groups, units, is_clustered = _prepare(labels, chances, clusters)
-    if units < FEWEST_LABELS:
-        return _too_few(units, is_clustered=is_clustered)
+    taken = _take(labels, chances, clusters)
+    if isinstance(taken, Refused):
+        return taken
+    drawn, weights, groups, units = taken
     _, place = np.unique(groups[drawn], return_inverse=True)
     x, y, own = judged[drawn], labels[drawn], weights[drawn] / weights[drawn].sum()
     fold = np.random.default_rng(0).permutation(units)[place] % _FOLDS
@@ -468,7 +471,7 @@ def correct_graded(
     error, freedom = _influence_error(influence, groups, drawn)
     if not error:
         return Refused("all labels and all grades agree with one line, which tells nothing of an error")
-    error, number = math.hypot(error, math.sqrt(rater_variance)), units if is_clustered else None
+    error, number = math.hypot(error, math.sqrt(rater_variance)), units if are_clusters(groups) else None
     return Corrected(t_around(mean, error, freedom, len(labels), "PPI++", number, level), int(drawn.sum()))
 
 

@@ -114,7 +114,7 @@ def mean_interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None,
     """
     array = _to_array(values)
     groups = find_groups(clusters, len(array))
-    if groups is not None:
+    if are_clusters(groups):
         return clustered_interval(array, groups, level=level)
     if is_binary(array):
         return wilson_interval(int(array.sum()), len(array), level=level)
@@ -257,17 +257,21 @@ def _to_array(values: ArrayLike) -> Floats:
     return array
 
 
-def find_groups(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.intp] | None:
-    """Return the clusters of rows that are not independent, as numbers; None where each row is alone.
+def find_groups(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.intp]:
+    """Return the clusters of rows as numbers: rows that are not independent have one.
 
     `clusters`: of each row what it belongs to, None where that is nothing. Raises ValueError for another length.
     """
     if clusters is None or (len(clusters) == rows and list(clusters).count(None) == rows):
-        return None
+        return np.arange(rows)
     if len(clusters) != rows:
         raise ValueError(f"{rows} rows, and clusters of {len(clusters)}: expected one for each")
-    groups = number_clusters(clusters)
-    return groups if groups.max() + 1 < rows else None
+    return number_clusters(clusters)
+
+
+def are_clusters(groups: NDArray[np.intp]) -> bool:
+    """Whether some rows are in one cluster: else each row is alone."""
+    return int(groups.max(initial=-1)) + 1 < len(groups)
 
 
 def number_clusters(clusters: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.intp]:

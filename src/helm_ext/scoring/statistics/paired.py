@@ -40,6 +40,7 @@ import numpy as np
 from helm_ext.scoring.statistics.intervals import (
     LEVEL,
     Interval,
+    are_clusters,
     clustered_error,
     find_groups,
     is_binary,
@@ -98,12 +99,10 @@ def compare_rows(
     found, groups = _estimate(first, second, clusters)
     differences = second - first
     greater, less = int((differences > 0).sum()), int((differences < 0).sum())
-    if groups is not None:
-        p, test = _flip_signs(np.bincount(groups, weights=differences).astype(np.float64)), "sign flips"
-    elif found.shares is not None:
+    if found.method == "tango":
         p, test = mcnemar(greater, less), "mcnemar"
     else:
-        p, test = _flip_signs(differences), "sign flips"
+        p, test = _flip_signs(np.bincount(groups, weights=differences).astype(float)), "sign flips"
     # Where all rows differ alike they tell nothing of it.
     detectable = (normal_quantile(level) + _STANDARD.inv_cdf(_POWER)) * found.error if found.error else math.inf
     return Comparison(
@@ -201,8 +200,8 @@ class _Difference:
 
 def _estimate(
     first: Floats, second: Floats, clusters: Sequence[Hashable] | None
-) -> tuple[_Difference, NDArray[np.intp] | None]:
-    """Return the difference, and the rows' clusters where they count. Raises ValueError."""
+) -> tuple[_Difference, NDArray[np.intp]]:
+    """Return the difference, and the rows' clusters. Raises ValueError."""
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"the rows must be the same: {first.shape} and {second.shape}")
     differences = second - first
@@ -211,7 +210,7 @@ def _estimate(
     groups = find_groups(clusters, len(differences))
     count, mean = len(differences), float(differences.mean())
     binary = is_binary(first) and is_binary(second)
-    if groups is not None:
+    if are_clusters(groups):
         number = int(groups.max()) + 1
         error, freedom = clustered_error(differences, groups)
         alike = binary and error == 0
@@ -220,8 +219,8 @@ def _estimate(
     error = standard_error(differences)
     if binary:
         shares = (float((differences > 0).sum()), float((differences < 0).sum()), float(count))
-        return _Difference(mean, count, "tango", error, shares=shares, is_binary=True), None
-    return _Difference(mean, count, "t", error, count - 1), None
+        return _Difference(mean, count, "tango", error, shares=shares, is_binary=True), groups
+    return _Difference(mean, count, "t", error, count - 1), groups
 
 
 def _rows_to_tell(found: _Difference, gap: float, level: float) -> int | None:

@@ -265,19 +265,19 @@ def test_labels_needed_are_the_fewest_that_reach_the_width(cells, clusters_of):
 def test_a_share_of_copies_is_as_sure_as_one_of_them():
     """Of 40 rows in ten copies each Wilson's limits are those of 40 rows, but for t of 39."""
     values = np.array([1.0] * 30 + [0.0] * 10)
-    plain = share_of(values, np.ones(40))
-    copies = share_of(np.repeat(values, 10), np.ones(400), np.repeat(np.arange(40), 10).tolist())
+    plain = share_of(values, np.ones(40), np.arange(40))
+    copies = share_of(np.repeat(values, 10), np.ones(400), np.repeat(np.arange(40), 10))
     assert copies.half_width == pytest.approx(plain.half_width * 2.0227 / Z, rel=0.02)
-    assert share_of(np.repeat(values, 10), np.ones(400)).half_width < 0.4 * copies.half_width
-    every = share_of(np.ones(400), np.ones(400), np.repeat(np.arange(40), 10).tolist())
+    assert share_of(np.repeat(values, 10), np.ones(400), np.arange(400)).half_width < 0.4 * copies.half_width
+    every = share_of(np.ones(400), np.ones(400), np.repeat(np.arange(40), 10))
     assert every.low == pytest.approx(40 / (40 + Z**2))  # Wilson's limit of 40 rows that are all right
 
 
 def test_a_share_of_labels_has_the_interval_of_a_score():
     """3 of 3 is one number in `score` and in `judge check`; rows of weights 3 and 1 tell as much as 16 / 10 alike."""
-    found, scored = share_of(np.ones(3), np.ones(3)), mean_interval([1, 1, 1])
+    found, scored = share_of(np.ones(3), np.ones(3), np.arange(3)), mean_interval([1, 1, 1])
     assert (found.low, found.high) == pytest.approx((scored.low, scored.high)) == (3 / (3 + Z**2), 1)
-    assert share_of(np.ones(2), np.array([3.0, 1.0])).low == pytest.approx(1.6 / (1.6 + Z**2))
+    assert share_of(np.ones(2), np.array([3.0, 1.0]), np.arange(2)).low == pytest.approx(1.6 / (1.6 + Z**2))
     agreed = labelled([(1000, 100, 1.0), (200, 30, 1.0)])
     assert agreed.interval.mean == 1  # to the last bit: a gate may ask for 1
     assert labelled([(1000, 100, 1.0), (200, 30, 1.0)], 10).interval.low == pytest.approx(agreed.interval.low, abs=2e-3)
