@@ -47,7 +47,7 @@ class _EveryEvalEver(ImportedFormat):
 
     def tasks(self, arguments: Mapping[str, Any]) -> list[dict[str, str]]:
         """Return what chooses each evaluation of each record."""
-        from helm_ext.formats.every_eval_ever.profile import find_tasks
+        from helm_ext.formats.every_eval_ever.task import find_tasks
 
         if "path" not in arguments:
             return [{}]
@@ -55,13 +55,13 @@ class _EveryEvalEver(ImportedFormat):
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that the record names; its samples are not read for it, unless they stand alone."""
-        from helm_ext.formats.every_eval_ever.profile import read_model
+        from helm_ext.formats.every_eval_ever.task import read_model
 
         return read_model(Path(str(arguments["path"])), arguments.get("record"))
 
     def open(self, **arguments: Any) -> Opened:
         """Open one evaluation of one record. Raises DatasetError."""
-        from helm_ext.formats.every_eval_ever.profile import open_evaluation
+        from helm_ext.formats.every_eval_ever.task import open_evaluation
 
         arguments.pop("by", None)  # rows keep all
         return open_evaluation(Path(arguments.pop("path")), **arguments)

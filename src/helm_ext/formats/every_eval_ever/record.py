@@ -63,7 +63,7 @@ ENUMS = {
 JSONObject = dict[str, Any]
 
 _SAMPLES = "_samples.jsonl"
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_NAME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.json|_samples\.jsonl)")
 _DESCRIBED = "evaluation_description"
 _KEPT = (
     "schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "eval_library", "model_info"
@@ -83,7 +83,7 @@ class Record:
 
 def has_records(folder: Path) -> bool:
     """Whether a folder, or one below it, holds a file of samples."""
-    return any(look(path).keys >= INSTANCE_KEYS for path in _named(folder, _SAMPLES))
+    return any(path.name.endswith(_SAMPLES) and look(path).keys >= INSTANCE_KEYS for path in _named(folder))
 
 
 def find_records(path: Path) -> list[Record]:
@@ -92,25 +92,21 @@ def find_records(path: Path) -> list[Record]:
     Raises DatasetNotFoundError where there is none, DatasetIntegrityError for a file of neither kind.
     """
     if path.is_dir():
-        found = [_of_aggregate(each) for each in _named(path, ".json") if look(each).keys >= AGGREGATE_KEYS]
-        known = {record.samples for record in found}
-        alone = [each for each in _named(path, _SAMPLES) if each not in known and look(each).keys >= INSTANCE_KEYS]
-        found += [Record(_stem(each), None, each) for each in alone]
+        found = {
+            _to_record(each)
+            for each in _named(path)
+            if any(look(each).keys >= keys for keys in (AGGREGATE_KEYS, INSTANCE_KEYS))
+        }
         if not found:
             raise DatasetNotFoundError.at(path, "no record of Every Eval Ever is in this folder", code="record")
         return sorted(found, key=lambda record: str(record.aggregate or record.samples))
     if not path.is_file():
         raise DatasetNotFoundError.at(path, "no such file", code="record")
-    keys = look(path).keys
-    if keys >= AGGREGATE_KEYS:
-        return [_of_aggregate(path)]
-    if keys < INSTANCE_KEYS:
+    if (keys := look(path).keys) < INSTANCE_KEYS:
         missing = ", ".join(sorted(INSTANCE_KEYS - keys))
         message = f"no record of Every Eval Ever: the first object has no {missing}"
         raise DatasetIntegrityError.at(path, message, code="record")
-    beside = path.with_name(_stem(path) + ".json")
-    aggregate = beside if path.name.endswith(_SAMPLES) and look(beside).keys >= AGGREGATE_KEYS else None
-    return [Record(_stem(path), aggregate, path)]
+    return [_to_record(path)]
 
 
 def choose(path: Path, name: str | None) -> Record:
@@ -120,21 +116,21 @@ def choose(path: Path, name: str | None) -> Record:
     return records[names.index(choose_part(path, names, name, "record"))]
 
 
-def _of_aggregate(path: Path) -> Record:
-    samples = path.with_name(path.stem + _SAMPLES)
-    return Record(path.stem, path, samples if samples.is_file() else None)
+def _to_record(path: Path) -> Record:
+    """Return the record that a file is of, with the one beside it."""
+    are_samples = path.name.endswith(_SAMPLES)
+    stem = path.name.removesuffix(_SAMPLES) if are_samples else path.stem
+    aggregate, samples = path.with_name(f"{stem}.json"), path.with_name(stem + _SAMPLES)
+    if look(path).keys >= AGGREGATE_KEYS:
+        return Record(stem, path, samples if samples.is_file() else None)
+    return Record(stem, aggregate if are_samples and look(aggregate).keys >= AGGREGATE_KEYS else None, path)
 
 
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(_SAMPLES) if path.name.endswith(_SAMPLES) else path.stem
-
-
-def _named(folder: Path, suffix: str) -> Iterator[Path]:
-    """Yield the files whose name is a UUID and this ending, in a folder and those below it."""
-    for parent, folders, files in os.walk(folder):
-        folders.sort()
-        for name in sorted(files):
-            if name.endswith(suffix) and _UUID.fullmatch(name.removesuffix(suffix)):
+def _named(folder: Path) -> Iterator[Path]:
+    """Yield the files that are named after a UUID, in a folder and those below it."""
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            if _NAME.fullmatch(name):
                 yield Path(parent) / name
 
 
@@ -146,13 +142,39 @@ class _ScoreDetails(msgspec.Struct):
     score: float
 
 
-class _Result(msgspec.Struct):
+class Result(msgspec.Struct):
+    """One score that a record reports."""
+
     evaluation_name: str
     score_details: _ScoreDetails
     evaluation_result_id: str | None = None
     source_data: JSONObject | None = None
     metric_config: JSONObject | None = None
     generation_config: JSONObject | None = None
+    name: str = msgspec.field(name="name of the result", default="")
+    """As this run names it, unlike any other result of its record: filled in by the reader."""
+
+    @property
+    def config(self) -> JSONObject:
+        """What the record says of the metric."""
+        return self.metric_config or {}
+
+    @property
+    def described(self) -> str:
+        """lm-eval's name of the metric, in records of its converter."""
+        return str(self.config.get(_DESCRIBED) or "")
+
+    @property
+    def score(self) -> float:
+        """What is reported."""
+        return self.score_details.score
+
+    def bounds(self, score: float) -> tuple[float, float] | None:
+        """Return the least and the greatest score, where the record says both, and this one lies between."""
+        low, high = self.config.get("min_score"), self.config.get("max_score")
+        if not (is_finite_number(low) and is_finite_number(high) and low <= score <= high):
+            return None
+        return float(low), float(high)
 
 
 class _Detailed(msgspec.Struct):
@@ -165,37 +187,10 @@ class _File(msgspec.Struct):
     schema_version: Any
     evaluation_id: str
     model_info: _ModelInfo
-    evaluation_results: list[_Result]
+    evaluation_results: list[Result]
     source_metadata: JSONObject | None = None
     eval_library: JSONObject | None = None
     detailed_evaluation_results: _Detailed | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """One score that a record reports."""
-
-    name: str
-    """As this run names it: unlike that of any other result of its record."""
-    evaluation: str
-    result_id: str | None
-    score: float
-    config: Mapping[str, Any]
-    """What the record says of the metric."""
-    kept: JSONObject
-    """All of it, but its score."""
-
-    @property
-    def described(self) -> str:
-        """lm-eval's name of the metric, in records of its converter."""
-        return str(self.config.get(_DESCRIBED) or "")
-
-    def bounds(self, score: float) -> tuple[float, float] | None:
-        """Return the least and the greatest score, where the record says both, and this one lies between."""
-        low, high = self.config.get("min_score"), self.config.get("max_score")
-        if not (is_finite_number(low) and is_finite_number(high) and low <= score <= high):
-            return None
-        return float(low), float(high)
 
 
 class Aggregate:
@@ -208,21 +203,24 @@ class Aggregate:
         file = to_struct(value, _File, "record of Every Eval Ever", str(path))
         self.digest = source.digest
         self.version = require_version(file.schema_version, str(path))
-        self.evaluation_id, self.model = file.evaluation_id, file.model_info.id
-        self.results = _name_results(file.evaluation_results, value["evaluation_results"])
+        self.evaluation_id, self.model, self.results = file.evaluation_id, file.model_info.id, file.evaluation_results
         if not self.results:
             place = Location(str(path), None, "evaluation_results")
             raise DatasetSchemaError.at(place, "no results: nothing is reported", code="record")
+        _name_results(self.results)
         details = file.detailed_evaluation_results or _Detailed()
         self.checksum = details.checksum if details.hash_algorithm == "sha256" else None
         """SHA-256 of the samples, where the record has it."""
         self.total_rows = details.total_rows if isinstance(details.total_rows, int) else None
         self.declares_samples = bool(value.get("detailed_evaluation_results"))
+        results = zip(self.results, value["evaluation_results"], strict=True)
         self.kept = {key: value[key] for key in _KEPT if key in value}
         """What an export of the run restores."""
-        self.kept["results"] = {result.name: result.kept for result in self.results}
+        self.kept["results"] = {
+            result.name: {key: given[key] for key in given if key in _KEPT_OF_RESULT} for result, given in results
+        }
         is_export = OUR_VERSION in as_object((file.eval_library or {}).get("additional_details"))
-        configs = [as_object(result.kept.get("generation_config")) for result in self.results if is_export]
+        configs = [one.generation_config or {} for one in self.results if is_export]
         self.said = {key: value for one in configs for key, value in as_object(one.get("additional_details")).items()}
         """How the run was asked and scored, where our export wrote the record: `multi_label`, `completions`.
 
@@ -238,6 +236,11 @@ class Aggregate:
         self.is_of_inspect = library in ("inspect", "inspect_ai")
         """Whether it made it of a log of inspect_ai, whose scorer `choice` wants all right options together."""
 
+    @property
+    def evaluations(self) -> set[str]:
+        """What its results are of."""
+        return {result.evaluation_name for result in self.results}
+
     def find(self, sample: Sample) -> list[Result]:
         """Return the results that a sample may belong to: the one that it names, else those of its evaluation."""
         named = sample.evaluation_result_id
@@ -247,9 +250,9 @@ class Aggregate:
     def _by_place(self) -> dict[tuple[str | None, str], list[Result]]:
         found: dict[tuple[str | None, str], list[Result]] = {}
         for one in self.results:
-            found.setdefault((None, one.evaluation), []).append(one)
-            if one.result_id is not None:
-                found.setdefault((one.result_id, ""), []).append(one)
+            found.setdefault((None, one.evaluation_name), []).append(one)
+            if one.evaluation_result_id is not None:
+                found.setdefault((one.evaluation_result_id, ""), []).append(one)
         return found
 
 
@@ -261,25 +264,21 @@ def require_version(version: Any, path: str, line: int | None = None) -> str:
     return version
 
 
-def _name_results(results: list[_Result], values: list[JSONObject]) -> list[Result]:
-    """Return the results under names of their own: the metric's, with the result's id where several have one name."""
+def _name_results(results: Sequence[Result]) -> None:
+    """Give each result a name of its own: the metric's, with the result's id where several have one name."""
     metrics = [_find_metric(result) for result in results]
-    often = Counter(metrics)
-    named: dict[str, Result] = {}
-    for result, metric, value in zip(results, metrics, values, strict=True):
-        result_id, evaluation = result.evaluation_result_id, result.evaluation_name
-        name = metric if often[metric] == 1 else result_id or f"{evaluation} {metric}"
-        while name in named:
+    often, taken = Counter(metrics), set[str]()
+    for result, metric in zip(results, metrics, strict=True):
+        name = metric if often[metric] == 1 else result.evaluation_result_id or f"{result.evaluation_name} {metric}"
+        while name in taken:
             name += "'"
-        kept = {key: value[key] for key in value if key in _KEPT_OF_RESULT}
-        config = result.metric_config or {}
-        named[name] = Result(name, evaluation, result_id, result.score_details.score, config, kept)
-    return list(named.values())
+        taken.add(name)
+        result.name = name
 
 
-def _find_metric(result: _Result) -> str:
+def _find_metric(result: Result) -> str:
     for key in ("metric_id", "metric_name", _DESCRIBED):
-        name = (result.metric_config or {}).get(key)
+        name = result.config.get(key)
         if isinstance(name, str) and name.strip():
             return name
     return result.evaluation_name
@@ -397,35 +396,15 @@ def open_samples(path: Path, problems: Problems) -> StructLines[Sample]:
     return StructLines(path, Sample, "sample of Every Eval Ever", problems)
 
 
-def read_samples(
-    lines: StructLines[Sample], path: Path, aggregate: Aggregate | None, problems: Problems
-) -> Iterator[Sample]:
-    """Yield the lines that do not contradict themselves or their aggregate; what is wrong goes to the problems.
-
-    Raises DatasetError for a file that cannot be read, and for a version that is not known.
-    """
-    for number, value, sample in lines:
-        wrong = [*_find_contradictions(value, aggregate)]
-        for key, message in wrong:
-            problems.add((key,), message, line=number, code="shape", kind=DatasetSchemaError)
-        if not wrong:
-            require_version(sample.schema_version, str(path), number)
-            sample.line = number
-            yield sample
-
-
-def _find_contradictions(value: JSONObject, aggregate: Aggregate | None) -> Iterator[tuple[str, str]]:
-    is_single = value["interaction_type"] == "single_turn"
+def find_contradictions(value: JSONObject, aggregate: Aggregate | None) -> Iterator[tuple[str, str]]:
+    """Yield in which keys a line of samples contradicts itself or its aggregate, and how."""
+    kind = value["interaction_type"]
     for key, is_needed, shape in (
-        ("output", is_single, "an object with raw, a list of texts"),
-        ("messages", not is_single, "a list of objects with role"),
+        ("output", kind == "single_turn", "an object with raw, a list of texts"),
+        ("messages", kind != "single_turn", "a list of objects with role"),
     ):
-        given = value.get(key)
-        if (given is not None) is not is_needed:
-            yield (
-                key,
-                f"expected {shape if is_needed else 'null'}, as {value['interaction_type']} has it, got {show(given)}",
-            )
+        if (value.get(key) is not None) is not is_needed:
+            yield key, f"expected {shape if is_needed else 'null'}, as {kind} has it, got {show(value.get(key))}"
     for key, right in (("evaluation_id", aggregate.evaluation_id), ("model_id", aggregate.model)) if aggregate else ():
         if value[key] != right:
             yield key, f"{show(value[key])} is not that of the aggregate, {show(right)}"

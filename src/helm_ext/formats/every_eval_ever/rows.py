@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,14 +49,12 @@ class RowMaker:
     needs_gold: bool
     counts: Counter[str] = field(default_factory=Counter)
 
-    def rows(self, questions: Iterable[Sequence[Sample]]) -> Iterator[Row]:
-        """Yield the rows of questions, each of which has all its lines. Raises DatasetError."""
-        for lines in questions:
-            self.counts["lines"] += len(lines)
-            yield from self._to_rows(lines)
+    def rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
+        """Yield a row for each way in which the question of one id was asked. Raises DatasetError.
 
-    def _to_rows(self, lines: Sequence[Sample]) -> Iterator[Row]:
-        """Yield a row for each way in which the question of one id was asked."""
+        `lines`: all of this id.
+        """
+        self.counts["lines"] += len(lines)
         if len(lines) == 1:
             yield self._to_row([lines], lines[0].sample_id)
             return

@@ -67,15 +67,15 @@ class _LmEval(ImportedFormat):
 
     def read_model(self, **arguments: Any) -> str:
         """Return the model that the results file names."""
-        from helm_ext.formats.lm_eval.choosing import open_report
+        from helm_ext.formats.lm_eval.task import open_report
 
-        return open_report(**arguments).model
+        return open_report(**arguments)[2].model
 
     def open(self, **arguments: Any) -> Opened:
         """Open the samples of one task. Raises DatasetError."""
-        from helm_ext.formats.lm_eval.choosing import open_samples
+        from helm_ext.formats.lm_eval.task import open_task
 
-        return open_samples(Path(arguments.pop("path")), **arguments)
+        return open_task(**arguments)
 
 
 FORMAT = _LmEval()

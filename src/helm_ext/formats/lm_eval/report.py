@@ -29,7 +29,6 @@ from helm_ext.scoring.bounded import limit_pattern
 SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]+)\.jsonl(?:\.gz|\.zst)?")
 """The task lies between the first and the last `_` (lm_eval/utils.py, get_file_task_name)."""
 RESULTS = re.compile(r"results(?:_(?P<time>[^_]+))?\.json")
-_OLDER_RESULTS = "results.json"
 _SHOWN = 10
 _LOG_SAMPLES = "lm-eval writes them with --log_samples"
 
@@ -41,14 +40,15 @@ class SampleFile:
     path: Path
     task: str
     time: str
-    """When the harness wrote it, as its name says; "" for a file that was renamed."""
+    """When the harness wrote it, as its name says; "" for one of an older version, or that was renamed."""
+    results: Path | None
+    """The results file that was written with it."""
 
 
 def has_samples(folder: Path) -> bool:
     """Whether a folder, or one right below it, holds samples."""
     try:
-        below = [path for path in folder.iterdir() if path.is_dir()]
-        return any(_in(each) for each in (folder, *below))
+        return bool(_by_folder(folder))
     except OSError:
         return False
 
@@ -59,53 +59,46 @@ def find_samples(path: Path) -> list[SampleFile]:
     The folder is that of one model, or one above it. Raises DatasetError.
     """
     if path.is_dir():
-        return _of_folder(path)
-    results = RESULTS.fullmatch(path.name)
-    if results:
-        found = [one for one in _in(path.parent) if one.time == (results["time"] or "")]
-        if not found:
-            raise DatasetIntegrityError.at(
-                path, "no samples of this time stand beside it", _LOG_SAMPLES, code="samples"
-            )
-        return found
-    if not path.is_file():
+        found = _by_folder(path)
+        if path in found or len(found) == 1:
+            return found.get(path) or next(iter(found.values()))
+        names = ", ".join([folder.name for folder in found][:_SHOWN])
+        message = f"samples of {len(found)} models" if found else "no samples_*.jsonl in this folder"
+        hint = f"name one of its folders: {names}" if found else _LOG_SAMPLES
+        raise DatasetIntegrityError.at(path, message, hint, code="samples")
+    if not path.is_file() and not RESULTS.fullmatch(path.name):
         raise DatasetNotFoundError.at(path, "no such file", code="samples")
-    older = (one for one in _older(path.parent) if one.path == path)
-    return [_to_file(path) or next(older, None) or SampleFile(path, path.name.split(".")[0], "")]
+    beside = _in(path.parent)
+    if results := RESULTS.fullmatch(path.name):
+        if same := [one for one in beside if one.time == (results["time"] or "")]:
+            return same
+        raise DatasetIntegrityError.at(path, "no samples of this time stand beside it", _LOG_SAMPLES, code="samples")
+    return [one for one in beside if one.path == path] or [SampleFile(path, path.name.split(".")[0], "", None)]
 
 
-def _of_folder(path: Path) -> list[SampleFile]:
-    folders = [folder for folder in (path, *sorted(path.iterdir())) if folder.is_dir() and _in(folder)]
-    if folders[:1] == [path] or len(folders) == 1:
-        return _in(folders[0])
-    hint = (
-        f"name one of its folders: {', '.join(folder.name for folder in folders[:_SHOWN])}" if folders else _LOG_SAMPLES
-    )
-    message = f"samples of {len(folders)} models" if folders else "no samples_*.jsonl in this folder"
-    raise DatasetIntegrityError.at(path, message, hint, code="samples")
+def _by_folder(path: Path) -> dict[Path, list[SampleFile]]:
+    """Return the samples in a folder and in those right below it, by these."""
+    folders = [path, *(below for below in sorted(path.iterdir()) if below.is_dir())]
+    return {folder: found for folder in folders if (found := _in(folder))}
 
 
 def _in(folder: Path) -> list[SampleFile]:
-    files = [_to_file(path) for path in sorted(folder.iterdir()) if path.is_file()]
-    return [file for file in files if file is not None] or _older(folder)
-
-
-def _older(folder: Path) -> list[SampleFile]:
-    """Return the samples beside a `results.json`: files whose names end with one of its tasks, the longest."""
+    """Return the samples of a folder, by their names; of older versions, whose names end with a task of the results."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    found = []
+    for path in files:
+        if match := SAMPLES.fullmatch(path.name):
+            results = folder / f"results_{match['time']}.json"
+            found.append(SampleFile(path, match["task"], match["time"], results if results in files else None))
+    if found:
+        return found
+    results = folder / "results.json"
     try:
-        configs = json.loads((folder / _OLDER_RESULTS).read_bytes())["configs"]
+        tasks = sorted(as_object(json.loads(results.read_bytes())["configs"]), key=len, reverse=True)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
-    tasks = sorted(configs, key=len, reverse=True) if isinstance(configs, dict) else []
-    files = [
-        (path, next((task for task in tasks if path.stem.endswith(f"_{task}")), None)) for path in folder.iterdir()
-    ]
-    return [SampleFile(path, task, "") for path, task in sorted(files) if task and path.suffix == ".jsonl"]
-
-
-def _to_file(path: Path) -> SampleFile | None:
-    match = SAMPLES.fullmatch(path.name)
-    return SampleFile(path, match["task"], match["time"]) if match else None
+    named = ((path, next((task for task in tasks if path.stem.endswith(f"_{task}")), None)) for path in files)
+    return [SampleFile(path, task, "", results) for path, task in named if task and path.suffix == ".jsonl"]
 
 
 def choose(path: Path, task: str | None, time: str | None) -> SampleFile:
@@ -118,14 +111,6 @@ def choose(path: Path, task: str | None, time: str | None) -> SampleFile:
         names = ", ".join(one.path.name for one in same)
         raise DatasetIntegrityError.at(path, f"the same samples twice: {names}", "path= names one", code="samples")
     return same[0]
-
-
-def find_results(file: SampleFile) -> Path | None:
-    """Return the results file that was written with these samples, or None."""
-    if file.time:
-        path = file.path.parent / f"results_{file.time}.json"
-        return path if path.is_file() else None
-    return file.path.with_name(_OLDER_RESULTS) if file in _older(file.path.parent) else None
 
 
 JSONObject = dict[str, Any]
@@ -296,18 +281,13 @@ def _name_metric(given: Any) -> str:
 def _find_settings(
     given: Mapping[str, Any], config: Mapping[str, Any], run: Mapping[str, Any], task: str
 ) -> dict[str, Any]:
-    found = {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "")}
-    found |= {key: run[key] for key in _RUN_SETTINGS if run.get(key) not in (None, "", {})}
+    found = {key: config.get(key) for key in _SETTINGS} | {key: run.get(key) for key in _RUN_SETTINGS}
     for key, title in (("versions", "task_version"), ("n-shot", "num_fewshot")):
-        value = as_object(given.get(key)).get(task)
-        if value is not None:
+        if (value := as_object(given.get(key)).get(task)) is not None:
             found[title] = value
-    if filters := as_list(config.get("filter_list")):
-        found["filters"] = [str(as_object(one).get("name")) for one in filters]
-    for key in ("system_instruction", "chat_template_sha", "date", "git_hash"):
-        if given.get(key) not in (None, ""):
-            found[key] = given[key]
-    return found
+    found["filters"] = [str(as_object(one).get("name")) for one in as_list(config.get("filter_list"))]
+    found |= {key: given.get(key) for key in ("system_instruction", "chat_template_sha", "date", "git_hash")}
+    return {key: value for key, value in found.items() if value not in (None, "", [], {})}
 
 
 def _whole(value: Any) -> int | None:

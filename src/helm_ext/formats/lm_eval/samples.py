@@ -28,7 +28,6 @@ import os.path
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -45,7 +44,7 @@ Kind = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelih
 _MUTUAL_INFORMATION = "acc_mutual_info"
 _LEAST = -1e100
 """Stands for a log-probability of minus infinity: JSON has none, and numbers beyond are refused."""
-_WORDS = {"True": 1.0, "False": 0.0}
+_TRUTHS = {"False": 0, "True": 1}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _LARGEST = 1 << 53
 
@@ -70,33 +69,20 @@ _ADDED = frozenset({"filter", "metrics", "doc_hash", "prompt_hash", "target_hash
 
 
 def open_samples(path: Path, filters: Sequence[str], problems: Problems) -> StructLines[_Line]:
-    """Return the samples of a file. `filters`: the task's, for lines that do not name theirs; empty: not known."""
-    complete = _Older(filters).complete
-    return StructLines(path, _Line, "sample of lm-eval", problems, is_lenient=True, complete=complete)
+    """Return the samples of a file, those of older versions in the shape of newer ones.
 
-
-class _Older:
-    """Brings samples of older versions into the shape of newer ones (lm_eval/evaluator.py of v0.4.0 to v0.4.6).
-
-    Lines are written filter by filter, and do not name it: the first of a question is that of the first filter. The
-    metrics are what stands behind the other keys. Before 0.4.3 `arguments` are lists, and numbers are no texts.
+    `filters`: the task's, for lines that do not name theirs; empty: not known. Before 0.4.7 lines are written filter by
+    filter, and do not name it: the first of a question is that of the first filter. The metrics are what stands behind
+    the other keys. Before 0.4.3 `arguments` are lists, and numbers are no texts (lm_eval/evaluator.py of v0.4.0 on).
     """
+    seen: Counter[int | str] = Counter()
 
-    def __init__(self, filters: Sequence[str]) -> None:
-        self._filters = filters
-        self._seen: Counter[int | str] = Counter()
-        """By question: its lines."""
-
-    def complete(self, value: Any) -> Any:
-        """Return a sample with all keys; anything else as it is."""
-        if type(value) is not dict or "filter" in value or not value.keys() >= _KEYS - _ADDED:
+    def complete(value: Any) -> Any:
+        is_older = type(value) is dict and "filter" not in value and value.keys() >= _KEYS - _ADDED
+        if not is_older or not isinstance(doc_id := value["doc_id"], int | str):
             return value
-        doc_id = value["doc_id"]
-        if not isinstance(doc_id, int | str):
-            return value
-        place = self._seen[doc_id]
-        self._seen[doc_id] += 1
-        filters = self._filters
+        place = seen[doc_id]
+        seen[doc_id] += 1
         completed = {
             "doc_hash": files.canonical_json(value["doc"]).decode(),
             "prompt_hash": "",
@@ -110,6 +96,8 @@ class _Older:
             completed["arguments"] = _to_named(value["arguments"])
             completed |= {key: _to_texts(value[key]) for key in ("resps", "filtered_resps")}
         return completed
+
+    return StructLines(path, _Line, "sample of lm-eval", problems, is_lenient=True, complete=complete)
 
 
 def _to_named(arguments: Sequence[Any]) -> Any:
@@ -191,7 +179,7 @@ def _read_answers(resps: Sequence[Any]) -> tuple[list[float], list[bool]]:
     """Return log-probability and whether it is greedy for each request: of the first of its repeats."""
     try:
         logprobs = [float(found[0][0]) for found in resps]
-        greedy = [_WORDS[found[0][1]] == 1 for found in resps]
+        greedy = [bool(_TRUTHS[found[0][1]]) for found in resps]
         if math.inf in logprobs:
             raise ValueError  # noqa: TRY301 - told as the others
     except (TypeError, ValueError, OverflowError, IndexError, KeyError):
@@ -240,8 +228,8 @@ def to_score(value: Any) -> float | None:
     if isinstance(value, int):  # bool too
         return float(value) if abs(value) <= _LARGEST else math.nan
     if isinstance(value, str):
-        if value in _WORDS:
-            return _WORDS[value]
+        if value in _TRUTHS:
+            return float(_TRUTHS[value])
         return float(value) if _NUMBER.fullmatch(value) else math.nan
     return None if value is None else math.nan
 
@@ -257,7 +245,6 @@ Reading = Literal["logged", "index", "text"]
 Sample = Mapping[str, Any]
 
 _INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
-_TRUTHS = {"False": 0, "True": 1}
 _LOGGED = ("f1", "mcc", "brier_score", "likelihood")
 """Metrics whose value is a pair that begins with the gold."""
 _KEY = re.compile(r"\{\{-?\s*(?:doc\.)?([A-Za-z_][\w.]*)\s*-?\}\}")
@@ -303,18 +290,16 @@ def to_position(text: str) -> int | None:
     return int(text) if _INDEX.fullmatch(text) else None
 
 
-@dataclass
 class Targets:
     """Sees the targets of all multiple-choice lines, and decides how they are read."""
 
-    unread: dict[Reading, tuple[int, str]] = field(default_factory=dict)
-    """By reading, the first line that cannot be read so, and its target."""
-    disagrees: dict[Reading, RowError] = field(default_factory=dict)
-    """By reading, the first line whose `acc` another gold has."""
-    has_gold: set[Reading] = field(default_factory=set)
-    """Readings by which a line names one of its options."""
-    differs: RowError | None = None
-    """The first line that is read differently as position and as text."""
+    def __init__(self) -> None:
+        self._wrong: dict[Reading, RowError] = {}
+        """By reading, the first line that cannot be read so, or whose `acc` another gold has."""
+        self._has_gold: set[Reading] = set()
+        """Readings by which a line names one of its options."""
+        self._differs: RowError | None = None
+        """The first line that is read differently as position and as text."""
 
     def see(self, sample: Sample, options: Sequence[str], winner: int, line: int) -> dict[Reading, list[int]]:
         """Take one more line, and return what its target is by each reading; `winner`: of its likeliest option."""
@@ -322,41 +307,35 @@ class Targets:
         target = show(sample["target"])
         read: dict[Reading, list[int]] = {}
         for name, reading in _READINGS.items():
-            golds = reading(sample, options) if name not in self.unread else None
-            if golds is None:
-                self.unread.setdefault(name, (line, sample["target"]))
-                continue
-            read[name] = golds
-            if any(0 <= gold < len(options) for gold in golds):
-                self.has_gold.add(name)
-            if acc is not None and name not in self.disagrees and float(winner in golds) != acc:
-                self.disagrees[name] = RowError(
+            wrong = f"target {target} names no option of its row"
+            if (golds := reading(sample, options)) is not None:
+                read[name] = golds
+                if any(0 <= gold < len(options) for gold in golds):
+                    self._has_gold.add(name)
+                if acc is None or float(winner in golds) == acc:
+                    continue
+                wrong = (
                     f"target is not what the harness compared with: the likeliest option is number {winner}, "
-                    f"{show(options[winner])}; target is {target}, and acc {acc:g}",
-                    "gold=doc.KEY names where the right option stands",
-                    line=line,
+                    f"{show(options[winner])}; target is {target}, and acc {acc:g}"
                 )
-        if self.differs is None and len(read) > 1 and read.get("index") != read.get("text"):
+            hint = "gold=doc.KEY names where the right option stands"
+            self._wrong.setdefault(name, RowError(wrong, hint, line=line))
+        if self._differs is None and len(read) > 1 and read.get("index") != read.get("text"):
             message = f"target {target} is a position, counted from 0, or the text of an option"
-            self.differs = RowError(message, "gold_kind=index or gold_kind=text says which", line=line)
+            self._differs = RowError(message, "gold_kind=index or gold_kind=text says which", line=line)
         return read
 
     def decide(self) -> Reading:
-        """Return how all targets are read. Raises RowError."""
-        read = [name for name in _READINGS if name not in self.unread]
-        right = [name for name in read if name not in self.disagrees]
-        if right and not self.has_gold.intersection(right):
+        """Return how all targets are read. Raises RowError: of the reading that held longest, where none is right."""
+        right = [name for name in _READINGS if name not in self._wrong]
+        if not right:
+            raise max(self._wrong.values(), key=lambda wrong: wrong.line or 0)
+        if not self._has_gold.intersection(right):
             hint = "these are the hidden answers of a test split: use a split whose answers are public"
             raise RowError("no gold: no target names an option of its row, so nothing can be scored", hint)
-        if len(right) > 1 and right[0] != "logged" and self.differs is not None:
-            raise self.differs
-        if right:
-            return right[0]
-        if read:
-            raise self.disagrees[read[0]]
-        line, target = min(found for name, found in self.unread.items() if name != "logged")
-        hint = "gold=doc.KEY names where the right option stands"
-        raise RowError(f"target {show(target)} names no option of its row", hint, line=line)
+        if len(right) > 1 and right[0] != "logged" and self._differs is not None:
+            raise self._differs
+        return right[0]
 
 
 def read_texts_of_target(sample: Sample) -> Sequence[str] | None:
