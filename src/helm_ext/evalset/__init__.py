@@ -87,9 +87,9 @@ class Recorded(TypedDict):
     status: Status
     states: list[RecordedState]
     """One for generation and joint multiple choice; one per reference (and mode, and trial) otherwise. [] if not ok."""
-    requests: NotRequired[tuple[int, int]]
-    """Where not all of the method's requests are recorded: (recorded, those about options with log-probabilities;
-    needed)."""
+    requests: NotRequired[list[int]]
+    """Where not all of the method's requests are recorded: [recorded, those about options with log-probabilities;
+    needed]."""
     skip: NotRequired[bool]
     """True when `missing=skip` was asked for and the status is not ok: leave the row out of the score and count it."""
 

@@ -269,7 +269,7 @@ class ImportReader(Reader):
         scores = {name: score for name, score in row.source_scores.items() if score is not None or has_answer}
         needs_gold = self.is_measured and (has_answer or self._opened.may_be_live) and not row.none_right
         return State(
-            place, value, is_known=True, is_finite=True, unscored=bool(unscored), needs_gold=needs_gold,
+            place, value, is_known=True, unscored=bool(unscored), needs_gold=needs_gold,
             extra=self._opened.source.name_scores(scores),
         )  # fmt: skip
 

@@ -49,7 +49,7 @@ def known_keys(place: Sequence[str]) -> Collection[str]:
     for key in place:
         shape, _ = _keys(shape)[key]
         while not _has_keys(shape):
-            kind, inside, _ = _split(_main_option(shape))
+            kind, inside = _split(_main_option(shape))
             shape = inside[0] if kind is list else _main_option(shape)
     return _keys(shape)
 
@@ -111,32 +111,50 @@ def conform(value: Any, shape: Any) -> tuple[Any, list[Finding]]:
 
 def _read(value: Any, shape: Any, path: Path, found: list[Finding]) -> Any:
     """Return what of a value has its shape; what is wrong with the rest is added to `found`."""
-    options = _options(shape)
-    if value is None and NoneType in options:
+    before, made = len(found), value
+    for option in _options(shape):
+        kind, inside = _split(option)
+        if kind is dict and isinstance(value, dict):
+            if _has_keys(option):
+                return _read_object(value, option, path, found)
+            made = {key: _read(one, inside[1], (*path, key), found) for key, one in value.items()} if inside else value
+        elif kind is list and isinstance(value, list):
+            made = [_read(one, inside[0], (*path, place), found) for place, one in enumerate(value)]
+    if len(found) > before:
+        return made
+    try:
+        made = _convert(made, shape)
+    except (msgspec.ValidationError, OverflowError) as error:
+        found.append(Finding(path, *_explain(value, shape, str(error))))
         return None
-    for is_exact in (True, False):
-        for option in options:
-            kind, inside, limits = _split(option)
-            if kind is Any or (kind is Literal and value in inside and isinstance(value, str)):
-                return value
-            if kind is not Literal and (fitting := _fit(value, kind, is_exact=is_exact)) is not None:
-                if wrong := _find_limit(fitting, limits):
-                    found.append(Finding(path, f"expected {wrong}, got {show(value)}", "", "out-of-range"))
-                    return None
-                if _has_keys(option):
-                    return _read_object(fitting, option, path, found)
-                if kind is list:
-                    return [_read(one, inside[0], (*path, place), found) for place, one in enumerate(fitting)]
-                if kind is dict:
-                    return {key: _read(one, inside[1], (*path, key), found) for key, one in fitting.items()}
-                return fitting
-    wanted = [option for option in options if option is not NoneType]
-    kinds = [_split(option)[0] for option in wanted]
-    expected = " or ".join(dict.fromkeys(_name(option) for option in wanted))
-    code = "wrong-value" if Literal in kinds else "wrong-type"
+    if isinstance(made, float) and not math.isfinite(made) and _main_option(shape) is not Any:
+        found.append(Finding(path, f"expected a finite number, got {show(value)}", "", "out-of-range"))
+    return made
+
+
+def _convert(value: Any, shape: Any) -> Any:
+    """Return a value of this shape. Raises msgspec.ValidationError, OverflowError."""
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError:
+        if isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE:
+            return msgspec.convert(int(value), shape)
+        raise
+
+
+def _explain(value: Any, shape: Any, said: str) -> tuple[str, str, str]:
+    """Return message, hint and code for a value that msgspec refuses, and what it says of it."""
+    wanted = [option for option in _options(shape) if option is not NoneType]
+    kind, inside = _split(wanted[0])
+    expected = (
+        " or ".join(map(show, inside)) if kind is Literal else " or ".join(_NAMES[_split(one)[0]] for one in wanted)
+    )
+    _, limit, beyond = said.partition("` ")
+    if limit:
+        return f"expected {expected} {beyond}, got {show(value)}", "", "out-of-range"
     hint = _hint_at_type(value, wanted[0]) if len(wanted) == 1 else ""
-    found.append(Finding(path, f"expected {expected}, got {show(value)}", hint, code))
-    return None
+    code = "wrong-value" if kind is Literal else "wrong-type"
+    return f"expected {expected}, got {show(value)}", hint, code
 
 
 def _read_object(value: Mapping[str, Any], shape: Any, path: Path, found: list[Finding]) -> dict[str, Any]:
@@ -153,33 +171,6 @@ def _read_object(value: Mapping[str, Any], shape: Any, path: Path, found: list[F
         unknown = [key for key in value if key not in _keys(shape)]
         found += [Finding((*path, key), "unknown key", _hint_at_unknown(key, shape), "unknown-key") for key in unknown]
     return made
-
-
-def _fit(value: Any, kind: Any, *, is_exact: bool) -> Any:
-    """Return a value of this kind, None for what is not: True is no number, and 1.0 is 1 unless it must be exact."""
-    if isinstance(value, bool) or kind is bool:
-        return value if isinstance(value, bool) and kind is bool else None
-    if isinstance(value, kind):
-        return value
-    if is_exact or not isinstance(value, int | float):
-        return None
-    if kind is float:
-        return float(value) if abs(value) < MAX_WHOLE**9 else None
-    return int(value) if kind is int and abs(value) < MAX_WHOLE and value == int(value) else None
-
-
-def _find_limit(value: Any, limits: msgspec.Meta) -> str:
-    """Return which limit a value is beyond, "" for none."""
-    if (limits.ge is not None or limits.le is not None) and not math.isfinite(value):
-        return "a finite number"
-    if limits.ge is not None and value < limits.ge:
-        return f"at least {limits.ge:g}"
-    if limits.le is not None and value > limits.le:
-        return f"at most {limits.le:g}"
-    least, most = limits.min_length or 0, limits.max_length or math.inf
-    if isinstance(value, str | list) and not least <= len(value) <= most:
-        return f"a length of at least {least}" if most == math.inf else f"a length of {least} to {most}"
-    return ""
 
 
 def _has_keys(shape: Any) -> bool:
@@ -211,25 +202,18 @@ def _main_option(shape: Any) -> Any:
 
 
 @cache
-def _split(shape: Any) -> tuple[Any, tuple[Any, ...], msgspec.Meta]:
-    """Return the kind of a shape, what is inside, and the limits of its values."""
-    limits = msgspec.Meta()
+def _split(shape: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the kind of a shape, and what is inside."""
     if get_origin(shape) is Annotated:
-        shape, limits = get_args(shape)[:2]
-    kind = dict if _has_keys(shape) else get_origin(shape) or shape
-    return kind, get_args(shape), limits
-
-
-def _name(shape: Any) -> str:
-    kind, inside, _ = _split(shape)
-    return " or ".join(map(show, inside)) if kind is Literal else _NAMES[kind]
+        shape = get_args(shape)[0]
+    return dict if _has_keys(shape) else get_origin(shape) or shape, get_args(shape)
 
 
 # Hints
 
 
 def _hint_at_type(value: Any, shape: Any) -> str:
-    kind, inside, _ = _split(shape)
+    kind, inside = _split(shape)
     if kind is Literal and isinstance(value, str):
         return did_you_mean(value, inside)
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
@@ -242,7 +226,7 @@ def _hint_at_type(value: Any, shape: Any) -> str:
 
 def _wrap(value: Any, shape: Any) -> Any:
     """Return the object or list that a part of it, such as its text, may stand for; None where there is none."""
-    kind, inside, _ = _split(_main_option(shape))
+    kind, inside = _split(_main_option(shape))
     if kind is str:
         return value if isinstance(value, str) else str(value) if type(value) in (int, float) else None
     if kind is list:

@@ -24,7 +24,7 @@ from helm_ext.evalset.rows import LIVE, RECORDED, StoredRows
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.plan import File, Plan, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.profile import SPLITS, TEST, TRAIN, Profile, hash_content
-from helm_ext.formats.request_states.rows import CORRECT, Row, combine, read_perturbation
+from helm_ext.formats.request_states.rows import CORRECT, Row, read_perturbation
 from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 from helm_ext.judging.judgement import bind, question_text
 
@@ -307,10 +307,8 @@ class Maker:
         )
 
     def recorded(self, row: Row) -> Recorded:
-        """Return what is recorded for a row."""
-        found = combine(row, self.spec.method, self.spec.num_train_trials)
-        if row.is_left_out:
-            found["skip"] = True  # as in the run that wrote the file
+        """Return what is recorded for a row, without what nobody has measured."""
+        found: Recorded = row.recorded
         for state in found["states"]:
             for key in self.unmeasured:
                 state.pop(key, None)  # type: ignore[misc]

@@ -10,9 +10,9 @@ does not matter where a file is cut, nor who reads; the rows of each are in a st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,11 @@ from helm_ext.formats.request_states.instances import make_evalset
 from helm_ext.formats.request_states.plan import File, make_plan
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.reading import FileReader, LineReader, Lines, Reader, State, open_file
-from helm_ext.formats.request_states.rows import Row, RowReader, combine
+from helm_ext.formats.request_states.rows import ASKED_MODES, Row, RowReader, combine
 from helm_ext.formats.request_states.rules import report
 
 if TYPE_CHECKING:
-    from helm_ext.files.store import RowStore, Segment, SpillWriter
+    from helm_ext.files.store import RowStore, Segment
 
 Opener = Callable[[str | Path, Problems], Reader]
 """Opens what is to be read, in the order in which problems are reported. Raises DatasetError when nothing of it can be
@@ -63,13 +63,16 @@ def read_rows(
     """
     settings, problems = header.settings, reader.problems
     rows = RowReader(settings, problems)
-    waiting: dict[bytes | int, tuple[State, Row]] = {}
-    """From HELM's first row on, for further states of it."""
+    waiting: dict[bytes | int, tuple[State, Row, list[Any]]] = {}
+    """From HELM's first row on: each with what its states say, for further ones of it."""
 
-    def see(state: State, row: Row) -> None:
+    def see(state: State, row: Row, found: list[Any]) -> None:
+        method = settings.method or ""
+        if row.is_helm or method in ASKED_MODES:
+            row.recorded = combine(found, row, method, settings.num_train_trials)
         if keep is not None:
             keep(row)
-        profile.see(state, row, combine(row, settings.method or "", settings.num_train_trials))
+        profile.see(state, row)
 
     try:
         for state in reader.states():
@@ -82,49 +85,44 @@ def read_rows(
             if row.is_helm:
                 if not may_group:
                     raise OnePieceError
-                _, first = waiting.setdefault(canonical_json(row.instance), (state, row))
-                if first is not row:
-                    first.found.extend(row.found)
+                _, _, found = waiting.setdefault(canonical_json(row.instance), (state, row, []))
+                found.append(row.recorded)
                 continue
             if state.unknown:
                 profile.see_strays(state)
             if waiting:
-                waiting[len(waiting)] = state, row
+                waiting[len(waiting)] = state, row, [row.recorded]
             else:
-                see(state, row)
+                see(state, row, [row.recorded])
     except DatasetError as error:  # what ends reading half-way: limits, truncated compression
         problems.extend(error.problems)
     for seen in waiting.values():
         see(*seen)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartWork:
-    """How parts of a file are read: what every process must know. Can be pickled."""
+Part = tuple[Profile, Problems, "Segment"]
+"""What is known of some lines of a file, what was found in them, and where their rows are stored."""
 
-    path: str
-    header: Header
-    header_line: int
-    seed: int
-    folder: str
-    """Where rows are stored."""
 
-    def begin(self) -> Callable[[Lines], tuple[Profile, Problems, Segment] | None]:
-        """Return what reads lines, in this process."""
-        from helm_ext.files.store import SpillWriter
+def begin_parts(
+    path: str, header: Header, header_line: int, seed: int, folder: str
+) -> Callable[[Iterable[tuple[int, bytes]]], Part | None]:
+    """Return what reads lines of a file in this process, and stores their rows in a folder.
 
-        return partial(self.read, SpillWriter(self.folder))
+    It returns None where there are errors, and raises OnePieceError.
+    """
+    from helm_ext.files.store import SpillWriter
 
-    def read(self, writer: SpillWriter, lines: Lines) -> tuple[Profile, Problems, Segment] | None:
-        """Return what is known of lines, what was found in them, and where their rows are stored.
+    writer = SpillWriter(folder)
 
-        None where there are errors. Raises OnePieceError.
-        """
-        problems, profile = Problems(self.path), Profile(self.header.settings, self.seed, is_checked=False)
+    def read(lines: Iterable[tuple[int, bytes]]) -> Part | None:
+        problems, profile = Problems(path), Profile(header.settings, seed, is_checked=False)
         with garbage.paused():
-            reader = LineReader(self.path, problems, lines, self.header_line)
-            read_rows(reader, self.header, profile, writer.add, may_group=False)
+            reader = LineReader(path, problems, lines, header_line)
+            read_rows(reader, header, profile, writer.add, may_group=False)
         return None if problems.errors else (profile, problems, writer.end())
+
+    return read
 
 
 def load(path: str | Path, open_: Opener = open_file, **arguments: Any) -> EvalSet:
@@ -224,20 +222,17 @@ def _read_in_parts(
     if isinstance(engine, ThisProcess):
         return False
     folder = Folder()
-    work = PartWork(
-        path=reader.path, header=header, header_line=reader.header_line, seed=options.seed, folder=folder.path
-    )
+    begin = partial(begin_parts, reader.path, header, reader.header_line, options.seed, folder.path)
     segments: list[Segment] = []
-    found = engine.map(work.begin, reader.cut(PART_BYTES), split=Lines.split)
+    found = engine.map(begin, reader.cut(PART_BYTES), split=Lines.split)
     with show_reading(reader.path), closing(found):
         try:
-            for known in found:
-                if known is None:
+            for part in found:
+                if part is None:
                     raise ReadAgainError
-                following, problems, segment = known
-                profile.merge(following)
-                reader.problems.merge(problems)
-                segments.append(segment)
+                profile.merge(part[0])
+                reader.problems.merge(part[1])
+                segments.append(part[2])
         except DatasetError as error:  # in reading the lines
             raise ReadAgainError from error
     if not profile.rows:
@@ -248,19 +243,14 @@ def _read_in_parts(
 
 
 def _count(file: File) -> dict[str, int]:
+    """Return what of the rows users are told."""
     plan, profile = file.plan, file.profile
-    counts = {"rows": profile.rows}
-    counts["train"] = profile.splits["train"] if profile.is_differentiated else plan.demonstrations
-    counts["eval"] = plan.evaluated
-    counts["recorded"] = profile.find_status("ok").count
-    failed, unscored = profile.find_status("failed").count, profile.find_status("unscored").count
-    if profile.is_recorded:
-        counts.update(not_run=profile.find_status("not_run").count, failed=failed)
-    elif plan.cap is not None and plan.evaluated > plan.cap:
-        counts.update(eval=plan.cap, capped=plan.evaluated - plan.cap)
-        return counts
-    elif failed:  # an importer says why no row has an answer
-        counts["failed"] = failed
-    if unscored:
-        counts["unscored"] = unscored
-    return counts
+    train = profile.splits["train"] if profile.is_differentiated else plan.demonstrations
+    of_status = {status: profile.find_status(status).count for status in ("ok", "not_run", "failed", "unscored")}
+    counts = {"rows": profile.rows, "train": train, "eval": plan.evaluated, "recorded": of_status.pop("ok")}
+    if not profile.is_recorded:
+        if plan.cap is not None and plan.evaluated > plan.cap:
+            return counts | {"eval": plan.cap, "capped": plan.evaluated - plan.cap}
+        del of_status["not_run"]
+    always = ("not_run", "failed") if profile.is_recorded else ()
+    return counts | {status: rows for status, rows in of_status.items() if rows or status in always}

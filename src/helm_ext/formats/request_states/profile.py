@@ -35,7 +35,7 @@ from helm_ext.parsing import StopCensus
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from helm_ext.evalset import Judged, Recorded, RunScoring
+    from helm_ext.evalset import Judged, RunScoring
     from helm_ext.formats.request_states.reading import Place, State
     from helm_ext.formats.request_states.rows import Row
 
@@ -277,12 +277,13 @@ class Profile:
             if guess_key(place, str(key)):
                 self.strays.setdefault((place, str(key)), First()).add(state.place)
 
-    def see(self, state: State, row: Row, recorded: Recorded) -> None:
+    def see(self, state: State, row: Row) -> None:
         """Count a row of which all states are known, and so what is recorded for it. Written for speed: this runs once
         a row.
         """
         instance, references, place = row.instance, row.references, state.place
         golds = [one["output"]["text"] for one in references if CORRECT in (one.get("tags") or ())]
+        recorded = row.recorded
         facts: list[Fact] = [recorded["status"]]
         note = facts.append
         if (requests := recorded.get("requests")) is not None:
@@ -335,9 +336,9 @@ class Profile:
                 note("several_right")
             if len(row.likelihoods) == 1:
                 note("single")
-        elif (first := row.found[0][1]) is not None:
+        elif recorded["states"]:
             note("by_text")
-            if len(first["result"]["completions"]) > 1:
+            if len(recorded["states"][0]["result"]["completions"]) > 1:
                 note("several")
         for number, judgement in enumerate(row.judgements or ()):
             judges = self.judges.setdefault(judgement.criterion, set())
@@ -349,7 +350,7 @@ class Profile:
             note("helm")
             if EXTRA_KEY in (instance.get("extra_data") or ()):
                 note("ours")
-                self.earlier_left_out |= row.is_left_out
+                self.earlier_left_out |= "skip" in recorded
                 if state.told is not None:
                     self.told.setdefault(_without_facts(state.told), (state.told, place))
         if instance.get("chain_of_thought"):
@@ -366,8 +367,7 @@ class Profile:
             hashed = hash_content(canonical_json([str(given), perturbation]))
         group = unrecorded = 0
         if not self._is_checked:
-            first = row.found[0][1]
-            unrecorded = 0 if first is None else find_unrecorded(first)
+            unrecorded = find_unrecorded(row.recorded["states"][0]) if row.recorded["states"] else 0
             sub_split = instance.get("sub_split")
             attributes = row.extra.get("attributes", {})
             if sub_split or attributes:

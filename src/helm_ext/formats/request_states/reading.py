@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple
-
-import xxhash
+from typing import Any
 
 from helm_ext import files
 from helm_ext.errors import (
@@ -64,8 +64,8 @@ class State:
     value: Any
     is_known: bool
     """Whether it is certainly of the shape of a state, and has no keys but those of the format."""
-    is_finite: bool
-    """Whether it certainly holds no NaN or infinity."""
+    nonfinite: int = 0
+    """How many of its numbers were NaN or infinite: they were made None."""
     unscored: bool = False
     """Whether no score can be made of the answer that it holds, as the tool says that wrote it."""
     unknown: Sequence[Path] = ()
@@ -79,8 +79,6 @@ class State:
     split: str | None = None
     """HELM's name of the split; None where the file gives none."""
     is_choice: bool = False
-    nonfinite: int = 0
-    """How many of its numbers are NaN or infinite; they were made None."""
     lacks_gold: bool = False
     """Whether no reference is correct, where one must be: reported, and such a row is counted."""
     is_right: bool = True
@@ -129,7 +127,7 @@ class _Document(Reader):
         source = files.read_source(path)
         self.digest = source.digest
         self._data = source.data.removeprefix(files.BOM)
-        value, self._is_finite = self._parse()
+        value, self._may_hold_nan = self._parse()
         self._states: list[Any] = []
         if not isinstance(value, dict):
             message = f"expected an object with adapter_spec and request_states, got {show(value)}"
@@ -157,14 +155,14 @@ class _Document(Reader):
         value = files.parse_relaxed_json(self._data, self.path)
         said = f"not strict JSON ({strict.message}); read without its comments and trailing commas"
         self.problems.warn((), said, "remove them, for other tools", code="relaxed-json", line=strict.location.line)
-        return value, False
+        return value, True
 
     def states(self) -> Iterator[State]:
         for index in range(len(self._states)):
             value = self._states[index]
             self._states[index] = None  # a million rows twice in memory would be too many
             place = Place(self.problems, index, None, ("request_states", index))
-            yield State(place, value, is_known=False, is_finite=self._is_finite)
+            yield State(place, value, is_known=False, nonfinite=drop_nonfinite(value) if self._may_hold_nan else 0)
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:
         return files.locate(self._data.decode("utf-8"), paths)
@@ -189,38 +187,18 @@ class LineReader(Reader):
                 continue
             place = Place(self.problems, self.rows, line, ())
             self.rows += 1
-            value, is_known, is_finite = read_known(data), True, True
-            if value is None:
+            state = State(place, read_known(data), is_known=True)
+            if state.value is None:
                 try:
-                    (value, is_finite), is_known = _parse(data, self.path, line), False
+                    state.value, may_hold_nan = _parse(data, self.path, line)
                 except DatasetError as error:
                     self.problems.extend(error.problems)
                     continue
-            yield State(place, value, is_known, is_finite)
+                state.is_known, state.nonfinite = False, drop_nonfinite(state.value) if may_hold_nan else 0
+            yield state
 
     def locate(self, paths: Sequence[Path]) -> dict[Path, int]:  # noqa: ARG002
         return {}  # problems of rows know their line
-
-
-_END = b"\n"
-
-
-class Span(NamedTuple):
-    """Where bytes of a file stand, and what tells that they are still the same."""
-
-    path: str
-    start: int
-    size: int
-    digest: int
-
-    def read(self) -> bytes:
-        """Return them. Raises DatasetError where they are not those any more."""
-        with files.open_raw(self.path) as file:
-            file.seek(self.start)
-            data = file.read(self.size)
-        if xxhash.xxh3_64_intdigest(data) != self.digest:
-            raise DatasetIntegrityError.at(self.path, "the file was changed while it was read", code="changed")
-        return data
 
 
 @dataclass(frozen=True)
@@ -229,24 +207,20 @@ class Lines:
 
     first: int
     """Number of the first line."""
-    block: bytes | Span
-    """All of them in one piece; of a file that is not compressed, where they are."""
+    block: bytes
+    """All of them in one piece: that is sent in one go, and leaves no holes in the memory of who reads it."""
 
     def __str__(self) -> str:
-        return f"lines {self.first} to {self.first + len(self._read()) - 1}"
+        return f"lines {self.first} to {max(self)[0]}"
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        return enumerate(self._read(), self.first)
-
-    def _read(self) -> list[bytes]:
-        block = self.block if isinstance(self.block, bytes) else self.block.read()
-        return block.removesuffix(_END).split(_END)
+        return enumerate(self.block.removesuffix(b"\n").split(b"\n"), self.first)
 
     def split(self) -> list[Lines]:
         """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
-        lines = self._read()
+        lines = [line for _, line in self]
         size = max(1, len(lines) // 10)
-        return [Lines(self.first + at, _END.join(lines[at : at + size])) for at in range(0, len(lines), size)]
+        return [Lines(self.first + at, b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
 
 
 class FileReader(LineReader):
@@ -292,14 +266,7 @@ class FileReader(LineReader):
         """Yield all lines, in place of the states: pieces of `size` bytes or more. Raises DatasetError."""
         self.close()
         with files.LineSource(self.path) as source:
-            for first, start, chunks in source.cut(size):
-                if source.compression:
-                    yield Lines(first, b"".join(chunks))
-                    continue
-                digest = xxhash.xxh3_64()
-                for chunk in chunks:
-                    digest.update(chunk)
-                yield Lines(first, Span(self.path, start, sum(map(len, chunks)), digest.intdigest()))
+            yield from itertools.starmap(Lines, source.cut(size))
             self.digest = source.digest
 
     def close(self) -> None:
@@ -312,14 +279,28 @@ class FileReader(LineReader):
 
 
 def _parse(data: bytes, path: str, line: int = 1) -> tuple[Any, bool]:
-    """Return a JSON value, and whether it certainly holds only finite numbers: log-probabilities may be NaN.
-
-    Raises DatasetError.
-    """
+    """Return a JSON value, and whether it may hold NaN or infinities, as log-probabilities. Raises DatasetError."""
     try:
-        return files.parse_json(data, path, line), True
+        return files.parse_json(data, path, line), False
     except DatasetError:
-        return files.parse_json(data, path, line, allow_nan=True), False
+        return files.parse_json(data, path, line, allow_nan=True), True
+
+
+def drop_nonfinite(value: Any) -> int:
+    """Replace each NaN and infinity inside an object or list by None, in place, and return how many there were.
+
+    HELM would write them as they are, and no browser reads such a file. Any other value holds none.
+    """
+    if not isinstance(value, (dict, list)):
+        return 0
+    count = 0
+    for key, child in list(value.items()) if isinstance(value, dict) else enumerate(value):
+        if isinstance(child, float) and not math.isfinite(child):
+            value[key] = None
+            count += 1
+        else:
+            count += drop_nonfinite(child)
+    return count
 
 
 def _is_header(value: dict[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -11,15 +10,7 @@ import msgspec
 from typing_extensions import Required, TypedDict
 
 from helm_ext.errors import show
-from helm_ext.evalset import (
-    EXTRA_KEY,
-    KeptExtra,
-    Likelihood,
-    RecordedState,
-    RunScoring,
-    Scoring,
-    Status,
-)
+from helm_ext.evalset import EXTRA_KEY, KeptExtra, Likelihood, Recorded, RecordedState, RunScoring, Scoring
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.parsing import compile_pattern
 from helm_ext.scoring.registry import find_unnamable
@@ -32,24 +23,6 @@ def is_helm_state(state: Mapping[str, Any]) -> bool:
     return "train_trial_index" in state or "reference_index" in state
 
 
-def drop_nonfinite(value: Any) -> int:
-    """Replace each NaN and infinity inside an object or list by None, in place, and return how many there were.
-
-    HELM would write them as they are, and no browser reads such a file. Any other value holds none.
-    """
-    if not isinstance(value, (dict, list)):
-        return 0
-    count = 0
-    for key, child in list(value.items()) if isinstance(value, dict) else enumerate(value):
-        if isinstance(child, float):
-            if not math.isfinite(child):
-                value[key] = None
-                count += 1
-        elif isinstance(child, (dict, list)):
-            count += drop_nonfinite(child)
-    return count
-
-
 def find_result(state: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the state's result: under `request`, or in HELM's place beside it."""
     request = state.get("request")
@@ -57,48 +30,40 @@ def find_result(state: Mapping[str, Any]) -> dict[str, Any] | None:
     return inside if inside is not None else state.get("result")
 
 
-def read_recorded(state: Mapping[str, Any], place: Place, *, is_helm: bool) -> tuple[Status, RecordedState | None]:
-    """Return the state's status, and the recording if it can be used.
+def read_recorded(state: Mapping[str, Any], place: Place, *, is_helm: bool) -> Recorded:
+    """Return what is recorded in a state.
 
     A placeholder (no completions, or an empty text without tokens and without `success`) is not a wrong answer, and
     neither is a completion without a text, which is reported.
     """
-    result = find_result(state)
-    if result is None:
-        return "not_run", None
-    success = result.get("success")
+    result = find_result(state) or {}
+    success, completions = result.get("success"), result.get("completions")
     if success is False:
-        return "failed", None
-    completions = result.get("completions")
+        return {"status": "failed", "states": []}
+    nothing: Recorded = {"status": "not_run", "states": []}
     if not completions:
-        return "not_run", None
-    if (
-        success is None
-        and len(completions) == 1
-        and not completions[0].get("text")
-        and not completions[0].get("tokens")
-    ):
-        return "not_run", None
+        return nothing
+    only = completions[0] if success is None and len(completions) == 1 else None
+    if only is not None and not only.get("text") and not only.get("tokens"):
+        return nothing
+    request = state.get("request") or {}
     for number, completion in enumerate(completions):
         if completion.get("text") is None:
-            inside = (state.get("request") or {}).get("result") is result
+            where = *(("request", "result") if request.get("result") is result else ("result",)), "completions", number
             keys = ", ".join(map(show, sorted(completion))) or "no key at all"
-            where = *(("request", "result") if inside else ("result",)), "completions", number, "text"
             what = "null" if "text" in completion else "missing"
             said = f"{what}, so there is no answer to score; the completion has {keys}"
             hint = 'an empty answer is "text": "", a request that failed has "success": false'
-            place.error(*where, message=said, hint=hint, code="no-text")
-            return "not_run", None
+            place.error(*where, "text", message=said, hint=hint, code="no-text")
+            return nothing
     recorded: RecordedState = {"result": result}
-    request = state.get("request")
-    if request and (len(request) > 1 or "result" not in request):
-        recorded["request"] = asked = dict(request)
-        asked.pop("result", None)
+    if asked := {key: value for key, value in request.items() if key != "result"}:
+        recorded["request"] = asked
     if is_helm:
         for name in _STATE_FIELDS:
             if state.get(name) is not None:
                 recorded[name] = state[name]  # type: ignore[literal-required]
-    return "ok", recorded
+    return {"status": "ok", "states": [recorded]}
 
 
 # Log-probabilities: one sum for each option. The option that wins is the completion: its label.

@@ -10,14 +10,12 @@ from typing import Any
 import msgspec
 
 from helm_ext.errors import Path, Problems, did_you_mean, show
-from helm_ext.evalset import EXTRA_KEY, KeptExtra, Recorded, RecordedState, Status
+from helm_ext.evalset import EXTRA_KEY, KeptExtra, Recorded, RecordedState
 from helm_ext.formats.request_states.checking import read_state
 from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
 from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
-    drop_nonfinite,
-    find_result,
     is_helm_state,
     read_earlier_row,
     read_recorded,
@@ -46,14 +44,12 @@ class Row(msgspec.Struct, array_like=True, eq=False):
     labels: dict[str, int] | None
     """Label to position in the references; None where completions are not read as labels."""
     labels_from: LabelsFrom
-    found: list[Any]
-    """Status and recording (`RecordedState`, or None), of each state."""
+    recorded: Any
+    """What is recorded for it (`Recorded`), of all its states."""
     likelihoods: list[Any] | None
     """What is recorded instead of a text (`Likelihood`), in the order of the references."""
     extra: dict[str, Any]
     """What of its `RowExtra` is known already; of what a run of ours wrote, that which it wrote about the row."""
-    is_left_out: bool
-    """Whether the run of ours that wrote it left it out."""
     judgements: list[Judgement] | None
     """What was said of what is recorded."""
 
@@ -88,8 +84,6 @@ class RowReader:
         """
         errors = self.problems.errors
         place = state.place
-        if not state.is_finite:
-            state.nonfinite = drop_nonfinite(state.value)
         value = state.value if state.is_known else _validate(state)
         if value is None:
             return None
@@ -132,7 +126,6 @@ class RowReader:
             except ValueError as error:
                 place.error("instance", "perturbation", message=str(error), code="perturbation")
         judgements = _read_judgements(value, earlier, place)
-        left_out = None if earlier is None else earlier.get("left_out")
         state.told = None if earlier is None else earlier.get("scoring")
         state.is_choice = is_choice or (labels is not None and labels_from != "prefix")
         row = Row(
@@ -140,16 +133,9 @@ class RowReader:
             is_helm,
             labels=labels,
             labels_from=labels_from,
-            found=[
-                (left_out, None)
-                if left_out is not None
-                else _read_unscored(value)
-                if state.unscored
-                else read_recorded(value, place, is_helm=is_helm)
-            ],
+            recorded=_read_recorded(state, value, earlier, is_helm=is_helm),
             is_untagged=is_untagged,
             extra=self._read_extra(state, value, earlier, is_helm=is_helm),
-            is_left_out=left_out is not None,
             judgements=judgements,
             likelihoods=likelihoods,
         )
@@ -239,10 +225,14 @@ def _gather_unknown(state: Mapping[str, Any], places: Sequence[Path]) -> dict[st
     return {"data": found} if found else {}
 
 
-def _read_unscored(value: Mapping[str, Any]) -> tuple[Status, None]:
-    """Return the status of a row of which no score can be made; one that failed has no answer either."""
-    failed = find_result(value)
-    return "failed" if failed is not None and failed.get("success") is False else "unscored", None
+def _read_recorded(state: State, value: Mapping[str, Any], earlier: KeptExtra | None, *, is_helm: bool) -> Recorded:
+    """Return what is recorded in a state; as the run of ours left it out that wrote it, if it did."""
+    if earlier is not None and (left_out := earlier.get("left_out")) is not None:
+        return {"status": left_out, "states": [], "skip": True}
+    recorded = read_recorded(value, state.place, is_helm=is_helm)
+    if state.unscored and recorded["status"] != "failed":
+        return {"status": "unscored", "states": [], "skip": True}
+    return recorded
 
 
 def _validate(state: State) -> Any:
@@ -252,7 +242,7 @@ def _validate(state: State) -> Any:
     if not findings:
         return read
     for found in findings:
-        was_dropped = not state.is_finite and found.message.endswith("got null")
+        was_dropped = state.nonfinite and found.message.endswith("got null")
         hint = found.hint or "NaN and infinities are read as null" * was_dropped
         place.error(*found.path, message=found.message, hint=hint, code=found.code)
     instance = value.get("instance") if isinstance(value, dict) else None
@@ -328,52 +318,47 @@ def read_perturbation(given: bytes) -> Any:
 
 # What is recorded for a row: for all its states together
 
-_MODES = {
+ASKED_MODES = {
     "multiple_choice_separate_original": ("original",),
     "multiple_choice_separate_calibrated": ("original", "calibration"),
 }
 """The modes of requests of methods that ask about each option."""
 
 
-def combine(row: Row, method: str, num_train_trials: int) -> Recorded:
-    """Return what is recorded for a row. It is `ok` only when every request that its method makes is there."""
-    if method not in _MODES and not row.is_helm and (only := row.found[0][1]) is not None:
-        return {"status": "ok", "states": [only]}
-    statuses = {status for status, _ in row.found}
-    if "unscored" in statuses:
-        return {"status": "unscored", "states": [], "skip": True}
-    if "too_long" in statuses:
-        return {"status": "too_long", "states": [], "skip": True}
-    if "failed" in statuses:
-        return {"status": "failed", "states": []}
-    states = [state for _, state in row.found if state is not None]
-    if not states:
-        return {"status": "not_run", "states": []}
-    asks_options, options = method in _MODES, row.options
+def combine(found: Sequence[Recorded], row: Row, method: str, num_train_trials: int) -> Recorded:
+    """Return what is recorded for a row, of what each of its states says.
+
+    It is `ok` only when every request that its method makes is there.
+    """
+    by_status = {one["status"]: one for one in found}
+    if "ok" not in by_status or by_status.keys() & {"unscored", "too_long", "failed"}:
+        return next(by_status[one] for one in ("unscored", "too_long", "failed", "not_run") if one in by_status)
+    asks_options, options = method in ASKED_MODES, row.options
+    states = [state for one in found for state in one["states"]]
     needed: set[tuple[int, int | None, str]] = {
         (trial, index, mode)
         for trial in range(num_train_trials if row.is_helm else 1)
         for index in (range(len(options)) if asks_options else (None,))
-        for mode in _MODES.get(method, ("original",))
+        for mode in ASKED_MODES.get(method, ("original",))
     }
-    present = Counter(_asked(state) for state in states)
-    is_complete = (
-        "not_run" not in statuses
+    present = Counter(map(_asked, states))
+    if (
+        "not_run" not in by_status
         and set(present) >= needed
         # Several trials (AdapterSpec.num_trials) ask each request the same number of times.
         and len(set(present.values())) == 1
         and (asks_options or {index for _, index, _ in present} == {None})
         # Where options are worth a number each, as UltraEval's are, prompt and option are compared together.
         and (not asks_options or "score" in row.extra or all(tells_option(state, options) for state in states))
-    )
-    if is_complete and asks_options:  # HELM compares the log-probabilities of a mode by its name
-        states = [{**state, "request_mode": _asked(state)[2]} for state in states]
-    if is_complete:
+    ):
+        if asks_options:  # HELM compares the log-probabilities of a mode by its name
+            states = [{**state, "request_mode": _asked(state)[2]} for state in states]
         return {"status": "ok", "states": states}
     there = {_asked(state) for state in states if not asks_options or tells_option(state, options)} & needed
+    recorded: Recorded = {"status": "not_run", "states": []}
     if asks_options or 0 < len(there) < len(needed):
-        return {"status": "not_run", "states": [], "requests": (len(there), len(needed))}
-    return {"status": "not_run", "states": []}
+        recorded["requests"] = [len(there), len(needed)]
+    return recorded
 
 
 def tells_option(state: RecordedState, options: Sequence[str]) -> bool:

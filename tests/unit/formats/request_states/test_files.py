@@ -168,7 +168,7 @@ BAD = [
         "4: not JSON: the text ends too early (column 2)",
         "5: expected an object, got []"]),
     ("x.jsonl", '{"adapter_spec": {"decoding_parameters": {"temperature": NaN}}}\n' + ROW, [
-        "1: adapter_spec.decoding_parameters.temperature: expected a finite number, got NaN"]),
+        "1: adapter_spec.decoding_parameters.temperature: expected a number >= 0.0, got NaN"]),
     ("x.jsonl", '{"adapter_spec": {}}\n' + json.dumps(SHAPES), [
         '2: instance.input.text: expected a string, got 1\n  hint: write "1" in quotes',
         "2: instance.references[0].output: missing",
@@ -192,8 +192,8 @@ class TestWrongValues:
 
     @pytest.mark.parametrize(("spec", "expected"), [
         ({"max_tokens": "5"}, '3: adapter_spec.max_tokens: expected a whole number, got "5"\n  hint: write the number without quotes'),
-        ({"max_train_instances": -1}, "3: adapter_spec.max_train_instances: expected at least 0, got -1"),
-        ({"max_eval_instances": 0}, "3: adapter_spec.max_eval_instances: expected at least 1, got 0"),
+        ({"max_train_instances": -1}, "3: adapter_spec.max_train_instances: expected a whole number >= 0, got -1"),
+        ({"max_eval_instances": 0}, "3: adapter_spec.max_eval_instances: expected a whole number >= 1, got 0"),
         ({"max_eval_instances": True}, "3: adapter_spec.max_eval_instances: expected a whole number, got true"),
         ({"stop_sequences": "\n"}, '3: adapter_spec.stop_sequences: expected a list, got "\\n"\n  hint: write ["\\n"]'),
         ({"input_prefix": 3}, '3: adapter_spec.input_prefix: expected a string, got 3\n  hint: write "3" in quotes'),
@@ -201,7 +201,7 @@ class TestWrongValues:
         ({"top_p": 0.5}, "3: adapter_spec.top_p: unknown key\n  hint: top_p stands in adapter_spec.decoding_parameters"),
         ({"zzz": 1}, "3: adapter_spec.zzz: unknown key"),
         ({"output_format": "lists"}, "3: adapter_spec.output_format: expected \"string\" or \"list\", got \"lists\"\n  hint: did you mean 'list'?"),
-        ({"decoding_parameters": {"top_p": 2}}, "4: adapter_spec.decoding_parameters.top_p: expected at most 1, got 2"),
+        ({"decoding_parameters": {"top_p": 2}}, "4: adapter_spec.decoding_parameters.top_p: expected a number <= 1.0, got 2"),
         ({"decoding_parameters": {"temperature": "hot"}}, '4: adapter_spec.decoding_parameters.temperature: expected a number, got "hot"\n  hint: write the number without quotes'),
         ({"decoding_parameters": {"max_tokens": 5}}, "4: adapter_spec.decoding_parameters.max_tokens: unknown key\n  hint: max_tokens stands in adapter_spec"),
         ({"decoding_parameters": {"beams": 5}}, "4: adapter_spec.decoding_parameters.beams: unknown key\n  hint: known keys: temperature, top_p, top_k, frequency_penalty, presence_penalty, num_outputs, seed"),

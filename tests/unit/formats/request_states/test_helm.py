@@ -167,7 +167,7 @@ def test_some_of_the_training_trials(tmp_path):
     (problem,) = check(path)[0]  # nothing of a live run, for which there are too few rows
     assert (problem.code, problem.severity) == ("incomplete-recording", "warning")
     assert "it needs one request for each of the 3 training trials; here 2 of 3 are recorded" in problem.message
-    assert [found["requests"] for found in recorded(load(path))] == [(2, 3)] * 2
+    assert [found["requests"] for found in recorded(load(path))] == [[2, 3]] * 2
 
 
 def test_states_about_options_under_a_method_without_them(tmp_path):

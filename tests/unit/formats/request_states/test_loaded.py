@@ -282,7 +282,7 @@ BECOMES = {
     "numbers that are none": ([answered(state(), "a", request_time=float("nan"), batch_request_time=float("inf"))], NONE, {}, {
         "said not-finite": "2: 2 numbers in 1 row are NaN or infinite; treated as not recorded\n  hint: write null"}),
     "one request, and one an option is needed": ([answered(choice("a?", ["Nile", "Volga", "Po"]), "A"), choice("b?", ["Nile", "Ob"])], {**NONE, "method": "multiple_choice_separate_original"}, {}, {
-        "recorded": [{"status": "not_run", "states": [], "requests": (0, 3)}, {"status": "not_run", "states": []}], "said incomplete-recording": (
+        "recorded": [{"status": "not_run", "states": [], "requests": [0, 3]}, {"status": "not_run", "states": []}], "said incomplete-recording": (
             "2: request: 1 row has completions that the method cannot be scored with: it needs one request per option, with log-probabilities of tokens that end "
             "with it; here 0 of 3 are recorded\n  hint: completions that name an option are scored with method=generation or method=multiple_choice_joint")}),
     "one option": ([{**choice("a?", ["Nile"]), "likelihoods": [{"text": "Nile", "logprob": -1.5, "greedy": True}]}], NONE, {}, {"metrics": ("acc",)}),

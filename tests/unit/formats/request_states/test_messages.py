@@ -164,10 +164,10 @@ SAID = {
     **{said: ([answered(state(), "a", completions=[{"text": "a", **completion}], **result)], NONE, [f"2: request.result.{said}"]) for result, completion, said in (
         ({}, {"finish_reason": {}}, "completions[0].finish_reason.reason: missing"),
         ({}, {"finish_reason": {"reason": None}}, "completions[0].finish_reason.reason: expected a string, got null"),
-        ({}, {"logprob": -1e200}, "completions[0].logprob: expected at least -1e+100, got -1e+200"),
-        ({}, {"tokens": [{"text": "a", "logprob": 1e308}]}, "completions[0].tokens[0].logprob: expected at most 1e+100, got 1e+308"),
-        ({"request_time": 1e308}, {}, "request_time: expected at most 1e+100, got 1e+308"),
-        ({"batch_size": 0, "batch_request_time": 1.0}, {}, "batch_size: expected at least 1, got 0"))},
+        ({}, {"logprob": -1e200}, "completions[0].logprob: expected a number >= -1e+100, got -1e+200"),
+        ({}, {"tokens": [{"text": "a", "logprob": 1e308}]}, "completions[0].tokens[0].logprob: expected a number <= 1e+100, got 1e+308"),
+        ({"request_time": 1e308}, {}, "request_time: expected a number <= 1e+100, got 1e+308"),
+        ({"batch_size": 0, "batch_request_time": 1.0}, {}, "batch_size: expected a whole number >= 1, got 0"))},
 }  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def test_what_is_said_of_a_file(tmp_path, name):
     (NONE, {"extract": "("}, {}, 'scoring.extract: "(" is no regular expression: missing ), unterminated subpattern at position 0'),
     (NONE, {"separator": ","}, {}, 'scoring.separator: predictions are no lists\n  hint: "output_format": "list" makes them'),
     (LIST, {"extract_all": "("}, {}, 'scoring.extract_all: "(" is no regular expression'),
-    (LIST, {"separator": ""}, {}, "scoring.separator: expected a length of at least 1"),
+    (LIST, {"separator": ""}, {}, "scoring.separator: expected a string of length >= 1"),
     (LIST, {"extract_all": "(.)(.)"}, {}, "scoring.extract_all: each segment is a tuple of 2, and references are split at the separator alone"),
 ])  # fmt: skip
 def test_what_is_said_of_scoring(tmp_path, spec, scoring, options, expected):
