@@ -168,8 +168,7 @@ def try_(
     with starting(f"asking {name}", local_path):
         client = _get_client(name, local_path)
         if hasattr(client, "server") and hasattr(client, "dialect"):
-            there = client.server
-            server = Server(there.url, there.api_key, reply_seconds=timeout, attempts=there.attempts)
+            server = Server(client.server.url, client.server.api_key, timeout=timeout)
             dialect = client.dialect
             findings = run(probe(server, replace(dialect, model=dialect.model or name.split("/")[1])))
         else:
@@ -232,8 +231,8 @@ def _ask_server(name: str, args: Mapping[str, Any], local_path: Path) -> tuple[s
     else:
         with without_output():
             key = provide_api_key(get_credentials(str(local_path)), name.partition("/")[0], name)
-    server = Server(client.server.url, key, reply_seconds=5, attempts=client.server.attempts)
-    windows = {str(model["id"]): model.get("max_model_len") for model in run(server.list_models())}
+    listed = run(Server(client.server.url, key).list_models())
+    windows = {str(model["id"]): model.get("max_model_len") for model in listed}
     given = args["openai_model_name"] or (next(iter(windows)) if len(windows) == 1 else name.split("/", 1)[1])
     if windows and given not in windows:
         shown = ", ".join([*windows][:10]) + (", ..." if len(windows) > 10 else "")

@@ -174,12 +174,15 @@ def write_requests(
     With the `manifest` of requests that were written, those that have no answer, in files of their own. Raises
     HelmExtError, DatasetError for a dataset that has changed since.
     """
-    from helm_ext.clients.answers import join, require_same_digests
+    from helm_ext.clients.answers import join, require_planned
     from helm_ext.clients.request_files import RequestWriter, next_round
     from helm_ext.files.writing import staged
 
     cost = Prices.parse(prices) if prices else None
-    missing = None if manifest is None else frozenset(join(manifest, folder).missing())
+    missing: dict[str, str] | None = None
+    if manifest is not None:
+        answers = join(manifest, folder)
+        missing = {answers.requests[custom_id].key: custom_id for custom_id in answers.missing()}
     if missing is not None and not missing:
         echo("every request is answered")
         return
@@ -192,12 +195,12 @@ def write_requests(
                 dialect, round_ = named.to_dialect(), next_round(folder)
                 writer = RequestWriter(files, dialect, only=missing, round_=round_, per_shard=per_shard)
                 estimate = _write_runs(writer, runner, planned)
-                if not writer.requests:
+                if manifest is not None:
+                    require_planned(manifest, {run.name: run.digest for run in writer.runs})
+                if not writer.written:
                     raise HelmExtError("no request to write: all rows are left out")
                 if manifest is None:
                     writer.write_manifest(named)
-                else:
-                    require_same_digests(manifest, writer.runs)
     finally:
         if is_new and not any(not path.name.startswith(".") for path in folder.glob("*")):
             shutil.rmtree(folder, ignore_errors=True)
@@ -232,13 +235,11 @@ def _write_runs(writer: RequestWriter, runner: StreamingRunner, planned: Planned
 def _print_written(writer: RequestWriter, plan: Plan, estimate: Estimate, cost: Prices | None) -> None:
     from helm_ext.clients.openai_requests import PATHS
 
-    shards = writer.shards
-    written = sum(shard.requests for shard in shards)
-    shared = sum(len(sent.targets) - 1 for sent in writer.requests) if writer.only is None else 0
-    names = shards[0].file if len(shards) == 1 else f"{shards[0].file} ... {shards[-1].file}"
-    echo(f"{count(written, 'request')} in {count(len(shards), 'file')}: {names}")
-    if shared:
-        echo(f"sent once: {count(shared, 'request')} more, equal to one of these, will have its result")
+    names = list(writer.written)
+    shown = names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}"
+    echo(f"{count(sum(writer.written.values()), 'request')} in {count(len(names), 'file')}: {shown}")
+    if writer.shared:
+        echo(f"sent once: {count(writer.shared, 'request')} more, equal to one of these, will have its result")
     echo(f"sent to /v1{PATHS[plan.endpoint]} as model {plan.sent_as}")
     if plan.omit:
         echo(f"not sent: {', '.join(plan.omit)}")
@@ -264,11 +265,12 @@ def read_results(manifest: Manifest, folder: Path, files: Sequence[Path] | None,
     now = f", {answers.new} of them now" if 0 < answers.new < answered else ""
     repeated = f", {answers.repeated} said twice" if answers.repeated else ""
     echo(f"{answered} of {len(answers.requests)} requests are answered{now}{repeated}")
-    if said := describe_answers({"cut": tally.truncated, **vars(tally)}):
+    if said := describe_answers({"cut": tally["truncated"], **tally}):
         echo(f"answers: {said}")
-    if tally.prompt_tokens or tally.completion_tokens:
-        spent = f"; cost: {format_cost(cost.cost(tally.prompt_tokens, tally.completion_tokens))}" if cost else ""
-        echo(f"tokens, as counted: {tally.prompt_tokens:,} in, {tally.completion_tokens:,} out{spent}")
+    tokens_in, tokens_out = tally["prompt_tokens"], tally["completion_tokens"]
+    if tokens_in or tokens_out:
+        spent = f"; cost: {format_cost(cost.cost(tokens_in, tokens_out))}" if cost else ""
+        echo(f"tokens, as counted: {tokens_in:,} in, {tokens_out:,} out{spent}")
     parts = {custom_id: why.partition("\n") for custom_id, why in failures.items()}
     failed = [f"{custom_id}: {why}" for custom_id, (why, *_) in parts.items()]
     waiting = [custom_id for custom_id in missing if custom_id not in failures]

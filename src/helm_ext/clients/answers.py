@@ -1,18 +1,19 @@
 """Results joined with the requests that they answer: in any order, from any number of files, at any number of times.
 
-What was joined is stored in `answers.jsonl` beside the manifest, so that results can come in parts. Memory holds the
-place of each answer in that file. `AnsweredExecutor` makes a run of them.
+What was joined is stored in `answers.jsonl` beside the manifest, so that results can come in parts. `AnsweredExecutor`
+makes a run of them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.executor import ExecutionSpec, Executor
@@ -20,12 +21,11 @@ from helm.benchmark.executor import ExecutionSpec, Executor
 from helm_ext.adaptation.rows import leave_out_rows, row_of
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_output, parse_reply, to_result
 from helm_ext.clients.openai_requests import Endpoint, to_body
-from helm_ext.clients.request_files import MANIFEST, Manifest, PlannedRun, Sent, make_key, make_run_digest
+from helm_ext.clients.request_files import MANIFEST, Manifest, Sent, is_asked, make_key, make_run_digest
 from helm_ext.errors import (
     DatasetChangedError,
     DatasetIntegrityError,
     DatasetSyntaxError,
-    HelmExtError,
     Location,
     Problems,
     RecordedError,
@@ -43,42 +43,6 @@ ANSWERS = "answers.jsonl"
 
 
 @dataclass
-class Tally:
-    """What the replies say of themselves, counted once a request."""
-
-    truncated: int = 0
-    """Texts that end at the limit of tokens."""
-    refused: int = 0
-    """Refusals in the reply's own field; the refusal's text is the answer."""
-    filtered: int = 0
-    """Texts that the provider's content filter cut."""
-    empty: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def add(self, reply: Reply, *, echo: bool) -> None:
-        """Count a reply."""
-        for choice in reply.choices:
-            self.truncated += choice.finish_reason == "length" and not echo
-            self.filtered += choice.finish_reason == "content_filter"
-            self.refused += choice.is_refusal
-            self.empty += not choice.text
-        for name in ("prompt_tokens", "completion_tokens"):
-            number = reply.usage.get(name)
-            setattr(self, name, getattr(self, name) + (number if isinstance(number, int) else 0))
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """Where an answer is stored, and where it came from."""
-
-    offset: int
-    length: int
-    fingerprint: bytes
-    place: str
-
-
-@dataclass
 class Answers:
     """The replies to the requests of a manifest."""
 
@@ -86,7 +50,9 @@ class Answers:
     endpoint: Endpoint
     requests: dict[str, Sent]
     """By custom id."""
-    tally: Tally = field(default_factory=Tally)
+    tally: Counter[str] = field(default_factory=Counter)
+    """Of texts, how many are `truncated` at the limit of tokens, `filtered` (cut by the provider), `refused` in the
+    reply's own field, `empty`; and the tokens as they were counted, once a request."""
     failures: dict[str, str] = field(default_factory=dict)
     """Why a request has no answer, where a result says so."""
     tried: set[str] = field(default_factory=set)
@@ -95,70 +61,65 @@ class Answers:
     """How many answers the files that were read now brought."""
     repeated: int = 0
     """Lines that say again what another one says."""
-    _stored: dict[str, _Stored] = field(default_factory=dict)
+    _bodies: dict[str, bytes] = field(default_factory=dict)
+    """The replies as JSON."""
+    _places: dict[str, str] = field(default_factory=dict)
 
     def missing(self) -> list[str]:
         """Return the ids of the requests that have no answer, in the order in which they were written."""
-        return [custom_id for custom_id in self.requests if custom_id not in self._stored]
+        return [custom_id for custom_id in self.requests if custom_id not in self._bodies]
 
-    def read(self, custom_ids: Iterable[str]) -> Iterator[Reply]:
-        """Yield the replies to these requests, which all have one."""
-        with self.path.open("rb") as file:
-            for custom_id in custom_ids:
-                stored, sent = self._stored[custom_id], self.requests[custom_id]
-                file.seek(stored.offset)
-                try:
-                    found = json.loads(file.read(stored.length))
-                except ValueError:
-                    found = {}
-                if found.get("custom_id") != custom_id:
-                    raise HelmExtError(f"{self.path}: has changed while it was read: one at a time")
-                yield parse_reply(found["body"], self.endpoint, number=sent.choices, echo=sent.echo)
+    def read(self, custom_id: str) -> Reply:
+        """Return the reply to a request that has one."""
+        return self._parse(custom_id, json.loads(self._bodies[custom_id]))
 
     def take(self, files: Sequence[Path]) -> None:
         """Add the results of files to those that are stored. Raises as `join`."""
-        stored_bytes = self.path.stat().st_size if self.path.exists() else 0
         problems = Problems()
+        if self.path.exists():
+            self._read_results(self.path, problems)
+        before, self.repeated = len(self._bodies), 0
+        for path in files:
+            self._read_results(path, problems)
+        raise_for(problems.finish())
+        self.new = len(self._bodies) - before
+        self.failures = {key: why for key, why in self.failures.items() if key not in self._bodies}
+        if not files:
+            return
         with open_part(self.path) as part:
-            if stored_bytes:
-                self._read_results(self.path, part.file, problems)
-            before, self.repeated = len(self._stored), 0
-            for path in files:
-                self._read_results(path, part.file, problems)
-            raise_for(problems.finish())
-            self.new = len(self._stored) - before
-            self.failures = {key: why for key, why in self.failures.items() if key not in self._stored}
+            for custom_id, body in self._bodies.items():
+                part.file.write(b'{"body":%b,"custom_id":%b}\n' % (body, canonical_json(custom_id)))
             for custom_id, why in self.failures.items():
                 line = {"custom_id": custom_id, "failure": why, "is_not_run": custom_id not in self.tried}
                 part.file.write(canonical_json(line) + b"\n")
-            if self.new or part.file.tell() != stored_bytes:  # the places of answers are those in what was written now
-                part.replace()
+            part.replace()
 
-    def _read_results(self, path: Path, target: IO[bytes], problems: Problems) -> None:
-        """Read a file of results, and write those that are of use to `target`. A line that is blank says nothing."""
-        shown, is_ours = str(path), path == self.path
+    def _parse(self, custom_id: str, body: Any) -> Reply:
+        sent = self.requests[custom_id]
+        return parse_reply(body, self.endpoint, number=sent.choices, echo=sent.echo)
+
+    def _read_results(self, path: Path, problems: Problems) -> None:
+        """Take the results of a file. A line that is blank says nothing."""
         hint = "these are results of other requests, or of an earlier version of the dataset"
+        if path == self.path:
+            hint = f"remove {ANSWERS} and give all files of results again"
         with LineSource(path) as lines:
-            for number, value in iter_json_lines(lines, shown, problems, blank="skip"):
-                place = Location(shown, number, "custom_id")
+            for number, value in iter_json_lines(lines, str(path), problems, blank="skip"):
+                place = Location(str(path), number)
                 try:
                     outcome = parse_output(value)
                 except ReplyError as error:
-                    problems.add(Location(shown, number), str(error), code="output", kind=DatasetSyntaxError)
+                    problems.add(place, str(error), code="output", kind=DatasetSyntaxError)
                     continue
                 custom_id = outcome.custom_id
-                if custom_id not in self.requests or (is_ours and outcome.failure and "failure" not in value):
+                if custom_id not in self.requests:
                     message = f"{custom_id!r:.80} is no request of {self.path.parent / MANIFEST}"
-                    problems.add(
-                        place, outcome.failure if custom_id in self.requests else message,
-                        f"remove {ANSWERS} and give all files of results again" if is_ours else hint,
-                        code="unknown-id", kind=DatasetIntegrityError,
-                    )  # fmt: skip
+                    problems.add(place.at("custom_id"), message, hint, code="unknown-id", kind=DatasetIntegrityError)
                 elif outcome.failure:
                     self._fail(custom_id, outcome.failure, is_tried=not outcome.is_not_run)
-                elif before := self._store(custom_id, outcome.body, target, f"{shown}:{number}"):
+                elif before := self._store(custom_id, outcome.body, str(place)):
                     problems.add(
-                        place, f"another result for {custom_id} stands in {before}",
+                        place.at("custom_id"), f"another result for {custom_id} stands in {before}",
                         hint="one of the two has to go: give the file that is right, and remove "
                         f"{ANSWERS} beside the manifest if the other one was read before",
                         code="two-results", kind=DatasetIntegrityError,
@@ -169,25 +130,29 @@ class Answers:
         if is_tried:
             self.tried.add(custom_id)
 
-    def _store(self, custom_id: str, body: Any, target: IO[bytes], place: str) -> str:
-        """Write an answer. Returns the place of another one to the same request that differs, "" if there is none.
+    def _store(self, custom_id: str, body: Any, place: str) -> str:
+        """Keep an answer. Returns the place of another one to the same request that differs, "" if there is none.
 
-        A reply that cannot be read is a failure of its request, and is not stored.
+        A reply that cannot be read is a failure of its request, and is not kept.
         """
-        sent = self.requests[custom_id]
         try:
-            reply = parse_reply(body, self.endpoint, number=sent.choices, echo=sent.echo)
+            reply = self._parse(custom_id, body)
         except ReplyError as error:
             self._fail(custom_id, f"the reply is of no use: {error}")
             return ""
-        data = canonical_json({"custom_id": custom_id, "body": body}) + b"\n"
-        fingerprint = hashlib.sha256(canonical_json(body["choices"])).digest()[:16]
-        if before := self._stored.get(custom_id):
+        if custom_id in self._bodies:
             self.repeated += 1
-            return "" if before.fingerprint == fingerprint else before.place
-        self._stored[custom_id] = _Stored(target.tell(), len(data), fingerprint, place)
-        target.write(data)
-        self.tally.add(reply, echo=sent.echo)
+            is_same = json.loads(self._bodies[custom_id])["choices"] == body["choices"]
+            return "" if is_same else self._places[custom_id]
+        self._bodies[custom_id], self._places[custom_id] = canonical_json(body), place
+        for choice in reply.choices:
+            self.tally["truncated"] += choice.finish_reason == "length" and not self.requests[custom_id].echo
+            self.tally["filtered"] += choice.finish_reason == "content_filter"
+            self.tally["refused"] += choice.is_refusal
+            self.tally["empty"] += not choice.text
+        for name in ("prompt_tokens", "completion_tokens"):
+            number = reply.usage.get(name)
+            self.tally[name] += number if isinstance(number, int) else 0
         return ""
 
 
@@ -224,19 +189,17 @@ class AnsweredExecutor(Executor):
         """
         ids = find_requests(self.manifest, self.run_spec, scenario_state.request_states)
         states = self._without_unanswered(scenario_state.request_states, ids)
-        asked = [(state, id_) for state, id_ in zip(states, ids, strict=True) if _is_asked(state) and id_ is not None]
-        replies = self.answers.read(id_ for _, id_ in asked)
         dialect = self.manifest.plan.to_dialect()
-        for (state, id_), reply in zip(asked, replies, strict=True):
+        for state, id_ in zip(states, ids, strict=True):
+            # As `recorded.hand_back`: HELM's executor would copy each state.
+            if id_ is None or not is_asked(state):
+                vars(state)["result"] = state.request.result
+                continue
             try:
-                # As `recorded.hand_back`: HELM's executor would copy each state.
-                vars(state)["result"] = to_result(reply, state.request, dialect)
+                vars(state)["result"] = to_result(self.answers.read(id_), state.request, dialect)
             except ReplyError as error:
                 raise RecordedError(f"{id_}: {error}") from error
             self.crossing += crosses_border(state)
-        for state in states:
-            if state.result is None:  # excluded
-                vars(state)["result"] = state.request.result
         return ScenarioState(scenario_state.adapter_spec, states, scenario_state.annotator_specs)
 
     def _without_unanswered(self, states: list[RequestState], ids: Sequence[str | None]) -> list[RequestState]:
@@ -261,11 +224,6 @@ class AnsweredExecutor(Executor):
         return leave_out_rows(states, reasons)
 
 
-def _is_asked(state: RequestState) -> bool:
-    """Whether a request was written for the state: the adapter excludes rows that do not fit the window."""
-    return getattr(state.request, "result", None) is None
-
-
 def find_requests(manifest: Manifest, run_spec: RunSpec, states: Sequence[RequestState]) -> list[str | None]:
     """Return the id of each state's request; None for rows that were excluded before requests were written.
 
@@ -273,19 +231,18 @@ def find_requests(manifest: Manifest, run_spec: RunSpec, states: Sequence[Reques
     """
     dialect = manifest.plan.to_dialect()
     by_key = {sent.key: sent.custom_id for sent in manifest.requests}
-    keys = [make_key(to_body(s.request, dialect), s.request.random) if _is_asked(s) else None for s in states]
+    keys = [make_key(to_body(s.request, dialect), s.request.random) if is_asked(s) else None for s in states]
     changed = next((s for s, key in zip(states, keys, strict=True) if key is not None and key not in by_key), None)
     if changed is not None:
         raise _changed(run_spec.name, manifest, f"the request of row {changed.instance.id} is another one, or new")
-    if (run_spec.name, make_run_digest(run_spec, states)) not in {(run.name, run.digest) for run in manifest.runs}:
-        raise _changed(run_spec.name, manifest, "what its answers are scored with is not the same")
+    require_planned(manifest, {run_spec.name: make_run_digest(run_spec, states)})
     return [None if key is None else by_key[key] for key in keys]
 
 
-def require_same_digests(manifest: Manifest, runs: Sequence[PlannedRun]) -> None:
-    """Raise DatasetChangedError unless these runs, planned now, are those of the manifest."""
-    before, now = [{run.name: run.digest for run in some} for some in (manifest.runs, runs)]
-    if changed := [name for name in before | now if before.get(name) != now.get(name)]:
+def require_planned(manifest: Manifest, digests: Mapping[str, str]) -> None:
+    """Raise DatasetChangedError unless runs with these names and digests are among the manifest's."""
+    before = {run.name: run.digest for run in manifest.runs}
+    if changed := [name for name, digest in digests.items() if before.get(name) != digest]:
         raise _changed(changed[0], manifest, "its rows, or what they are scored with, are not the same")
 
 
@@ -308,15 +265,9 @@ def crosses_border(state: RequestState) -> bool:
         return False
     option = state.instance.references[state.reference_index].output.text
     before, found, _ = state.request.prompt.rpartition(option)
-    if not found or not option:
+    texts = [token.text for token in state.result.completions[0].tokens]
+    start = "".join(texts).rfind(before + option)
+    if not found or not option or start < 0:  # the tokens do not spell the prompt: their borders are not known
         return False
-    spelled = ""
-    borders = set()
-    for token in state.result.completions[0].tokens:
-        borders.add(len(spelled))
-        spelled += token.text
-    start = spelled.rfind(before + option)
-    if start < 0:  # the tokens do not spell the prompt: their borders are not known
-        return False
-    border = start + len(before)
+    border, borders = start + len(before), {*accumulate(map(len, texts), initial=0)}
     return border not in borders and not (before.endswith(" ") and border - 1 in borders)

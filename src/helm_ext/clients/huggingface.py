@@ -16,16 +16,17 @@ by the row.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from helm.clients.huggingface_client import HuggingFaceClient, HuggingFaceServerFactory
 from helm.common.cache import CacheConfig
 from helm.common.hierarchical_logger import hlog, hwarn
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.common.request import Request, RequestResult, Token
 from helm.tokenizers.tokenizer import Tokenizer
 
 from helm_ext.clients.client import NotedResult, RequestCache, fail, find_unenforced_limit
@@ -70,64 +71,87 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
         Raises DeploymentError if the model cannot be loaded.
         """
         results: dict[int, RequestResult] = {}
-        scored: list[_Scored] = []
+        scored: dict[int, list[int]] = {}
         for place, request in enumerate(requests):
-            if not _is_scored(request):
+            if ids := self._tokenize(request) if _is_scored(request) else []:
+                scored[place] = ids
+            else:  # generated; or an empty prompt, which is HELM's own error
                 results[place] = super().make_request(request)
-                continue
-            prompt = self.get_prompt(request)
-            with self._wrapped_tokenizer as wrapped:
-                ids = wrapped(prompt, return_token_type_ids=False)["input_ids"]
-            if not ids:  # HELM's own error
-                results[place] = super().make_request(request)
-                continue
-            scored.append(_Scored(place, request, self._make_key(request, prompt), ids))
-        for group in group_by_prefix([one.ids for one in scored]):
-            members = [scored[member] for member in group.members]
-            made = self._answer_group(members, group.shared)
-            results.update((member.place, result) for member, result in zip(members, made, strict=True))
+        places = list(scored)
+        for group in group_by_prefix(list(scored.values())):
+            members = [places[member] for member in group.members]
+            asked = [(requests[place], scored[place]) for place in members]
+            results.update(zip(members, self._answer_group(asked, group.shared), strict=True))
         return [results[place] for place in range(len(requests))]
 
-    def _answer_group(self, members: Sequence[_Scored], shared: int) -> list[RequestResult]:
-        """Return the results of requests that begin with the same `shared` tokens, from the cache or from the model."""
-        keys = [member.key for member in members]
-        found = [reply for reply in self.cache.get_many(keys) if reply is not None and _is_whole(reply)]
-        if len(found) == len(keys):
-            return _to_results(found, cached=True)
-        model = self._load(members[0].request)
-        try:
-            made = self._compute(model, members, shared)
-        except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
-            if len(members) == 1:
-                return [fail(f"HuggingFace error: {error}")]
-            hwarn(f"{len(members)} requests cannot be computed together, so each on its own: {error}")
-            return [self._answer_group([member], len(member.ids))[0] for member in members]
-        self.cache.put_many(zip(keys, made, strict=True))
-        return _to_results(made, cached=False)
+    def _tokenize(self, request: Request) -> list[int]:
+        """Return the prompt's tokens, with those that the tokenizer puts around each text."""
+        prompt = self.get_prompt(request)
+        with self._wrapped_tokenizer as tokenizer:
+            ids: list[int] = tokenizer(prompt, return_token_type_ids=False)["input_ids"]
+        return ids
 
-    def _compute(self, model: PrefixModel, members: Sequence[_Scored], shared: int) -> list[dict[str, Any]]:
+    def _answer_group(self, asked: Sequence[tuple[Request, list[int]]], shared: int) -> list[RequestResult]:
+        """Return the results of requests that begin with the same `shared` tokens, from the cache or from the model."""
+        keys = [self._read(request, {"completions": [], "request_time": 0})[1] for request, _ in asked]
+        replies = [reply for reply in self.cache.get_many(keys) if reply and reply["completions"][0]["prompt_logprobs"]]
+        cached = len(replies) == len(asked)
+        if not cached:
+            model = self._load(asked[0][0])
+            try:
+                replies = self._compute(model, [ids for _, ids in asked], shared)
+            except Exception as error:  # noqa: BLE001 - the model may raise anything, such as for a prompt that is too long
+                if len(asked) == 1:
+                    return [fail(f"HuggingFace error: {error}")]
+                hwarn(f"{len(asked)} requests cannot be computed together, so each on its own: {error}")
+                return [self._answer_group([one], len(one[1]))[0] for one in asked]
+            self.cache.put_many(zip(keys, replies, strict=True))
+        known: dict[Token, Token] = {}
+        return [
+            self._to_result(request, reply, known, cached=cached)
+            for (request, _), reply in zip(asked, replies, strict=True)
+        ]
+
+    def _read(self, request: Request, reply: dict[str, Any]) -> tuple[RequestResult, Mapping[str, Any]]:
+        """Return what HELM's client makes of a reply to this request, and the key under which it looks for one."""
+        client = copy.copy(self)
+        client.cache = only = _OneReply(reply)  # type: ignore[assignment]
+        return HuggingFaceClient.make_request(client, request), only.key
+
+    def _to_result(
+        self, request: Request, reply: dict[str, Any], known: dict[Token, Token], *, cached: bool
+    ) -> RequestResult:
+        """Return HELM's result with notes. Equal tokens are one object."""
+        result = NotedResult(**{**vars(self._read(request, reply)[0]), "cached": cached})
+        [completion] = result.completions
+        tokens = [known.setdefault(token, token) for token in completion.tokens]
+        result.completions = [replace(completion, tokens=tokens)]
+        usage = {"prompt_tokens": reply["input_length"], "completion_tokens": 0}
+        result.notes = {**reply.get(NOTES, {}), "usage": usage}
+        return result
+
+    def _compute(self, model: PrefixModel, sequences: Sequence[list[int]], shared: int) -> list[dict[str, Any]]:
         """Return replies as HELM's HuggingFaceServer makes them. Each has its part of the time that all took."""
         started = time.time()
-        sequences = [member.ids for member in members]
         values = model.score(sequences, shared)
         texts = self._decode(sequences)
-        is_shared = len(members) > 1 and model.shares(sequences)
+        is_shared = len(sequences) > 1 and model.shares(sequences)
         notes = {
             "device": str(model.model.device),
             "dtype": str(model.model.dtype),
-            "computed_together": len(members) if is_shared else 1,
+            "computed_together": len(sequences) if is_shared else 1,
             "shared_tokens": shared if is_shared else 0,
         }
-        took = (time.time() - started) / len(members)
+        took = (time.time() - started) / len(sequences)
         return [
             {
                 "completions": [{"text": text, "tokens": tokens, "logprobs": [], "prompt_logprobs": logprobs}],
-                "input_length": len(member.ids),
+                "input_length": len(tokens),
                 "request_time": took,
                 "request_datetime": int(started),
                 NOTES: notes,
             }
-            for member, (text, tokens), logprobs in zip(members, texts, values, strict=True)
+            for (text, tokens), logprobs in zip(texts, values, strict=True)
         ]
 
     def _decode(self, sequences: Sequence[list[int]]) -> list[tuple[str, list[str]]]:
@@ -137,22 +161,6 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
                 self._texts[token] = tokenizer.decode(token)
             texts = tokenizer.batch_decode(sequences)
         return [(text, [self._texts[token] for token in ids]) for text, ids in zip(texts, sequences, strict=True)]
-
-    def _make_key(self, request: Request, prompt: str) -> Mapping[str, Any]:
-        """Return what HELM's client keeps the reply under."""
-        raw = {
-            "engine": request.model_engine,
-            "prompt": prompt,
-            "temperature": 1e-7 if request.temperature == 0 else request.temperature,
-            "num_return_sequences": request.num_completions,
-            "max_new_tokens": request.max_tokens,
-            "top_p": request.top_p,
-            "echo_prompt": request.echo_prompt,
-            "top_k_per_token": request.top_k_per_token,
-            "stop_sequences": request.stop_sequences,
-        }
-        key: Mapping[str, Any] = self.make_cache_key(raw, request)
-        return key
 
     def _load(self, request: Request) -> PrefixModel:
         """Return the model: HELM's, which is loaded once a process. Raises DeploymentError."""
@@ -175,15 +183,17 @@ class SharedPrefixHuggingFaceClient(HuggingFaceClient):
             return self._model
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """A request whose prompt's log-probabilities are asked for."""
+class _OneReply:
+    """A cache for HELM's client that has one reply, whatever is asked for."""
 
-    place: int
-    request: Request
-    key: Mapping[str, Any]
-    ids: list[int]
-    """The prompt's tokens, with those that the tokenizer puts around each text."""
+    def __init__(self, reply: dict[str, Any]) -> None:
+        self.reply = reply
+        self.key: Mapping[str, Any] = {}
+
+    def get(self, key: Mapping[str, Any], _compute: object) -> tuple[dict[str, Any], bool]:
+        """Return the reply, and keep what was asked for."""
+        self.key = key
+        return self.reply, True
 
 
 def _is_scored(request: Request) -> bool:
@@ -191,41 +201,3 @@ def _is_scored(request: Request) -> bool:
     return bool(
         request.echo_prompt and request.max_tokens == 0 and request.num_completions == 1 and not request.embedding
     )
-
-
-def _is_whole(reply: Mapping[str, Any]) -> bool:
-    """Whether a reply from the cache has what a result is made of."""
-    try:
-        (completion,) = reply["completions"]
-        length = len(completion["prompt_logprobs"])
-        return bool(length == len(completion["tokens"]) == reply["input_length"] and "request_time" in reply)
-    except (KeyError, TypeError, ValueError):
-        return False
-
-
-def _to_results(replies: Sequence[Mapping[str, Any]], *, cached: bool) -> list[RequestResult]:
-    """Return HELM's results; as HELM's client, which truncates no echoed prompt. Equal tokens are one object."""
-    known: dict[tuple[str, float], Token] = {}
-    results: list[RequestResult] = []
-    for reply in replies:
-        (completion,) = reply["completions"]
-        tokens = []
-        logprob: float = 0
-        for pair in zip(completion["tokens"], completion["prompt_logprobs"], strict=True):
-            token = known.get(pair)
-            if token is None:
-                token = known[pair] = Token(text=pair[0], logprob=pair[1])
-            tokens.append(token)
-            logprob += pair[1]
-        result = NotedResult(
-            success=True,
-            cached=cached,
-            request_time=reply["request_time"],
-            request_datetime=reply.get("request_datetime"),
-            completions=[GeneratedOutput(text=completion["text"], logprob=logprob, tokens=tokens)],
-            embedding=[],
-        )
-        usage = {"prompt_tokens": reply["input_length"], "completion_tokens": 0}
-        result.notes = {**reply.get(NOTES, {}), "usage": usage}
-        results.append(result)
-    return results

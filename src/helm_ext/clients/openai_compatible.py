@@ -45,19 +45,13 @@ from helm_ext.clients.openai_requests import (
     is_scored,
     to_body,
 )
-from helm_ext.clients.server import Attempts, Fault, Server, ServerError, run
+from helm_ext.clients.server import Fault, Server, ServerError, run
 from helm_ext.errors import DeploymentError, RunEntryError, did_you_mean, show
-
-_HELMS_NAMES = {"n": "num_completions", "seed": "random"}
-"""What HELM's Request calls parameters that may be omitted."""
 
 _ONE_STOPS_ALL = (
     "  hint: HELM's runner stops at the first request without an answer, also with missing=skip; with "
     "--runner-class-name helm_ext.running.StreamingRunner the others go on"
 )
-
-REPLY_SECONDS = 600.0
-"""Reasoning models think for minutes and send nothing."""
 
 
 class OpenAICompatibleClient(Client):
@@ -80,17 +74,17 @@ class OpenAICompatibleClient(Client):
         endpoint: Endpoint | None = None,
         openai_model_name: str | None = None,
         api_key_env: str | None = None,
-        timeout: float = REPLY_SECONDS,
-        retries: int = Attempts.retries,
-        retry_seconds: float = Attempts.seconds,
+        timeout: float = 600.0,
+        retries: int = 5,
+        retry_seconds: float = 60.0,
         **dialect: Any,
     ) -> None:
         """Take the arguments of `client_spec.args`; those of `Dialect` say how bodies are written.
 
         `endpoint`: by default `chat`. `base_url`: up to and with `/v1`. `api_key`: HELM takes it from its credentials.
         `api_key_env`: the environment variable that holds it. `openai_model_name`: the model's name for the server;
-        without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`: seconds for a
-        whole reply before a request is given up. `retries`, `retry_seconds`: see `Attempts`. Raises RunEntryError.
+        without it, the part of HELM's name after the first `/`, as for HELM's own clients. `timeout`,
+        `retries`, `retry_seconds`: see `Server`. Raises RunEntryError.
         """
         written = [one.name for one in fields(Dialect) if one.name not in ("model", "endpoint")]
         for name in dialect.keys() - written:
@@ -104,12 +98,8 @@ class OpenAICompatibleClient(Client):
         omit = (omit,) if isinstance(omit, str) else tuple(omit)
         self.dialect = Dialect(openai_model_name or "", endpoint, omit=omit, extra_body=extra_body, **dialect)
         self.path = PATHS[endpoint]
-        self.server = Server(
-            _require_address(base_url),
-            _find_key(api_key, api_key_env),
-            reply_seconds=timeout,
-            attempts=Attempts(retries=retries, seconds=retry_seconds),
-        )
+        address, key = _require_address(base_url), _find_key(api_key, api_key_env)
+        self.server = Server(address, key, timeout=timeout, retries=retries, retry_seconds=retry_seconds)
         self.cache = RequestCache.of(cache_config)
         self._has_warned_of_length = False
         self._sent: set[int] = set()
@@ -118,25 +108,18 @@ class OpenAICompatibleClient(Client):
     def check_requests(self, requests: Sequence[Request]) -> None:
         """Raise UnsendableError, once, for what of these requests cannot be sent; warn of what `omit` drops."""
         reasons: Counter[str] = Counter()
-        left_out: dict[str, set[Any]] = {}
         for request in requests:
             try:
                 to_body(request, self.dialect)
             except UnsendableError as error:
                 reasons[str(error)] += 1
-            if not is_scored(request):
-                for name in self.dialect.omit:
-                    value = getattr(request, _HELMS_NAMES.get(name, name))
-                    if value is not None:
-                        left_out.setdefault(name, set()).add(value)
         deployment = requests[0].model_deployment if requests else ""
         if reasons:
-            number = sum(reasons.values())
             said = "\n".join(f"  {count} requests: {reason}" for reason, count in reasons.most_common(10))
-            raise UnsendableError(f"{deployment}: {number} of {len(requests)} requests cannot be sent\n{said}")
-        for name, values in left_out.items():
-            shown = ", ".join(map(str, sorted(values)[:5]))
-            hwarn(f"{deployment}: {name} ({shown}) is not sent, as the deployment says (omit): the server's own counts")
+            raise UnsendableError(f"{deployment}: {reasons.total()} of {len(requests)} requests cannot be sent\n{said}")
+        if self.dialect.omit and not all(map(is_scored, requests)):
+            names = ", ".join(self.dialect.omit)
+            hwarn(f"{deployment}: {names}: not sent, as the deployment says (omit): the server's own values count")
 
     def make_request(self, request: Request) -> RequestResult:
         """Return the server's answer, or what went wrong after all attempts: HELM need not repeat it.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from helm_ext.clients.openai_replies import Reply, ReplyError, parse_reply, to_result
 from helm_ext.clients.openai_requests import ENDPOINTS, OMITTABLE, PATHS, Dialect, Endpoint, to_body
-from helm_ext.clients.server import Attempts, Fault, Server, ServerError
+from helm_ext.clients.server import Fault, Server, ServerError
 from helm_ext.errors import DeploymentError, show
 
 if TYPE_CHECKING:
@@ -89,8 +89,7 @@ class _Asking:
     """Of the deployment's own endpoint; the looks compare with it."""
 
     def __init__(self, server: Server, dialect: Dialect) -> None:
-        once = Attempts(retries=0, retries_garbled=0, seconds=0)
-        self.server = Server(server.url, server.api_key, reply_seconds=server.reply_seconds, attempts=once)
+        self.server = Server(server.url, server.api_key, timeout=server.timeout, retries=0, retry_seconds=0)
         self.dialect = replace(dialect, extra_token=False, prompt_logprobs=False, seed=None)
         self.refused: list[Finding] = []
 

@@ -13,19 +13,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import orjson
 from helm.common.general import asdict_without_nones
 
 from helm_ext.clients.openai_requests import PATHS, Dialect, Endpoint, UnsendableError, to_body
-from helm_ext.errors import DatasetSchemaError, HelmExtError, Location, Problem, count
+from helm_ext.errors import DatasetSchemaError, HelmExtError, count
 from helm_ext.files import canonical_json, read_source
 from helm_ext.judging.rubrics import Rubric
 
@@ -36,14 +35,14 @@ if TYPE_CHECKING:
     from helm_ext.files.writing import StagedFiles
 
 MANIFEST = "manifest.json"
-FORMAT = "helm-ext requests 1"
+FORMAT: Literal["helm-ext requests 1"] = "helm-ext requests 1"
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 200_000_000
 
-_SAFE = re.compile(r"[A-Za-z0-9_.-]+")
-_MAX_ID = 64
-_DIGEST = 12
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""What every service takes."""
+
 _SHOWN = 3
 
 
@@ -77,10 +76,8 @@ class Plan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
 
     def to_dialect(self) -> Dialect:
         """Return how the requests are written."""
-        return Dialect(
-            model=self.sent_as, endpoint=self.endpoint, omit=tuple(self.omit), send_top_k=self.send_top_k,
-            seed=self.seed, extra_token=self.extra_token,
-        )  # fmt: skip
+        omit = tuple(self.omit)
+        return Dialect(self.sent_as, self.endpoint, omit, self.send_top_k, self.seed, self.extra_token)
 
 
 class PlannedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -95,14 +92,6 @@ class PlannedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Those among them that are sent to no model: a row that does not fit the context window."""
 
 
-class Shard(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A file of requests."""
-
-    file: str
-    requests: int
-    bytes: int
-
-
 class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A request state: what a request is the request of."""
 
@@ -115,13 +104,12 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     perturbation: str | None = None
 
 
-class Sent(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A request that was written."""
 
     custom_id: str
     key: str
     """Of the body, see `make_key`."""
-    shard: str
     targets: list[Target]
     choices: Annotated[int, msgspec.Meta(ge=1)] = 1
     """How many completions are asked for."""
@@ -129,15 +117,14 @@ class Sent(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
     """Whether log-probabilities of the prompt are asked for."""
 
 
-class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Manifest(msgspec.Struct, kw_only=True):
     """All of it."""
 
-    format: str
+    format: Literal["helm-ext requests 1"]
     helm_ext: str
     """The version of this package that wrote it."""
     plan: Plan
     runs: list[PlannedRun]
-    shards: list[Shard]
     requests: list[Sent]
 
 
@@ -160,26 +147,11 @@ def make_key(body: dict[str, Any], random: str | None) -> str:
     return hashlib.sha256(canonical_json([body, random])).hexdigest()[:32]
 
 
-def make_custom_id(run_digest: str, target: Target, number: int) -> str:
-    """Return the id of a request: `DIGEST-INSTANCE-TRIAL-REFERENCE`, with a hash for what an id cannot hold.
-
-    At most 64 characters of `[A-Za-z0-9_.-]`, which every service takes. `number`: how many requests of this target
-    there are already (windows of a long text, for example).
-    """
-    rest = [str(target.trial), "none" if target.reference is None else str(target.reference)]
-    rest += [part for part in (target.mode, target.perturbation, str(number) if number else None) if part]
-    made = "-".join([run_digest[:_DIGEST], target.instance, *rest])
-    if len(made) <= _MAX_ID and _SAFE.fullmatch(made):
-        return made
-    hashed = hashlib.sha256(canonical_json([target.instance, rest])).hexdigest()
-    return f"{run_digest[:_DIGEST]}-{hashed[:32]}"
-
-
 class RequestWriter:
     """Writes request states as requests, each distinct one once, to files `requests-ROUND-NUMBER.jsonl`.
 
-    `only`: the ids of the requests that are written; None for all. A further file begins where a line would be too
-    many for the one before.
+    `only`: the ids of the requests that are written, by their keys; None for all. A further file begins where a line
+    would be too many for the one before.
     """
 
     def __init__(
@@ -187,20 +159,20 @@ class RequestWriter:
         files: StagedFiles,
         dialect: Dialect,
         *,
-        only: frozenset[str] | None = None,
+        only: Mapping[str, str] | None = None,
         round_: int = 1,
         per_shard: int = MAX_REQUESTS,
     ) -> None:
         self.runs: list[PlannedRun] = []
-        self.shards: list[Shard] = []
-        self.requests: list[Sent] = []
-        self.only = only
-        self._files, self._dialect, self._round, self._per_shard = files, dialect, round_, per_shard
+        self.written: dict[str, int] = {}
+        """How many requests each file has."""
+        self.shared = 0
+        """Request states that have the result of an equal one."""
+        self._files, self._dialect, self._only, self._round, self._per_shard = files, dialect, only, round_, per_shard
         self._open = ExitStack()
         self._file: IO[bytes] | None = None
         self._by_key: dict[str, Sent] = {}
         self._ids: set[str] = set()
-        self._numbers: Counter[str] = Counter()
         self._refused: dict[str, list[str]] = {}
         """What cannot be sent, and the rows that ask for it."""
 
@@ -209,11 +181,11 @@ class RequestWriter:
         run = PlannedRun(name=run_spec.name, digest=make_run_digest(run_spec, states), states=len(states), left_out=0)
         written = []
         for state in states:
-            if getattr(state.request, "result", None) is not None:  # the adapter left the row out (adaptation/wrap.py)
+            if not is_asked(state):
                 run.left_out += 1
                 continue
             try:
-                if self._add(state, run.digest):
+                if self._add(state, run.digest[:12]):
                     written.append(state)
                 continue
             except UnsendableError as error:
@@ -224,7 +196,7 @@ class RequestWriter:
         self.runs.append(run)
         return written
 
-    def _add(self, state: RequestState, run_digest: str) -> bool:
+    def _add(self, state: RequestState, prefix: str) -> bool:
         """Write the request of a state unless an equal one is written; returns whether it was."""
         body = to_body(state.request, self._dialect)
         key, perturbation = make_key(body, state.request.random), state.instance.perturbation
@@ -238,37 +210,35 @@ class RequestWriter:
         )
         if key in self._by_key:
             self._by_key[key].targets.append(target)
+            self.shared += self._only is None
             return False
-        custom_id = plain = make_custom_id(run_digest, target, 0)
-        while custom_id in self._ids:
-            self._numbers[plain] += 1
-            custom_id = make_custom_id(run_digest, target, self._numbers[plain])
+        reference = "none" if target.reference is None else target.reference
+        parts = [prefix, target.instance, target.trial, reference, target.mode, target.perturbation]
+        custom_id = "-".join(str(part) for part in parts if part is not None)
+        if custom_id in self._ids or not target.instance or not _ID.fullmatch(custom_id):
+            custom_id = f"{prefix}-{key}"  # windows of a long text, for example
+        if self._only is not None:
+            custom_id = self._only.get(key, custom_id)
         self._ids.add(custom_id)
         choices, echo = state.request.num_completions, bool(state.request.echo_prompt)
-        sent = Sent(custom_id=custom_id, key=key, shard="", targets=[target], choices=choices, echo=echo)
-        self._by_key[key] = sent
-        self.requests.append(sent)
-        if self.only is not None and custom_id not in self.only:
+        self._by_key[key] = Sent(custom_id=custom_id, key=key, targets=[target], choices=choices, echo=echo)
+        if self._only is not None and key not in self._only:
             return False
         line = {"custom_id": custom_id, "method": "POST", "url": f"/v1{PATHS[self._dialect.endpoint]}", "body": body}
-        sent.shard = self._write(orjson.dumps(line) + b"\n")
+        self._write(orjson.dumps(line) + b"\n")
         return True
 
-    def _write(self, line: bytes) -> str:
-        """Write a line. Returns the file's name. Raises HelmExtError for one that is too long."""
+    def _write(self, line: bytes) -> None:
+        """Write a line. Raises HelmExtError for one that is too long."""
         if len(line) > MAX_BYTES:
             raise HelmExtError(f"a request of {len(line):,} bytes: a file of requests has at most {MAX_BYTES:,}")
-        shard = self.shards[-1] if self.shards else None
-        if shard is None or shard.requests >= self._per_shard or shard.bytes + len(line) > MAX_BYTES:
+        name = next(reversed(self.written), "")
+        if self._file is None or self.written[name] >= self._per_shard or self._file.tell() + len(line) > MAX_BYTES:
             self._open.close()
-            shard = Shard(file=f"requests-{self._round}-{len(self.shards) + 1:04}.jsonl", requests=0, bytes=0)
-            self.shards.append(shard)
-            self._file = self._open.enter_context(self._files.open(shard.file))
-        assert self._file is not None
+            name = f"requests-{self._round}-{len(self.written) + 1:04}.jsonl"
+            self._file = self._open.enter_context(self._files.open(name))
         self._file.write(line)
-        shard.requests += 1
-        shard.bytes += len(line)
-        return shard.file
+        self.written[name] = self.written.get(name, 0) + 1
 
     def close(self) -> None:
         """Close the last file. Raises UnsendableError with all that cannot be sent."""
@@ -282,14 +252,17 @@ class RequestWriter:
             raise UnsendableError("\n".join("cannot be sent: " + part for part in parts))
 
     def write_manifest(self, plan: Plan) -> Manifest:
-        """Write what was planned and written as JSON."""
-        manifest = Manifest(
-            format=FORMAT, helm_ext=version("helm-ext"), plan=plan, runs=self.runs, shards=self.shards,
-            requests=self.requests,
-        )  # fmt: skip
+        """Write what was planned and written as JSON that people can read."""
+        requests = list(self._by_key.values())
+        made = Manifest(format=FORMAT, helm_ext=version("helm-ext"), plan=plan, runs=self.runs, requests=requests)
         with self._files.open(MANIFEST) as file:
-            write_manifest(file, manifest)
-        return manifest
+            file.write(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
+        return made
+
+
+def is_asked(state: RequestState) -> bool:
+    """Whether a request is written for the state: the adapter leaves out rows that do not fit the context window."""
+    return getattr(state.request, "result", None) is None
 
 
 def next_round(folder: Path) -> int:
@@ -298,25 +271,14 @@ def next_round(folder: Path) -> int:
     return max((int(match[1]) for match in found if match), default=0) + 1
 
 
-def write_manifest(file: IO[bytes], manifest: Manifest) -> None:
-    """Write a manifest as JSON that people can read."""
-    file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
-
-
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises DatasetError."""
     source = read_source(path)
-    hint = "`helm-ext requests out` of this version of helm-ext writes one"
     try:
         manifest = msgspec.json.decode(source.data, type=Manifest)
+        if any(target.run >= len(manifest.runs) for sent in manifest.requests for target in sent.targets):
+            raise msgspec.ValidationError("a request of a run that is not there")
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DatasetSchemaError([Problem(f"no manifest of requests: {error}", Location(source.path), hint)]) from error
-    if manifest.format != FORMAT:
-        message = f"expected {FORMAT!r}, got {manifest.format!r}"
-        raise DatasetSchemaError([Problem(message, Location(source.path, field="format"), hint)])
-    for place, sent in enumerate(manifest.requests):
-        for target in sent.targets:
-            if target.run >= len(manifest.runs):
-                field, message = f"requests[{place}].targets", f"there is no run {target.run}, of {len(manifest.runs)}"
-                raise DatasetSchemaError([Problem(message, Location(source.path, field=field), hint)])
+        hint = "`helm-ext requests out` of this version of helm-ext writes one"
+        raise DatasetSchemaError.at(source.path, f"no manifest of requests: {error}", hint, code="manifest") from error
     return manifest

@@ -18,14 +18,13 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from helm_ext.errors import show
-from helm_ext.files import MAX_DEPTH, is_deeper
+from helm_ext.files import BOM, MAX_DEPTH, is_deeper
 
 if TYPE_CHECKING:
     import aiohttp
@@ -40,11 +39,14 @@ FIRST_DELAY = 1.0
 
 LONGEST_DELAY = 8.0
 
+RETRIES_GARBLED = 2
+"""At most so often a request is sent again after replies that cannot be read."""
+
 SHOWN = 500
 """Characters of what a server says that are shown."""
 
 
-_running: dict[int, tuple[asyncio.AbstractEventLoop, threading.Thread]] = {}
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
 """By process: a forked one has no threads of its parent, and starts a loop of its own."""
 
 _starting = threading.Lock()
@@ -52,12 +54,10 @@ _starting = threading.Lock()
 
 def _get_loop() -> asyncio.AbstractEventLoop:
     with _starting:
-        if os.getpid() not in _running:
-            loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="helm-ext-event-loop", daemon=True)
-            thread.start()
-            _running[os.getpid()] = loop, thread
-        return _running[os.getpid()][0]
+        if os.getpid() not in _loops:
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="helm-ext-event-loop", daemon=True).start()
+        return _loops[os.getpid()]
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -102,10 +102,6 @@ _CODES_OF_ALL = frozenset({"insufficient_quota", "billing_hard_limit_reached", "
 """OpenAI's codes of a 429 that does not pass."""
 
 
-_OF_NAMES = ("exist", "found", "unknown", "invalid", "available")
-"""Words of a refusal of a model's name."""
-
-
 class ServerError(Exception):
     """A request was not answered. `retry_after`: seconds that the server asks to wait."""
 
@@ -118,29 +114,26 @@ class ServerError(Exception):
         self.retry_after = retry_after
 
 
-@dataclass(frozen=True)
-class Attempts:
-    """How often, and for how long, a request is retried."""
-
-    retries: int = 5
-    """After errors that may pass. Where the server says when to come again, time alone decides."""
-    retries_garbled: int = 2
-    """After replies that cannot be read."""
-    seconds: float = 60.0
-    """How long a request may wait in all after its first error. No attempt begins later."""
-
-
 class Server:
     """One address, asked from the event loop of this process (`run`)."""
 
-    def __init__(self, url: str, api_key: str | None, *, reply_seconds: float, attempts: Attempts) -> None:
-        """`reply_seconds`: when a server whose reply is not whole is given up. Such a request is not sent again."""
+    def __init__(
+        self, url: str, api_key: str | None, *, timeout: float = 600.0, retries: int = 5, retry_seconds: float = 60.0
+    ) -> None:
+        """Take an address and its key.
+
+        `timeout`: seconds for a whole reply; then a request is given up, and not sent again. Reasoning models think for
+        minutes and send nothing. `retries`: how often a request is sent again after errors that may pass; where the
+        server says when to come again, time alone decides. `retry_seconds`: how long a request may wait in all after
+        its first error. No attempt begins later.
+        """
         self.url = url
-        self.reply_seconds = reply_seconds
-        self.attempts = attempts
+        self.api_key = api_key
+        self.timeout = timeout
+        self.retries = {Fault.PASSING: retries, Fault.GARBLED: min(retries, RETRIES_GARBLED)}
+        self.retry_seconds = retry_seconds
         self.has_connected = False
         self.has_answered = False
-        self.api_key = api_key
         self._session: aiohttp.ClientSession | None = None
         self._resume_at = 0.0
 
@@ -165,7 +158,7 @@ class Server:
                 now = time.monotonic()
                 failed_at = now if failed_at is None else failed_at
                 delay = self._delay(error, sent[error.fault])
-                if delay is None or now + delay - failed_at > self.attempts.seconds:
+                if delay is None or now + delay - failed_at > self.retry_seconds:
                     again = sent.total() - 1
                     tail = f" (sent again {again} times)" if again and error.fault is not Fault.ALL else ""
                     message = f"{error}{tail}"
@@ -188,14 +181,13 @@ class Server:
 
         async def get() -> Any:
             async with self._get_session().get(f"{self.url}/models", allow_redirects=False) as response:
-                return _parse_reply(await response.read()) if response.status == 200 else {}
+                return (await response.json(content_type=None))["data"]
 
         try:
             listed = await asyncio.wait_for(get(), CONNECT_SECONDS)
         except Exception:  # noqa: BLE001 - it is for a hint alone
             return []
-        models = listed.get("data") if isinstance(listed, dict) else None
-        return [model for model in models or () if isinstance(model, dict) and isinstance(model.get("id"), str)]
+        return [one for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
 
     def _delay(self, error: ServerError, number: int) -> float | None:
         """Return how long to wait after the `number`th fault of this kind; None where no attempt follows."""
@@ -203,8 +195,9 @@ class Server:
             # A server that is wrong about the time again and again is asked ever more rarely.
             least = min(FIRST_DELAY * 2.0 ** (number - 3), LONGEST_DELAY)
             return max(error.retry_after, least) + random.random() / 2  # noqa: S311
-        most = {Fault.PASSING: self.attempts.retries, Fault.GARBLED: self.attempts.retries_garbled}.get(error.fault, 0)
-        return FIRST_DELAY * 2.0 ** (number - 1) * (1 - random.random() / 2) if number <= most else None  # noqa: S311
+        if number > self.retries.get(error.fault, 0):
+            return None
+        return FIRST_DELAY * 2.0 ** (number - 1) * (1 - random.random() / 2)  # noqa: S311
 
     async def _post(self, path: str, data: bytes) -> Any:
         """Send once and return the JSON that comes back. Raises ServerError."""
@@ -223,7 +216,7 @@ class Server:
         except aiohttp.InvalidURL as error:
             raise ServerError(f"{url}: no address", Fault.ALL) from error
         except asyncio.TimeoutError as error:
-            message = f"{url}: no whole reply within {self.reply_seconds:g} s"
+            message = f"{url}: no whole reply within {self.timeout:g} s"
             raise ServerError(message, Fault.OWN) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ServerError(f"{url}: the connection broke: {_reason(error)}", Fault.PASSING) from error
@@ -249,7 +242,7 @@ class Server:
                 connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
-                timeout=aiohttp.ClientTimeout(total=self.reply_seconds, connect=CONNECT_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=self.timeout, connect=CONNECT_SECONDS),
                 proxy=proxy,
             )
             weakref.finalize(self, _close, self._session)
@@ -265,9 +258,8 @@ class Server:
         url, (said, code) = self.url + path, _what_it_says(text)
         message, fault, wait = f"{url}: status {status}: {said}", Fault.ALL, _retry_after(headers)
         is_early = not self.has_answered
-        model, words = str(json.loads(data).get("model")), said.lower()
-        # "This model's maximum context length" is about one prompt.
-        is_about_name = "model" in words and any(one in words for one in (model.lower(), *_OF_NAMES))
+        model = str(json.loads(data).get("model"))
+        is_about_name = model.lower() in said.lower()  # "This model's maximum context length" is about one prompt
         if code in _CODES_OF_ALL:
             pass
         elif status >= 500 or status in _PASSING_STATUSES:
@@ -299,23 +291,24 @@ class Server:
 
 def _close(session: aiohttp.ClientSession) -> None:
     """Close a session: when its server goes, or the process ends. Waits a second for it at most."""
-    loop, thread = _running.get(os.getpid(), (None, None))
+    loop = _loops.get(os.getpid())
     if loop is None or not loop.is_running():
         return
     future = asyncio.run_coroutine_threadsafe(session.close(), loop)
-    if threading.current_thread() is not thread:
-        with contextlib.suppress(Exception):
-            future.result(timeout=1)
+    with contextlib.suppress(RuntimeError):
+        if asyncio.get_running_loop() is loop:
+            return
+    with contextlib.suppress(Exception):
+        future.result(timeout=1)
 
 
 def _parse_reply(data: bytes) -> Any:
     """Return the JSON of a reply. Raises ValueError, RecursionError.
 
     What no answer needs is not in the way of one: a byte order mark, NaN or Infinity (null), and half of an escaped
-    surrogate pair, which no file could hold (U+FFFD, as any decoder says). What is nested too deep for the cache is
-    refused.
+    surrogate pair, which no file could hold (U+FFFD). What is nested too deep for the cache is refused.
     """
-    found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
+    found = json.loads(data.removeprefix(BOM), parse_constant=lambda _: None)
     if is_deeper(found, MAX_DEPTH):
         raise ValueError("nested too deep")
     if b"\\ud" in data.lower():
@@ -331,17 +324,13 @@ def _reason(error: BaseException) -> str:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks to wait: a number or a date."""
+    value = headers.get("Retry-After", "")
     try:
-        value = headers.get("Retry-After")
-        if value is None:
-            return None
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        is_number = value.replace(".", "", 1).isdecimal()
+        seconds = float(value) if is_number else email.utils.parsedate_to_datetime(value).timestamp() - time.time()
     except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number
+    return max(0.0, seconds)
 
 
 def _what_it_says(text: bytes) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from openai_server import write_lines
 
 from helm_ext.clients.answers import ANSWERS, join
-from helm_ext.clients.request_files import FORMAT, Manifest, Plan, PlannedRun, Sent, Shard, Target
+from helm_ext.clients.request_files import FORMAT, Manifest, Plan, PlannedRun, Sent, Target
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSyntaxError
 
 IDS = ["d-1-0-none", "d-2-0-none", "d-3-0-none", "d-4-0-none"]
@@ -17,11 +17,11 @@ IDS = ["d-1-0-none", "d-2-0-none", "d-3-0-none", "d-4-0-none"]
 def make(endpoint="chat", **sent):
     plan = Plan(run_entries=["x"], model="acme/m", endpoint=endpoint, sent_as="m")
     requests = [
-        Sent(custom_id=id_, key=id_, shard="s", targets=[Target(run=0, instance=id_, trial=0, reference=None)], **sent)
+        Sent(custom_id=id_, key=id_, targets=[Target(run=0, instance=id_, trial=0, reference=None)], **sent)
         for id_ in IDS
     ]
-    runs, shards = [PlannedRun(name="x", digest="d", states=4, left_out=0)], [Shard(file="s", requests=4, bytes=1)]
-    return Manifest(format=FORMAT, helm_ext="0", plan=plan, runs=runs, shards=shards, requests=requests)
+    runs = [PlannedRun(name="x", digest="d", states=4, left_out=0)]
+    return Manifest(format=FORMAT, helm_ext="0", plan=plan, runs=runs, requests=requests)
 
 
 def ok(id_, text="Paris", **more):
@@ -44,7 +44,7 @@ def old(id_, text="Paris"):
 
 def texts(answers):
     done = [id_ for id_ in IDS if id_ not in answers.missing()]
-    return {id_: reply.choices[0].text for id_, reply in zip(done, answers.read(done), strict=True)}
+    return {id_: answers.read(id_).choices[0].text for id_ in done}
 
 
 def write(folder, name, *lines):
@@ -61,7 +61,7 @@ def test_files_in_any_order_with_lines_in_any_order(tmp_path):
     assert answers.missing() == []
     assert answers.new == 4
     assert texts(answers) == dict(zip(IDS, "abcd", strict=True))
-    assert (answers.tally.prompt_tokens, answers.tally.completion_tokens) == (40, 8)
+    assert (answers.tally["prompt_tokens"], answers.tally["completion_tokens"]) == (40, 8)
 
 
 def test_answers_come_in_parts_and_are_kept(tmp_path):
@@ -139,7 +139,7 @@ def test_the_same_answer_twice_is_one(tmp_path):
     """Ids, times and counts of tokens are those of the reply, not of what was answered."""
     files = [write(tmp_path, f"{name}.jsonl", ok(IDS[0]), ok(IDS[0])) for name in "ab"]
     answers = join(make(), tmp_path, files)
-    assert (answers.repeated, answers.new, answers.tally.prompt_tokens) == (3, 1, 10)
+    assert (answers.repeated, answers.new, answers.tally["prompt_tokens"]) == (3, 1, 10)
     assert join(make(), tmp_path, files).repeated == 4
 
 
@@ -190,10 +190,13 @@ def test_kept_answers_are_read_however_they_were_written(tmp_path):
     write(tmp_path, ANSWERS, lines[0], *lines)
     assert answers.path.write_text(answers.path.read_text().replace(":", ": "))
     assert texts(join(make(), tmp_path)) == {id_: id_ for id_ in IDS}
-    for damaged, said in (({"custom_id": IDS[0]}, "no response and no error"), (ok("x"), "'x' is no request of .*")):
-        write(tmp_path, ANSWERS, damaged, *lines[1:])
-        with pytest.raises(DatasetError, match=f"{ANSWERS}:1: custom_id: {said}\n  hint: remove {ANSWERS}"):
-            join(make(), tmp_path)
+    write(tmp_path, ANSWERS, {"custom_id": IDS[0]}, *lines[1:])
+    assert join(make(), tmp_path).failures == {IDS[0]: "no response and no error"}
+    write(tmp_path, ANSWERS, ok("x"), *lines[1:])
+    with pytest.raises(
+        DatasetError, match=f"{ANSWERS}:1: custom_id: 'x' is no request of .*\n  hint: remove {ANSWERS}"
+    ):
+        join(make(), tmp_path)
 
 
 def test_answers_are_counted_by_what_they_say_of_themselves(tmp_path):
@@ -204,5 +207,5 @@ def test_answers_are_counted_by_what_they_say_of_themselves(tmp_path):
     filtered["response"]["body"]["choices"][0]["finish_reason"] = "content_filter"
     refused = ok(IDS[2], None, refusal="No.")
     tally = join(make(), tmp_path, [write(tmp_path, "1.jsonl", cut, filtered, refused, ok(IDS[3], ""))]).tally
-    assert (tally.truncated, tally.filtered, tally.refused, tally.empty) == (1, 1, 1, 2)
+    assert [tally[name] for name in ("truncated", "filtered", "refused", "empty")] == [1, 1, 1, 2]
     assert join(make(), tmp_path).missing() == []

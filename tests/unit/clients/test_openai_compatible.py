@@ -86,7 +86,7 @@ def test_what_the_deployment_leaves_out_is_told_of_once(server, monkeypatch):
     client = OpenAICompatibleClient(BlackHoleCacheConfig(), base_url=f"{server.url}/v1", omit="temperature")
     client.check_requests([REQUEST, replace(REQUEST, temperature=0.0)])
     [warning] = said
-    assert "temperature (0.0, 1.0) is not sent" in warning
+    assert "temperature: not sent, as the deployment says" in warning
 
 
 def test_an_answer_is_kept_in_helms_cache(server, tmp_path):

@@ -5,7 +5,7 @@ from openai_server import serve
 
 from helm_ext.clients.openai_requests import Dialect
 from helm_ext.clients.probing import Outcome, probe
-from helm_ext.clients.server import Attempts, Server, run
+from helm_ext.clients.server import Server, run
 from helm_ext.errors import DeploymentError
 
 
@@ -18,7 +18,7 @@ def server():
 
 
 def ask(server, endpoint="chat", key=None, model="tiny", path="/v1", url=None):
-    asked = Server(f"{url or server.url}{path}", key, reply_seconds=30, attempts=Attempts())
+    asked = Server(f"{url or server.url}{path}", key, timeout=30)
     findings = run(probe(asked, Dialect(model, endpoint)))
     return {finding.what: finding for finding in findings}
 
