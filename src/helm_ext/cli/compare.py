@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Exit, Option
+from typer import Argument, Exit, Option
 
 from helm_ext.cli import options
 from helm_ext.cli.common import echo, make_console, print_table, read_folders, say, shorten, status, without_output
@@ -18,7 +18,7 @@ from helm_ext.errors import RunEntryError, count
 if TYPE_CHECKING:
     from helm_ext.analysis import FinishedRun
     from helm_ext.analysis.comparing import Flip, PairResult
-    from helm_ext.analysis.gates import Series
+    from helm_ext.analysis.gates import Point
     from helm_ext.analysis.run_scores import RunScores
 
 _CANNOT_TELL = 3
@@ -71,14 +71,9 @@ def compare(
     if fail_if_worse is None and any(how.values()):
         given = next(option for option, value in how.items() if value)
         raise RunEntryError(f"{given}: by how much may a model be worse?\n  hint: --fail-if-worse 0.02 {given}")
-    one = "\n  hint: leave out one of the two"
-    if all(how.values()):
-        raise RunEntryError(f"--point-estimate: a mean alone is never unsure{one}")
-    if no_slices and slices:
-        raise RunEntryError("--no-slices and --slices: leave out one of the two")
-    others = {"--baseline": baseline, "--by-suite": by_suite, "--slices": slices, **how}
-    if over is not None and (too := [option for option, value in others.items() if value]):
-        raise RunEntryError(f"--over and {too[0]}: each run is compared with the first one{one}")
+    options.require_alone({"--point-estimate": point_estimate}, {"--fail-if-unsure": fail_if_unsure})
+    options.require_alone({"--no-slices": no_slices}, {"--slices": slices})
+    options.require_alone({"--over": over}, {"--baseline": baseline, "--by-suite": by_suite, "--slices": slices, **how})
     found = read_folders(runs)
     stale = _find_stale(found)
     if over is not None:
@@ -89,9 +84,13 @@ def compare(
         scores, without = _read_all(found, stale, metric, cluster, must=is_asked)
         if by_suite:
             name_by_suite(scores)
-        against = _find_baseline(scores, baseline, fail_if_worse)
+        models = list(dict.fromkeys(run.model for run in scores))
+        if fail_if_worse is not None and baseline is None:  # of two models, the first that was named
+            if len(models) > 2:
+                raise RunEntryError(f"--fail-if-worse: worse than which model?\n  hint: --baseline {models[0]}")
+            baseline = models[0]
         chosen = [] if no_slices else slices or None
-        results, notes = compare_runs(scores, baseline=against, allow_different=allow_different, slices=chosen)
+        results, notes = compare_runs(scores, baseline=baseline, allow_different=allow_different, slices=chosen)
         results.sort(key=lambda one: one.is_stale)  # stable: slices stay behind their whole
         gates = [] if fail_if_worse is None else judge(results, fail_if_worse, by_mean=point_estimate)
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
@@ -107,24 +106,20 @@ def compare(
     else:
         _print(results, flips, is_gate=bool(gates) and not point_estimate)
     say(gate.describe() for gate in gates)
-    _say_one_sided([gate.result for gate in gates if not gate.by_mean and gate.test.p_worse is not None])
+    if gated := [gate.result for gate in gates if not gate.by_mean and gate.test.p_worse is not None]:
+        # Why a gate and the tables may seem to differ
+        is_exact = any(one.corrected is None and one.comparison.test == "mcnemar" for one in gated)
+        tests = ", by Tango's score test; close to the limit McNemar's exact p may differ" if is_exact else ""
+        question = "p and 95 % intervals above ask for a difference either way, a gate only whether a model is worse"
+        say([f"note: {question}{tests}"])
     outcomes = {gate.outcome for gate in gates}
-    for model, title in find_not_judged(scores, results, against) if gates and against is not None else ():
-        echo(f"cannot tell whether {model} is worse than {against} on {title}: not compared", err=True)
+    for model, title in find_not_judged(scores, results, baseline) if gates and baseline is not None else ():
+        echo(f"cannot tell whether {model} is worse than {baseline} on {title}: not compared", err=True)
         outcomes.add("cannot tell")
     if "fail" in outcomes:
         raise Exit(1)
     if fail_if_unsure and "cannot tell" in outcomes:
         raise Exit(_CANNOT_TELL)
-
-
-def _say_one_sided(judged: Sequence[PairResult]) -> None:
-    """Say why a gate and the tables may seem to differ: they answer two questions."""
-    if judged:
-        is_exact = any(one.corrected is None and one.comparison.test == "mcnemar" for one in judged)
-        tests = ", by Tango's score test; close to the limit McNemar's exact p may differ" if is_exact else ""
-        question = "p and 95 % intervals above ask for a difference either way, a gate only whether a model is worse"
-        echo(f"note: {question}{tests}", err=True)
 
 
 def _find_stale(found: Iterable[FinishedRun]) -> dict[Path, Path]:
@@ -180,51 +175,37 @@ def _follow(found: Sequence[FinishedRun], over: str, metric: str | None, cluster
         series = find_series(scores, over, margin=margin or 0.0)
     _say_left_out(scores)
     console = make_console()
+    headings = ("suite", "finished (UTC)", "mean", "95 % interval", "gain on the first", "p worse", "p (Holm)", "")
     for one in series:
         if as_json:
             for point in one.to_json():
                 echo(json.dumps(point))
         else:
             console.print(f"\n{one.model} on {one.title}: {one.metric}", style="bold")
-            print_table(*_to_series_lines(one), left=("finished (UTC)", ""), console=console)
+            lines = [_to_cells(point, one.metric) for point in one.points]
+            print_table(headings, lines, left=("finished (UTC)", ""), console=console)
             console.print(one.describe())
     if margin is not None and any(one.first_worse for one in series):
         raise Exit(1)
 
 
-def _to_series_lines(series: Series) -> tuple[list[str], list[list[str]]]:
-    """Return headings, and a line for each run."""
+def _to_cells(point: Point, metric: str) -> list[str]:
     from helm_ext.analysis.comparing import show_p
     from helm_ext.analysis.gates import show_minute
 
-    lines = []
-    for point in series.points:
-        interval, gate = point.interval, point.gate
-        compared = ["", "", "", ""]
-        if gate is not None:
-            known = [show_p(p) if p is not None else "not known" for p in (gate.test.p_worse, gate.p_holm)]
-            said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
-            own = "" if gate.result.metric == series.metric else " corrected"  # beside means that are not
-            compared = [f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else own}", *known, said]
-        lines.append(
-            [point.run.run.suite, show_minute(point.time), f"{interval.mean:.4g}", interval.show_ends(".3g"), *compared]
-        )
-    return ["suite", "finished (UTC)", "mean", "95 % interval", "gain on the first", "p worse", "p (Holm)", ""], lines
+    interval, gate = point.interval, point.gate
+    cells = [point.run.run.suite, show_minute(point.time), f"{interval.mean:.4g}", interval.show_ends(".3g")]
+    if gate is None:
+        return [*cells, "", "", "", ""]
+    known = [show_p(p) if p is not None else "not known" for p in (gate.test.p_worse, gate.p_holm)]
+    said = {"fail": "worse for certain", "pass": "not worse", "cannot tell": "cannot tell"}[gate.outcome]
+    own = "" if gate.result.metric == metric else " corrected"  # beside means that are not
+    return [*cells, f"{gate.test.gain:+.4g}{' raw' if gate.result.refusal else own}", *known, said]
 
 
 def _say_left_out(scores: Iterable[RunScores]) -> None:
     without = [run for run in scores if run.left_out]
     say((f"{run.run.name}: {count(run.left_out, 'row has', 'rows have')} no score" for run in without), "note: ")
-
-
-def _find_baseline(scores: Sequence[RunScores], given: str | None, fail_if_worse: float | None) -> str | None:
-    """Return the model to compare with. `--fail-if-worse` needs one: of two models, the first that was named."""
-    models = list(dict.fromkeys(run.model for run in scores))
-    if given is not None or fail_if_worse is None:
-        return given
-    if len(models) > 2:
-        raise RunEntryError(f"--fail-if-worse: worse than which model?\n  hint: --baseline {models[0]}")
-    return models[0]
 
 
 def _print(results: Sequence[PairResult], flips: dict[int, list[Flip]], *, is_gate: bool) -> None:
@@ -280,17 +261,8 @@ def describe_result(one: PairResult, *, is_gate: bool = False) -> str:
     return "; ".join(said)
 
 
-def _read_difference(given: str) -> float:
-    try:
-        return float(given)
-    except ValueError:
-        raise BadParameter(f"{given!r} is no number. As in: helm-ext plan 0.03 --from RUN RUN") from None
-
-
 def plan(
-    difference: Annotated[
-        float, Argument(metavar="DIFFERENCE", parser=_read_difference, help="The difference between two models.")
-    ],
+    difference: Annotated[float, Argument(metavar="DIFFERENCE", help="The difference between two models.")],
     more: Annotated[list[Path] | None, Argument(metavar="RUN", help="More runs of --from.")] = None,
     base_rate: Annotated[
         float | None,
@@ -316,10 +288,8 @@ def plan(
         if runs:
             rows, how = _plan_from(runs, difference, power)
         else:
-            share, how = discordant, "as given"
-            if base_rate is not None:
-                share, how = discordant_share(base_rate, difference), "of two models that err independently"
-            assert share is not None
+            how = "as given" if base_rate is None else "of two models that err independently"
+            share = discordant_share(base_rate, difference) if base_rate is not None else discordant or 0.0
             rows, how = rows_needed(difference, share, power=power), f"{_DISCORDANT}: {share:.1%}, {how}"
     except ValueError as error:
         raise RunEntryError(str(error)) from error

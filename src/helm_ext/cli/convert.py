@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -25,13 +24,9 @@ from helm_ext.cli.common import (
 from helm_ext.cli.session import choose_format, find_file, require_unnamed
 from helm_ext.errors import DatasetIntegrityError, RunEntryError, count
 from helm_ext.formats import Format, all_formats, format_names, get_format
-from helm_ext.formats.conversion import Converted, WriteOptions
+from helm_ext.formats.conversion import Converted
 from helm_ext.formats.every_eval_ever.record import ENUMS
 from helm_ext.formats.format import MISSING
-
-if TYPE_CHECKING:
-    from helm_ext.analysis import FinishedRun
-    from helm_ext.analysis.export.every_eval_ever import Publisher
 
 
 def convert(
@@ -46,42 +41,35 @@ def convert(
 
     Exit code 1: something would be lost, and nothing was written.
     """
-    writer = _find_writer(target)
+    writers = [format_ for format_ in all_formats() if format_.writes]
+    writer = next((format_ for format_ in writers if target.suffix in format_.writes), None)
+    if writer is None:
+        raise RunEntryError(f"{target}: expected {' or '.join(format_.written_as for format_ in writers)}")
     if target.exists() and not replace:
         raise DatasetIntegrityError(f"{target}: exists\n  hint: --replace overwrites it")
     source = find_file(source)
-    format_ = choose_format(kind, source)
     with status(f"converting {source}"):
-        converted = _convert(format_, writer, target, parse_arguments(arg), WriteOptions(source, lossy=lossy))
-    for kind_of, found in (("lost", converted.findings.losses), ("note", converted.findings.notes)):
-        for text, rows in found.items():
-            echo(f"{kind_of}: {text}" + (f" ({rows} rows)" if rows > 1 else ""), err=True)
+        converted = convert_file(choose_format(kind, source), source, writer, target, parse_arguments(arg), lossy=lossy)
+    say(converted.findings.describe())
     echo(f"{converted.path}: {count(converted.rows, 'row')}")
 
 
-def _find_writer(target: Path) -> Format:
-    """Return the format whose files end as the target does. Raises RunEntryError."""
-    writers = [format_ for format_ in all_formats() if format_.writes]
-    for format_ in writers:
-        if target.suffix in format_.writes:
-            return format_
-    raise RunEntryError(f"{target}: expected {' or '.join(format_.written_as for format_ in writers)}")
-
-
-def _convert(format_: Format, writer: Format, target: Path, arguments: dict[str, Any], how: WriteOptions) -> Converted:
-    named = format_.name_file(how.source)
+def convert_file(
+    format_: Format, source: Path, writer: Format, target: Path, arguments: Mapping[str, Any], *, lossy: bool = False
+) -> Converted:
+    """Convert a file of a format to one of `writer`. Raises HelmExtError, also for what would be lost."""
+    named = format_.name_file(source)
     require_unnamed(named, arguments)
     if MISSING.name in arguments:
         raise RunEntryError(
             f"--arg missing={arguments[MISSING.name]}: a conversion keeps every row\n"
             "  hint: leave it out; runs of DST take it"
         )
-    arguments = format_.parse_for_load(arguments)
-    evalset = format_.load(**named, **arguments)
-    train = format_.load_demonstrations(**named, **arguments)
-    how = dataclasses.replace(how, losses=format_.losses(evalset), demonstrations=train)
+    parsed = format_.parse_for_load(arguments)
+    evalset = format_.load(**named, **parsed)
+    rows = format_.load_demonstrations(**named, **parsed)
     with writing(target):
-        return writer.write(evalset, target, how)
+        return writer.write(evalset, target, demonstrations=rows, losses=format_.losses(evalset), lossy=lossy)
 
 
 # Schemas
@@ -181,7 +169,7 @@ def export(
     csv, jsonl, parquet: one file of all runs. every_eval_ever (EEE): a record for each run, https://evalevalai.com.
     Columns and rules: docs/how-to/export.md.
     """
-    from helm_ext.analysis.export.every_eval_ever import Publisher
+    from helm_ext.analysis.export.every_eval_ever import Publisher, has_scores, write_every_eval_ever
     from helm_ext.analysis.export.tables import predictions_table, scores_table, write_table
 
     publisher = Publisher(organization, relationship, deployment_type, model_availability)
@@ -195,36 +183,22 @@ def export(
         raise RunEntryError("--organization and the like are for records of Every Eval Ever: --to every_eval_ever")
     path = out or Path(_RECORDS if to == _RECORDS else f"{table}{_ENDINGS[to]}")
     found = read_folders(runs)
+    lines, notes = [], []
     with writing(path), status("exporting"), without_output():
         if to == _RECORDS:
-            lines, notes = _write_records(found, path, publisher, replace=replace)
+            scored = [run for run in found if has_scores(run)] or found
+            without = [run.folder for run in found if run not in scored]
+            notes += [f"left out: {folder}: none of the stats of its rows is a score" for folder in without]
+            for written in write_every_eval_ever(scored, path, publisher, replace=replace):
+                lines.append(f"{written.aggregate}: {count(written.lines, 'sample')}")
+                notes += [f"note: {written.aggregate}: {note}" for note in written.notes]
         else:
             chosen = scores_table if table == _SCORES else predictions_table
             rows = write_table(to, found, path, replace=replace, table=chosen, for_spreadsheets=for_spreadsheets)
-            what = count(rows, table.removesuffix("s"))
-            lines, notes = [f"{path}: {what} of {count(len(found), 'run')}"], []
+            lines.append(f"{path}: {count(rows, table.removesuffix('s'))} of {count(len(found), 'run')}")
     say(notes)
     for line in lines:
         echo(line)
-
-
-def _write_records(
-    runs: Sequence[FinishedRun], target: Path, publisher: Publisher, *, replace: bool
-) -> tuple[list[str], list[str]]:
-    """Write records of Every Eval Ever; returns what is said of them, and notes. Raises HelmExtError."""
-    from helm_ext.analysis.export.every_eval_ever import has_scores, write_every_eval_ever
-
-    scored = [run for run in runs if has_scores(run)]
-    lines = []
-    notes = [
-        f"left out: {run.folder}: none of the stats of its rows is a score"
-        for run in runs
-        if scored and run not in scored
-    ]
-    for written in write_every_eval_ever(scored or runs, target, publisher, replace=replace):
-        lines.append(f"{written.aggregate}: {count(written.lines, 'sample')}")
-        notes += [f"note: {written.aggregate}: {note}" for note in written.notes]
-    return lines, notes
 
 
 def report(

@@ -34,6 +34,13 @@ def require_given(given: Mapping[str, Any], hint: str = "") -> None:
         raise RunEntryError(f"{' and '.join(absent)}: must be given" + (f"\n  hint: {hint}" if hint else ""))
 
 
+def require_alone(option: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """Raise RunEntryError where an option and one of those that make no sense beside it are given, by their names."""
+    given = [name for options in (option, others) for name, value in options.items() if value]
+    if any(option.values()) and len(given) > 1:
+        raise RunEntryError(f"{given[0]} and {given[1]}: leave out one of the two")
+
+
 # A dataset
 
 AsFormat = Annotated[str | None, choice(*format_names(), name="--as", about="Read the file as this format.")]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
-from helm_ext.evalset import EXTRA_KEY, EvalSet, row_extra
+from helm_ext.evalset import EXTRA_KEY, row_extra
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -41,15 +41,22 @@ class Findings:
         """Note what has moved."""
         self.notes[text] = self.notes.get(text, 0) + 1
 
+    def describe(self) -> list[str]:
+        """Return losses and notes in lines, each with the number of its rows."""
+        found = [("lost", self.losses), ("note", self.notes)]
+        return [f"{kind}: {_say(text, rows)}" for kind, texts in found for text, rows in texts.items()]
+
     def require_none(self, source: str) -> None:
         """Raise DatasetIntegrityError if anything would be lost."""
         if self.losses:
-            lines = "\n".join(
-                f"  - {text}" + (f" ({rows} rows)" if rows > 1 else "") for text, rows in self.losses.items()
-            )
+            lines = "\n".join(f"  - {_say(text, rows)}" for text, rows in self.losses.items())
             raise DatasetIntegrityError(
                 f"{source}: converting it would lose:\n{lines}\n  hint: --lossy converts it all the same"
             )
+
+
+def _say(text: str, rows: int) -> str:
+    return f"{text} ({rows} rows)" if rows > 1 else text
 
 
 @dataclass(frozen=True)
@@ -61,35 +68,22 @@ class Converted:
     findings: Findings
 
 
-@dataclass(frozen=True)
-class WriteOptions:
-    """What `Format.write` is told beside the dataset and the file."""
-
-    source: Path
-    """The file that the dataset was read from, for messages."""
-    losses: Sequence[str] = ()
-    """What no other format holds of it (`Format.losses`)."""
-    demonstrations: EvalSet | None = None
-    """Rows that stand beside those of the dataset in its file (`Format.load_demonstrations`)."""
-    lossy: bool = False
-
-
 def rejoin(instances: Sequence[Instance]) -> list[Instance]:
     """Undo the sampling of a recorded file: a sampled row is a demonstration in live runs and scored in recorded ones.
 
     Written as one row again, it is sampled again, by the same seeded rule.
     """
-    scored = {original_id(i) for i in instances if row_extra(i).get("only") == "recorded"}
+    scored = {original_id(instance) for instance in instances if row_extra(instance).get("only") == "recorded"}
     joined = []
     for instance in instances:
-        extra = row_extra(instance)
+        extra = {**row_extra(instance)}
         if "only" in extra and original_id(instance) in scored:
-            if extra["only"] == "live":
+            if extra.pop("only") == "live":
                 continue
-            extra = {key: value for key, value in extra.items() if key != "only"}  # type: ignore[assignment]
-            joined.append(dataclasses.replace(instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra}))
-        else:
-            joined.append(instance)
+            instance = dataclasses.replace(  # noqa: PLW2901 - the same row
+                instance, extra_data={**(instance.extra_data or {}), EXTRA_KEY: extra}
+            )
+        joined.append(instance)
     return joined
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from helm.benchmark.metrics.metric import MetricSpec
 
     from helm_ext.evalset import EvalSet
-    from helm_ext.formats.conversion import Converted, WriteOptions
+    from helm_ext.formats.conversion import Converted
 
 
 LINES = frozenset({".jsonl", ".ndjson", ".jsonlines"})
@@ -431,9 +431,18 @@ class Format(ABC):
         """Return what of a dataset of this format no other format holds and scores depend on, in words."""
         return ()
 
-    def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
+    def write(
+        self,
+        evalset: EvalSet,
+        target: Path,
+        *,
+        demonstrations: EvalSet | None = None,
+        losses: Sequence[str] = (),
+        lossy: bool = False,
+    ) -> Converted:
         """Write a dataset of any format as a file of this one.
 
-        Raises DatasetIntegrityError that lists what would be lost, unless `options.lossy`.
+        `demonstrations` are rows that stand beside those of the dataset in its file (`load_demonstrations`), `losses`
+        what no other format holds of it. Raises DatasetIntegrityError that lists what would be lost, unless `lossy`.
         """
         raise NotImplementedError(f"{self.name}.writes names {target.suffix}, and there is no `write`")

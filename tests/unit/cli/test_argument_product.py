@@ -37,7 +37,6 @@ from helm_ext.clients.request_files import Plan
 from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.evalset import EvalSet, row_extra
 from helm_ext.formats import Format, all_formats, get_format, planned
-from helm_ext.formats.conversion import WriteOptions
 from helm_ext.formats.registry import is_ours
 from helm_ext.planning import RUN_ARGUMENTS
 
@@ -521,8 +520,8 @@ class TestArgument:
         if argument == "missing":
             return
         target = tmp_path / "converted.jsonl"
-        written = converting._convert(
-            format_, get_format("adapter_spec"), target, given(arguments), WriteOptions(file, lossy=True)
+        written = converting.convert_file(
+            format_, file, get_format("adapter_spec"), target, given(arguments), lossy=True
         )
         loaded = format_.load(**format_.name_file(file), **format_.parse_for_load(given(arguments)))
         again = get_format("adapter_spec").load(path=str(target))
@@ -590,9 +589,9 @@ def test_score_of_a_folder_plans_the_run_of_each_log(argument, files, monkeypatc
 def test_a_conversion_keeps_every_row(files, tmp_path):
     for name in FORMATS:
         with pytest.raises(RunEntryError, match="a conversion keeps every row"):
-            converting._convert(
-                get_format(name), get_format("adapter_spec"), tmp_path / "x.jsonl", {"missing": "skip"},
-                WriteOptions(files[name][1]["file"]),
+            converting.convert_file(
+                get_format(name), files[name][1]["file"], get_format("adapter_spec"), tmp_path / "x.jsonl",
+                {"missing": "skip"},
             )  # fmt: skip
 
 
@@ -620,19 +619,14 @@ own score is the main metric, or where the gold is written otherwise ("iron!")."
 @pytest.mark.parametrize(
     ("name", "extract"), [(name, given) for name in WARNED for given in ("", r"extract=is (.*)\.")]
 )
-def test_validate_and_preview_note_what_score_warns_of(name, extract, files, tmp_path):
+def test_score_warns_of_answers_that_hold_their_gold(name, extract, files, tmp_path):
     folder, made = files[name]
     (beside, held), file = WARNED[name], made["file"]
     read = read_arguments(",".join(filter(None, [beside, extract])), folder)
     arguments = [part for key, value in read.items() for part in ("--arg", f"{key}={value}")]
     warned = commands.run("score", file, "--as", name, "--model", "m", *arguments, "-o", tmp_path).stderr
-    checked = commands.run("validate", file, "--as", name, *arguments).stdout
-    shown = commands.run("preview", file, "--as", name, *arguments, "-n", "1").stdout
-    said = [
-        re.findall(r"(\d+) of \d+ rows score 0 though the answer holds the gold", text)
-        for text in (warned, checked, shown)
-    ]
-    assert said == [[str(held)] if held and not extract else []] * 3
+    said = re.findall(r"(\d+) of \d+ rows score 0 though the answer holds the gold", warned)
+    assert said == ([str(held)] if held and not extract else [])
 
 
 def test_the_first_command_of_the_readme_with_a_metric(tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import DatasetNotFoundError, Problem, RunEntryError, did_you_mean
-from helm_ext.formats.conversion import Converted, WriteOptions
+from helm_ext.formats.conversion import Converted
 from helm_ext.formats.format import (
     FLAG,
     MISSING,
@@ -277,11 +277,11 @@ class _AdapterSpec(Format):
 
         return json_schema({argument.name: argument.description for argument in self.arguments})
 
-    def write(self, evalset: EvalSet, target: Path, options: WriteOptions) -> Converted:
+    def write(self, evalset: EvalSet, target: Path, **how: Any) -> Converted:
         """Write JSON Lines."""
         from helm_ext.formats.request_states.writing import to_json_lines
 
-        return to_json_lines(evalset, target, train=options.demonstrations, losses=options.losses, lossy=options.lossy)
+        return to_json_lines(evalset, target, **how)
 
 
 FORMAT = _AdapterSpec()

@@ -23,11 +23,16 @@ _DECODING_NAMES = {"top_k_per_token": "top_k"}
 
 
 def to_json_lines(
-    evalset: EvalSet, target: Path, *, train: EvalSet | None = None, losses: Sequence[str] = (), lossy: bool = False
+    evalset: EvalSet,
+    target: Path,
+    *,
+    demonstrations: EvalSet | None = None,
+    losses: Sequence[str] = (),
+    lossy: bool = False,
 ) -> Converted:
     """Write an EvalSet as `adapter_spec` JSON Lines, atomically.
 
-    `train` holds further rows that become demonstrations, `losses` what of the EvalSet's own format no other holds.
+    `demonstrations` holds further rows that become such, `losses` what of the EvalSet's own format no other holds.
 
     Raises DatasetIntegrityError that lists all losses, unless `lossy`.
     """
@@ -57,7 +62,7 @@ def to_json_lines(
         grouped.append("intervals by cluster (cluster=)")
     for what in grouped:
         findings.lose(f"{what}: an adapter_spec file has none; records keep their own keys")
-    instances = [*((instance, _TRAIN) for instance in (train.instances if train else ()))]
+    instances = [*((instance, _TRAIN) for instance in (demonstrations.instances if demonstrations else ()))]
     for instance in rejoin(evalset.instances):
         if row_extra(instance).get("recorded", {}).get("status") == "unscored":  # it would be refused: nothing is right
             findings.lose("a row that has no score, of which the file says why: it is not written")

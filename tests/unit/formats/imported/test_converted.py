@@ -14,7 +14,6 @@ from helm_ext.analysis.export.every_eval_ever import write_every_eval_ever
 from helm_ext.errors import DatasetError
 from helm_ext.evalset import row_extra
 from helm_ext.formats import get_format
-from helm_ext.formats.conversion import WriteOptions
 
 FILE = get_format("adapter_spec")
 
@@ -56,7 +55,7 @@ def harness(task: str):
 def test_scores_of_a_source_survive_a_conversion(tmp_path, format_, make, arguments) -> None:
     path = make(tmp_path)
     before = get_format(format_).load(path=str(path), **arguments)
-    made = FILE.write(before, tmp_path / "made.jsonl", WriteOptions(path))
+    made = FILE.write(before, tmp_path / "made.jsonl")
     problems, _ = FILE.check(path=str(made.path))
     assert [str(problem) for problem in problems if problem.severity == "error"] == []
     after = FILE.load(path=str(made.path))
@@ -89,14 +88,14 @@ def test_rows_that_the_source_alone_could_score_come_back_of_a_record_and_are_a_
     assert {what: found.counts.get(what) for what in ("unscored", "failed")} == {"unscored": 1, "failed": 1}
     before = get_format("inspect").load(path=str(tmp_path / "log.eval"))
     with pytest.raises(DatasetError, match="a row that has no score"):
-        FILE.write(before, tmp_path / "made.jsonl", WriteOptions(tmp_path))
-    made = FILE.write(before, tmp_path / "made.jsonl", WriteOptions(tmp_path, lossy=True))
+        FILE.write(before, tmp_path / "made.jsonl")
+    made = FILE.write(before, tmp_path / "made.jsonl", lossy=True)
     assert len(FILE.load(path=str(made.path), missing="skip").instances) == 2
 
 
 def test_rows_of_another_model_than_the_source_name_none(tmp_path) -> None:
     path = with_gold(tmp_path)
-    made = FILE.write(get_format("inspect").load(path=str(path)), tmp_path / "made.jsonl", WriteOptions(path)).path
+    made = FILE.write(get_format("inspect").load(path=str(path)), tmp_path / "made.jsonl").path
     *lines, last = made.read_text("utf-8").splitlines()
     row = json.loads(last)
     row["request"]["model"] = "recorded/other"
@@ -106,7 +105,7 @@ def test_rows_of_another_model_than_the_source_name_none(tmp_path) -> None:
 
 def test_a_score_that_the_header_does_not_name_is_an_error(tmp_path) -> None:
     path = judged(tmp_path)
-    made = FILE.write(get_format("inspect").load(path=str(path)), tmp_path / "made.jsonl", WriteOptions(path)).path
+    made = FILE.write(get_format("inspect").load(path=str(path)), tmp_path / "made.jsonl").path
     made.write_text(
         made.read_text("utf-8").replace('"source_scores": {"match"', '"source_scores": {"mtch"', 1), "utf-8"
     )
@@ -122,8 +121,8 @@ def test_rows_that_cannot_be_scored_are_a_loss_and_those_that_were_not_run_a_not
     said = {"scores": ["judge"], "empty": "not_run"}
     before, target = get_format("table").load(path=str(tmp_path / "t.csv"), **said), tmp_path / "made.jsonl"
     with pytest.raises(DatasetError, match="converting it would lose:\n  - a row that has no score"):
-        FILE.write(before, target, WriteOptions(tmp_path / "t.csv"))
-    made = FILE.write(before, target, WriteOptions(tmp_path / "t.csv", lossy=True))
+        FILE.write(before, target)
+    made = FILE.write(before, target, lossy=True)
     assert made.rows == 2
     assert [note for note in made.findings.notes if "score --missing skip" in note]
     assert FILE.load(path=str(target)).counts["recorded"] == 1

@@ -7,7 +7,7 @@ from request_states_files import choice, errors, write
 
 from helm_ext.errors import RunEntryError
 from helm_ext.evalset import row_extra
-from helm_ext.formats import conversion, request_states
+from helm_ext.formats import request_states
 from helm_ext.formats.registry import get_format
 
 
@@ -53,7 +53,7 @@ def test_mutual_information_is_measured_where_all_rows_have_it(tmp_path):
 
 def test_likelihoods_are_written_again(tmp_path):
     evalset = request_states.load(write(tmp_path / "f.jsonl", ROWS))
-    get_format("adapter_spec").write(evalset, tmp_path / "g.jsonl", conversion.WriteOptions(tmp_path / "f.jsonl"))
+    get_format("adapter_spec").write(evalset, tmp_path / "g.jsonl")
     again = request_states.load(tmp_path / "g.jsonl")
     assert [row_extra(i) for i in again.instances] == [row_extra(i) for i in evalset.instances]
     assert again.scoring == evalset.scoring

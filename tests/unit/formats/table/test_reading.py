@@ -4,7 +4,6 @@ import pytest
 from table_files import answers, golds, labels, load, refusal, write_csv, write_lines
 
 from helm_ext.formats import get_format
-from helm_ext.formats.conversion import WriteOptions
 
 FACTS = {
     "golds": golds,
@@ -187,7 +186,7 @@ def test_what_is_read(tmp_path, rows, arguments, expected):
 @pytest.mark.parametrize(("rows", "arguments", "expected"), READ)
 def test_a_conversion_is_read_alike(tmp_path, rows, arguments, expected):  # noqa: ARG001 - the table of the test above
     before = load(write(tmp_path, rows), **arguments)
-    made = get_format("adapter_spec").write(before, tmp_path / "made.jsonl", WriteOptions(tmp_path, lossy=True))
+    made = get_format("adapter_spec").write(before, tmp_path / "made.jsonl", lossy=True)
     after = get_format("adapter_spec").load(path=str(made.path))
     kept = ["golds", "labels", "ids", "inputs", "splits", "method", "demonstrations"]
     kept += ["answers"] if before.counts.get("recorded") else []
