@@ -79,7 +79,7 @@ def _is_ours(class_name: str) -> bool:
 
 
 def _our_reader(metric_spec: JSONObject, pattern: str | None, *, multi_label: bool) -> Reader:
-    from helm_ext.scoring.answers import AnswerReader
+    from helm_ext.scoring.answers import AnswerReader, name_chosen
 
     arguments, post = metric_spec.get("args") or {}, None
     if metric_spec["class_name"] == _OUR_METRIC:  # its module takes seconds to import
@@ -99,25 +99,18 @@ def _our_reader(metric_spec: JSONObject, pattern: str | None, *, multi_label: bo
             completions = sorted(completions, key=lambda completion: -(completion.get("logprob") or 0.0))
         answers = [
             reader.read(
-                completion["text"] if post is None else post(completion["text"]),
-                options,
-                is_cut_off=parsing.is_cut_off(completion.get("finish_reason")),
+                one["text"] if post is None else post(one["text"]), options,
+                is_cut_off=parsing.is_cut_off(one.get("finish_reason")),
             )
-            for completion in completions
-        ]
-        if options is None:
-            if all(answer.unmatched for answer in answers):
-                return Read(None, None, method)
-            if reader.is_list:
-                return Read("; ".join(reader.split([answer.text for answer in answers])), None, method)
-            return Read(answers[0].text.strip(), None, method)
-        how = "label_exact" if reader.is_exact else "label"
-        counted = answers if reader.is_list else answers[:1]
-        labels = [label for answer in counted for label in answer.labels]
-        if not labels:
-            return Read(None, None, how)
-        chosen = [option for answer in counted for option in answer.options if option]
-        return Read(", ".join(chosen), ", ".join(labels), how)
+            for one in completions
+        ]  # fmt: skip
+        if options is not None:
+            label, text = name_chosen(answers if reader.is_list else answers[:1]) or (None, None)
+            return Read(text, label, "label_exact" if reader.is_exact else "label")
+        if all(answer.unmatched for answer in answers):
+            return Read(None, None, method)
+        texts = [answer.text for answer in answers]
+        return Read("; ".join(reader.split(texts)) if reader.is_list else texts[0].strip(), None, method)
 
     return read
 

@@ -260,13 +260,11 @@ def sheet(
         raise RunEntryError(f"--design {design} is of one run\n  hint: disagreements may be of two")
     if (record := target.with_name(f"{target.name}{DRAW_ENDING}")).exists():
         raise RunEntryError(f"--out {target}: a sheet is there already, {record}\n  hint: name another one")
-    rows = {name: list(found.values()) for name, found in _read_runs(runs).items()}
-    asked = find_asked([*rows.values()], criterion, load_rubric(rubric) if rubric else None)
-    made, cells = draw_sheet(rows, asked, design, number, seed)
+    made, cells = draw_sheet(_read_runs(runs), criterion, load_rubric(rubric) if rubric else None, design, number, seed)
     with writing(target):
         written = write_sheets(made, cells, target, raters)
     taken = Counter(row.stratum for row in made.rows)
-    echo(f"{count(len(made.rows), 'answer')} to label: {asked.criterion}, drawn {_DRAWN[design]}")
+    echo(f"{count(len(made.rows), 'answer')} to label: {made.criterion}, drawn {_DRAWN[design]}")
     if made.labelled:
         echo(f"  {made.labelled * len(runs)} have labels already, and are left out: both sheets count together")
     for stratum, size in made.strata.items():
@@ -305,7 +303,7 @@ def labels(
         at = to_time(path.stat().st_mtime) if path.exists() else ""  # no other time: the same labels, the same digest
         taken = take_labels(path, by, found, at)
         if taken is None:
-            asked = find_asked([[*rows.values()] for rows in found.values()], criterion, loaded)
+            asked = find_asked(found, criterion, loaded)
             taken = take_elsewhere(path, by or "people", found, asked, design, at)
             if design is None:
                 said = "how their rows were chosen is not known, so they correct no score"

@@ -16,7 +16,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from helm_ext.analysis.json_arrays import RowKey, read_array, state_key
 from helm_ext.analysis.labelling import answer_of, question_of, to_time
 from helm_ext.analysis.predictions import Prediction
 from helm_ext.analysis.runs import RunFiles
-from helm_ext.analysis.siblings import Sibling, read_sibling
+from helm_ext.analysis.siblings import read_sibling
 from helm_ext.cli.common import echo, say, without_output, writing
 from helm_ext.cli.score import print_scores, score_files
 from helm_ext.cli.session import Settings, find_deployment, stand_in
@@ -44,6 +44,7 @@ from helm_ext.scoring.score import ANSWER, CHOICE, REFUSAL, UNCLEAR, find_strict
 from helm_ext.scoring.scores.refusal import find_expected
 
 if TYPE_CHECKING:
+    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.adaptation.request_state import RequestState
     from helm.benchmark.executor import Executor
     from helm.benchmark.run_spec import RunSpec
@@ -61,6 +62,8 @@ _NO_OPTION = 0.0
 class Asked:
     """What one request asks a judge about."""
 
+    state: RequestState
+    """The request, as that of a run which no HELM scenario makes."""
     key: RowKey
     question: str
     """As a judgement is bound to it."""
@@ -69,23 +72,8 @@ class Asked:
     order: str | None
     reads: Rubric
     """What reads the reply."""
-    right: frozenset[float] | None = None
+    right: frozenset[float] | None
     """The verdicts that make an unclear row right; None where the verdict itself is the value."""
-
-
-@dataclass
-class Questions:
-    """What a judge is asked about a run: a request state for each answer, or pair of answers and order."""
-
-    run_spec: RunSpec
-    asked: list[Asked] = field(default_factory=list)
-    states: list[RequestState] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Why rows are not asked about."""
-
-    def describe_skipped(self) -> str:
-        """Return in words how many rows are not asked about; "" where all are."""
-        return ", ".join(f"{number} {reason}" for reason, number in self.skipped.items())
 
 
 def plan_judging(plan: Plan) -> tuple[Plan, Iterator[tuple[RunSpec, list[RequestState]]]]:
@@ -93,13 +81,16 @@ def plan_judging(plan: Plan) -> tuple[Plan, Iterator[tuple[RunSpec, list[Request
     assert plan.judging is not None
     deployment = find_deployment(plan.model, "--judge")
     sent_as = stand_in(deployment)
-    questions = make_questions(plan.judging, plan.model, deployment)
-    planned = iter([(questions.run_spec, questions.states)])
+    run_spec, questions, _ = make_questions(plan.judging, plan.model, deployment)
+    planned = iter([(run_spec, [one.state for one in questions])])
     return msgspec.structs.replace(plan, sent_as=plan.sent_as or sent_as), planned
 
 
-def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
-    """Return what the judge is asked. Raises HelmExtError for a broken run, and where no answer can be judged."""
+def make_questions(judging: Judging, judge: str, deployment: str) -> tuple[RunSpec, list[Asked], str]:
+    """Return what the judge is asked, and in words how many rows it is not asked about, "" for none.
+
+    Raises HelmExtError for a broken run, and where no answer can be judged.
+    """
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec
     from helm.benchmark.run_spec import RunSpec
     from helm.benchmark.scenarios.scenario import ScenarioSpec
@@ -121,17 +112,19 @@ def make_questions(judging: Judging, judge: str, deployment: str) -> Questions:
         name=f"judge:{name},model={judge}", scenario_spec=ScenarioSpec("helm_ext.judging", arguments),
         adapter_spec=spec, metric_specs=[], groups=[],
     )  # fmt: skip
-    questions = Questions(run_spec)
+    asked: list[Asked] = []
+    skipped = Counter[str]()
     for row in run.predictions():
         against = others.get(row.key) if rubric.is_pair else None
         told = _why_not(row, judging, against) or _find_question(row, rubric)
         if isinstance(told, str):
-            questions.skipped[told] += 1
+            skipped[told] += 1
         else:
-            _ask(questions, row, judging, against, *told)
-    if not questions.states:
-        raise HelmExtError(f"{judging.run}: no answer to judge: {questions.describe_skipped() or 'no rows'}")
-    return questions
+            asked += _ask(spec, row, judging, against, *told)
+    said = ", ".join(f"{number} {reason}" for reason, number in skipped.items())
+    if not asked:
+        raise HelmExtError(f"{judging.run}: no answer to judge: {said or 'no rows'}")
+    return run_spec, asked, said
 
 
 def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> str:
@@ -152,16 +145,17 @@ def _why_not(row: Prediction, judging: Judging, against: Prediction | None) -> s
 
 
 def _ask(
-    questions: Questions, row: Prediction, judging: Judging, against: Prediction | None,
+    spec: AdapterSpec, row: Prediction, judging: Judging, against: Prediction | None,
     question: str, reads: Rubric, right: frozenset[float] | None,
-) -> None:  # fmt: skip
+) -> Iterator[Asked]:  # fmt: skip
     from helm.benchmark.scenarios.scenario import Input, Instance
     from helm.common.request import Request
 
     from helm_ext.adaptation.rows import bare_state
 
-    spec, key = questions.run_spec.adapter_spec, row.key
+    key = row.key
     contents = {"question": question, "reference": "\n".join(row.gold), "answer": answer_of(row)}
+    answer, other = row.completions[0]["text"], None if against is None else against.completions[0]["text"]
     for order in (GIVEN, SWAPPED) if judging.swap else (GIVEN,):
         if against is not None:
             pair = (answer_of(row), answer_of(against))
@@ -174,10 +168,8 @@ def _ask(
             model=spec.model, model_deployment=spec.model_deployment, prompt=prompt, temperature=0.0,
             max_tokens=judging.rubric.max_tokens, num_completions=1, stop_sequences=[],
         )  # fmt: skip
-        questions.states.append(bare_state(request, instance))
-        answer, other = row.completions[0]["text"], None if against is None else against.completions[0]["text"]
-        shown = None if against is None else order
-        questions.asked.append(Asked(key, row.judged_question, answer, other, shown, reads, right))
+        state, shown = bare_state(request, instance), None if against is None else order
+        yield Asked(state, key, row.judged_question, answer, other, shown, reads, right)
 
 
 def judge_run(
@@ -197,12 +189,12 @@ def judge_run(
     deployment = find_deployment(judge, "--judge", is_asked=not stands_in)
     if stands_in:
         stand_in(deployment)
-    questions = make_questions(judging, judge, deployment)
-    if said := questions.describe_skipped():
+    run_spec, questions, said = make_questions(judging, judge, deployment)
+    if said:
         echo(f"rows that are not judged: {said}")
-    sent = ScenarioState(questions.run_spec.adapter_spec, list(questions.states))
+    sent = ScenarioState(run_spec.adapter_spec, [one.state for one in questions])
     with without_output():  # HELM says where it looks for credentials
-        executor = make_executor(questions.run_spec)
+        executor = make_executor(run_spec)
     found: dict[RowKey, list[Judgement]] = {}
     rubric = judging.rubric
     common = Judgement(
@@ -210,18 +202,14 @@ def judge_run(
         scale=(0.0, 1.0) if rubric.criterion in UNCLEAR else rubric.to_scale(),
         rubric_sha256=rubric.sha256, params={"temperature": 0.0, "max_tokens": rubric.max_tokens},
     )  # fmt: skip
-    for asked, state in zip(questions.asked, executor.execute(sent).request_states, strict=True):
-        made: dict[str, Any] = {
-            "order": asked.order,
-            "other": asked.other,
-            "prompt_sha256": _sha256(state.request.prompt),
-        }
+    for asked, state in zip(questions, executor.execute(sent).request_states, strict=True):
         left_out = row_extra(state.instance).get("left_out")
-        made |= {"status": left_out} if left_out else _read(state, asked, prices)
+        made: dict[str, Any] = {"status": left_out} if left_out else _read(state, asked, prices)
         if asked.order == SWAPPED and made.get("value") is not None:
             made["value"] = rubric.scale[0] + rubric.scale[-1] - made["value"]
-        judgement = bind(msgspec.structs.replace(common, **made), asked.question, [asked.answer])
-        found.setdefault(asked.key, []).append(judgement)
+        prompt = _sha256(state.request.prompt)
+        one = msgspec.structs.replace(common, order=asked.order, other=asked.other, prompt_sha256=prompt, **made)
+        found.setdefault(asked.key, []).append(bind(one, asked.question, [asked.answer]))
     return found
 
 
@@ -364,7 +352,7 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
                 part.file.write((b",\n" if number else b"") + _encode(state))
             part.file.write(b"\n]}\n")
             part.replace()
-    before = {path: read_sibling(path) for path in runs.glob("*:*")}
+    before = {path: _identify(path) for path in runs.glob("*:*")}
     criteria = {one.criterion for judgements in judged.values() for one in judgements}
     is_main = len(criteria) == 1 and criteria <= by_models - UNCLEAR.keys()  # what is unclear is a part of the rows
     if alone := criteria - by_models:
@@ -372,21 +360,18 @@ def write_judged(folder: Path, judged: Judged, settings: Settings, main_metric: 
     main = main_metric or (judge_stat(*criteria) if is_main else None)
     for scored in score_files([target], "adapter_spec", {} if main is None else {"main_metric": main}, model, settings):
         assert scored is not None  # what cannot be scored alone is raised
-        identity = _identify(read_sibling(scored.files.folder))
-        for path, one in before.items():
-            if _identify(one) == identity and path != scored.files.folder:
-                (path / _LAST).unlink(missing_ok=True)
-                shutil.rmtree(path)
+        made = scored.files.folder
+        for path in [path for path, one in before.items() if one == _identify(made) and path != made]:
+            (path / _LAST).unlink(missing_ok=True)
+            shutil.rmtree(path)
         say(scored.list_warnings())
         print_scores(scored)
 
 
-def _identify(run: Sibling | None) -> tuple[str, Any] | None:
+def _identify(folder: Path) -> tuple[str, Any] | None:
     """Return what runs of the same answers share, whichever of their metrics is the main one; None for no run."""
-    if run is None:
-        return None
-    name, cap = run.identity
-    return re.sub(r",main_metric=[^,]*", "", name), cap
+    run = read_sibling(folder)
+    return None if run is None else (re.sub(r",main_metric=[^,]*", "", run.identity[0]), run.identity[1])
 
 
 def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) -> None:
@@ -394,10 +379,8 @@ def _require_none_lost(runs: Path, target: Path, run: RunFiles, judged: Judged) 
     told = set(_list_told(run.iter_states(), judged))
     there = {target: _read_written(target)} if target.exists() else {}
     for path in runs.glob("*:*"):
-        if read_sibling(path) is None or not (path / _LAST).is_file():
-            continue
-        other = RunFiles(path)
-        if other.scenario_arguments.get("path") == str(target):
+        is_whole = read_sibling(path) is not None and (path / _LAST).is_file()
+        if is_whole and (other := RunFiles(path)).scenario_arguments.get("path") == str(target):
             there[path] = other.iter_states()
     for path, states in there.items():
         if lost := sorted({f"{who[0]} by {who[2]}" for _, who, _ in set(_list_told(states)) - told}):

@@ -57,15 +57,36 @@ class DrawnRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The chance that it had to be drawn."""
 
 
-class Draw(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Asked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What people are asked of each answer."""
+
+    criterion: str
+    rubric_sha256: str | None
+    scale: list[float]
+    """The values that there are; of a range its ends."""
+    is_range: bool
+    """Whether any number between the ends is a value."""
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether an answer is right or wrong."""
+        return self.scale == [0.0, 1.0] and not self.is_range
+
+    def read(self, label: str) -> float | None:
+        """Return the value that a label says; None for what is no value of the scale."""
+        words = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0} if self.scale == [0.0, 1.0] else {}
+        try:
+            value = words[label.lower()] if label.lower() in words else float(label.replace(",", "."))
+        except ValueError:
+            return None
+        return value if (self.scale[0] <= value <= self.scale[-1] if self.is_range else value in self.scale) else None
+
+
+class Draw(Asked, kw_only=True, forbid_unknown_fields=True):
     """How the rows of a sheet were drawn."""
 
     format: str = _FORMAT
     sheet: str
-    criterion: str
-    rubric_sha256: str | None
-    scale: list[float]
-    is_range: bool
     design: str
     seed: int
     strata: dict[str, int]
@@ -150,32 +171,29 @@ def _render_page(draw: Draw, rows: Sequence[Sequence[str]], file: str) -> str:
     from markupsafe import Markup
 
     folder = resources.files(__package__)
-    values = _name_values(draw)
-    is_verdict = draw.scale == [0.0, 1.0] and not draw.is_range
     data = {
-        "id": f"{draw.sheet} {file}", "file": file, "columns": _COLUMNS, "values": values,
+        "id": f"{draw.sheet} {file}", "file": file, "columns": _COLUMNS, "values": _name_values(draw),
         "range": draw.scale if draw.is_range else None, "rows": [list(row[: len(_COLUMNS) - 1]) for row in rows],
     }  # fmt: skip
-    low, high = draw.scale[0], draw.scale[-1]
-    legend = f"Does the answer pass? ({draw.criterion})" if is_verdict else f"{draw.criterion}, {low:g} to {high:g}"
+    criterion = draw.criterion
+    about, legend = f"Say of each answer whether it passes: {criterion}.", f"Does the answer pass? ({criterion})"
+    if not draw.is_verdict:
+        about = f"Give each answer a number for: {criterion}."
+        legend = f"{criterion}, {draw.scale[0]:g} to {draw.scale[-1]:g}"
     text = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace").decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     template = Environment(autoescape=True).from_string((folder / "sheet.html.jinja").read_text(encoding="utf-8"))
     return template.render(
-        title=f"{len(rows)} answers to label: {draw.criterion}",
-        help=f"Say of each answer whether it passes: {draw.criterion}."
-        if is_verdict
-        else f"Give each answer a number for: {draw.criterion}.",
-        legend=legend,
+        title=f"{len(rows)} answers to label: {criterion}", help=about, legend=legend,
         data=Markup(text),  # noqa: S704 - escaped
         script=Markup((folder / "sheet.js").read_text(encoding="utf-8")),  # noqa: S704 - our own
-    )
+    )  # fmt: skip
 
 
 def _name_values(draw: Draw) -> list[dict[str, str]]:
     """Return the labels that there are, as they stand in the CSV and on the page's buttons; [] for a number."""
-    if draw.scale == [0.0, 1.0] and not draw.is_range:
+    if draw.is_verdict:
         return [{"label": "1", "text": "yes"}, {"label": "0", "text": "no"}]
     values = draw.scale
     if draw.is_range:

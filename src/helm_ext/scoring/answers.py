@@ -66,6 +66,13 @@ class Answer(NamedTuple):
         return self.labels[0] if self.labels else None
 
 
+def name_chosen(answers: Sequence[Answer]) -> tuple[str, str] | None:
+    """Return the labels that completions were read as, and the options' texts; None where none was read."""
+    labels = [label for answer in answers for label in answer.labels]
+    options = [option for answer in answers for option in answer.options if option]
+    return (", ".join(labels), ", ".join(options)) if labels else None
+
+
 class AnswerReader:
     """Reads completions as answers, and references as what is right, the same way for all rows of a run.
 
@@ -390,12 +397,5 @@ class AnswerAnnotator(Annotator):
         texts_read = [(completion.text, parsing.is_cut_off(completion.finish_reason)) for completion in completions]
         answers = [self.reader.read(text, options, is_cut_off=cut) for text, cut in texts_read]
         keep_answers(request_state, self.reader, options, dict(zip(texts_read, answers, strict=True)))
-        if len(answers) == 1:
-            [answer] = answers
-            labels, texts = answer.labels, answer.options
-        else:
-            labels = tuple(label for answer in answers for label in answer.labels)
-            texts = tuple(option for answer in answers for option in answer.options)
-        if not labels:
-            return {"read_as": "unmapped"}
-        return {"read_as": ", ".join(labels), "option": ", ".join(filter(None, texts))}
+        chosen = name_chosen(answers)
+        return {"read_as": "unmapped"} if chosen is None else {"read_as": chosen[0], "option": chosen[1]}

@@ -65,7 +65,8 @@ def _how(label: Judgement) -> HowDrawn:
     return label.drawn
 
 
-def _kind(label: Judgement) -> str:
+def kind_of(label: Judgement) -> str:
+    """Return the design that a label was drawn by, as `join_designs` has it."""
     return join_designs(_how(label).design)
 
 
@@ -140,7 +141,7 @@ def choose_labels(rows: Sequence[Seen]) -> Chosen | Refused:
     """
     latest: dict[str, str] = {}
     for label in (label for row in rows for label in row.labels):
-        latest[_kind(label)] = max(latest.get(_kind(label), ""), label.at or "")
+        latest[kind_of(label)] = max(latest.get(kind_of(label), ""), label.at or "")
     if not latest:
         undesigned = sum(row.undesigned for row in rows)
         return Refused(f"{undesigned} labels do not say how their rows were drawn" if undesigned else "no labels")
@@ -151,7 +152,7 @@ def choose_labels(rows: Sequence[Seen]) -> Chosen | Refused:
         return Refused(
             f"labels were drawn in several ways, {', '.join(sorted(latest))}, and it is not known which later"
         )
-    labels = [tuple(label for label in row.labels if _kind(label) == kind) for row in rows]
+    labels = [tuple(label for label in row.labels if kind_of(label) == kind) for row in rows]
     gold = np.array([_mean_label(one) for one in labels])
     if kind == BY_LABEL:
         return Chosen(gold, None, labels, is_balanced=True)
@@ -361,9 +362,9 @@ def compare_judged(
 
 def _of_one_draw(one: Judgement, others: Iterable[Judgement]) -> bool:
     """Whether labels of both answers tell the chance of the pair: each by its own verdict, or drawn together."""
-    is_by_verdict, how = _kind(one) == BY_VERDICT, _how(one)
+    is_by_verdict, how = kind_of(one) == BY_VERDICT, _how(one)
     return any(
-        (is_by_verdict and _kind(other) == BY_VERDICT)
+        (is_by_verdict and kind_of(other) == BY_VERDICT)
         or (how.design, how.stratum, how.p) == (_how(other).design, _how(other).stratum, _how(other).p)
         for other in others
     )

@@ -120,25 +120,12 @@ _LOWER = bytes(ord(chr(code).lower()) if code in _KNOWN else 0 for code in range
 """Small letters; 0 for bytes that are not known."""
 
 
-def _split(text: str) -> list[str]:
-    """Return the words of HELM's normal form; articles may be among them."""
-    if text.isascii() and b"\0" not in (data := text.encode().translate(_LOWER, _MARKS)):
-        return data.decode().split()
-    return _ARTICLE.sub(" ", _PUNCTUATION.sub("", text.lower())).split()
-
-
-@remember_short
-def _find_distinct(text: str) -> frozenset[str]:
-    """Return the different words, which of a long text are found in half the time that a list without articles takes.
-
-    Plain equivalent: `set(_find_words(text))`. Saves 1 % of a row of W3. Held equal by test_quasi_matches.
-    """
-    return frozenset(_split(text)) - _ARTICLES
-
-
 @remember_short
 def _find_words(text: str) -> list[str]:
-    return [word for word in _split(text) if word not in _ARTICLES]
+    """Return the words of HELM's normal form."""
+    if text.isascii() and b"\0" not in (data := text.encode().translate(_LOWER, _MARKS)):
+        return [word for word in data.decode().split() if word not in _ARTICLES]
+    return _ARTICLE.sub(" ", _PUNCTUATION.sub("", text.lower())).split()
 
 
 def normalize_text(text: str) -> str:
@@ -157,7 +144,7 @@ def _prefix_exact_match(gold: str, prediction: str | None) -> float:
 def _quasi_exact_match(gold: str, prediction: str | None) -> float:
     if not prediction or gold == prediction:
         return int(bool(prediction))
-    return int(_find_distinct(gold) == _find_distinct(prediction) and _find_words(gold) == _find_words(prediction))
+    return int(_find_words(gold) == _find_words(prediction))
 
 
 def _quasi_prefix_exact_match(gold: str, prediction: str | None) -> float:
@@ -165,7 +152,7 @@ def _quasi_prefix_exact_match(gold: str, prediction: str | None) -> float:
 
 
 def _f1_score(gold: str, prediction: str) -> float:
-    wanted, said = _find_distinct(gold), _find_distinct(prediction)
+    wanted, said = set(_find_words(gold)), set(_find_words(prediction))
     if not wanted or not said:
         return 0.0
     common = len(wanted & said)
