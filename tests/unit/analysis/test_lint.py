@@ -19,7 +19,6 @@ from benchmarks.lint import count_kind
 
 from helm_ext import formats
 from helm_ext.analysis.lint import lint
-from helm_ext.analysis.lint.repeats import ALL_PAIRS
 from helm_ext.analysis.lint.texts import find_mojibake
 from helm_ext.errors import KEPT_PROBLEMS
 
@@ -317,13 +316,12 @@ def test_mojibake(text):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("rows", "each"), [(ALL_PAIRS - 100, 3), (1_000, 8)], ids=["all pairs", "minhash"])
 @pytest.mark.parametrize("kind", lint_sets.KINDS)
-def test_every_kind_of_dataset(kind, rows, each, tmp_path):
+def test_every_kind_of_dataset(kind, tmp_path):
     """The promise of docs/how-to/lint.md, on smaller sets than its table."""
-    alarms, planted, found = count_kind(kind, tmp_path, rows=rows, each=each, seed=7)
+    alarms, planted, found = count_kind(kind, tmp_path, rows=1_000, each=8, seed=7)
     assert len(alarms) <= 1, alarms
-    assert planted.total() >= 9 * each
+    assert planted.total() >= 9 * 8
     assert found.total() >= 0.95 * planted.total(), planted - found
 
 

@@ -35,8 +35,8 @@ _LONGEST_CUE = 40
 """Characters, with what stands between it and the answer."""
 _LEAST_GAIN = 0.05
 """What always answering one position must win over guessing: five points in a hundred."""
-_CHANCE = 0.001
-"""How seldom so uneven a dataset may come about where positions are drawn."""
+_DEVIATIONS = 4
+"""By so many standard deviations of drawn positions the most frequent one must stand out."""
 _LETTERS = "ABCDEFGHIJ"
 
 _CUE = re.compile(
@@ -154,23 +154,22 @@ def report_positions(rows: Iterable[Row], problems: Problems, path: str) -> None
         gold = row.golds[0].strip(" ().:").upper() if len(row.golds) == 1 else ""
         letters[gold if len(gold) == 1 and gold in _LETTERS else ""] += 1
     if not positions and "" not in letters:
-        places = {_LETTERS.index(gold): number for gold, number in letters.items()}
-        widest = max(places, default=0) + 1
-        positions = Counter({(place, widest): number for place, number in places.items() if widest > 1})
+        widest = max(map(_LETTERS.index, letters), default=0) + 1
+        positions = Counter({(_LETTERS.index(gold), widest): number for gold, number in letters.items() if widest > 1})
     if not positions:
         return
-    total = positions.total()
-    right: Counter[int] = Counter()
-    for (position, _), number in positions.items():
-        right[position] += number
-    most, seen = min(right.items(), key=lambda item: (-item[1], item[0]))
-    widest = max(options for _, options in positions)
+    total, widest = positions.total(), max(options for _, options in positions)
+    right = [sum(number for (at, _), number in positions.items() if at == place) for place in range(widest)]
+    most = right.index(max(right))
     expected = sum(number / options for (_, options), number in positions.items() if options > most)
-    if (seen - expected) / total < _LEAST_GAIN or widest * _bound(seen, expected, total) > _CHANCE:
+    more = right[most] - expected
+    if more < _LEAST_GAIN * total or more < _DEVIATIONS * math.sqrt(expected * (1 - expected / total)):
         return
-    shares = ", ".join(f"{_name(at)} {right[at] / total:.1%}" for at in range(widest))
+    shares = ", ".join(f"{_name(at)} {number / total:.1%}" for at, number in enumerate(right))
     guessing = sum(number / options for (_, options), number in positions.items()) / total
-    best = f"always {_name(most)}, the most frequent, {seen / total:.1%}" if most else "which is the most frequent"
+    best = (
+        f"always {_name(most)}, the most frequent, {right[most] / total:.1%}" if most else "which is the most frequent"
+    )
     problems.warn(
         Location(path),
         f"the right option of {count(total, 'row')} stands at {shares}: always answering {_name(0)} scores "
@@ -182,20 +181,6 @@ def report_positions(rows: Iterable[Row], problems: Problems, path: str) -> None
 
 def _name(position: int) -> str:
     return _LETTERS[position] if position < len(_LETTERS) else f"option {position + 1}"
-
-
-def _bound(number: int, expected: float, total: int) -> float:
-    """Return an upper bound of the chance of `number` or more hits in `total` draws of which `expected` hit.
-
-    Chernoff's bound, which holds for draws of different chances too (Hoeffding 1963, theorem 1).
-    """
-    seen, drawn = number / total, expected / total
-    if seen <= drawn:
-        return 1.0
-    exponent = seen * math.log(seen / drawn)
-    if seen < 1:
-        exponent += (1 - seen) * math.log((1 - seen) / (1 - drawn))
-    return math.exp(-total * exponent)
 
 
 _MOST = 0.2
@@ -240,19 +225,18 @@ def report_marred(rows: Sequence[Row], problems: Problems) -> None:
         if empty is not None:
             message = f"id {show(row.id)}: option {empty} is empty"
             problems.add(row.place, message, "write it, or take it out", code="empty-option")
-        for code, some in found.items():
-            if fault := _find_fault(code, row):
-                some.append((row, fault))
+        for code, said in _find_faults(row):
+            found[code].append((row, said))
         asked = row.texts[-1].rstrip()
         if asked.count(" ") >= _LEAST_WORDS - 1:
             asking += 1
-            if asked[-1] not in _ENDS and asked.isascii():
-                open_ended.append((row, _end(row)))
+            if asked[-1] not in _ENDS and asked.isascii() and not _DANGLING.search(asked):
+                open_ended.append((row, _END.format(show(asked[-20:]))))
     if len(open_ended) <= _MOST_OPEN * asking:
-        found["truncated"] = list(dict.fromkeys([*found["truncated"], *open_ended]))
+        found["truncated"] += open_ended
     for code, some in found.items():
-        for row, fault in some if len(some) <= max(_FEW, _MOST * len(rows)) else ():
-            problems.warn(row.place, f"id {show(row.id)}: {fault}", _HINTS[code], code=code)
+        for row, said in some if len(some) <= max(_FEW, _MOST * len(rows)) else ():
+            problems.warn(row.place, f"id {show(row.id)}: {said}", _HINTS[code], code=code)
 
 
 _HINTS = {
@@ -262,31 +246,28 @@ _HINTS = {
     "placeholder": "write what belongs there, or take the row out",
     "markup": "give the text without tags and entities, or all rows with them",
 }
-_WHAT = {"mojibake": "was decoded wrongly", "placeholder": "holds a placeholder", "markup": "holds HTML"}
+_END = "the question looks truncated: it ends in {}"
 
 
-def _find_fault(code: str, row: Row) -> str:
-    """Return in words where a row has a fault; "" where it has it not."""
-    if code == "truncated":
-        return _end(row) if _DANGLING.search(row.texts[-1]) else ""
-    if code == "padded-gold":
-        padded = next((gold for gold in row.golds if gold != gold.strip()), None)
-        return "" if padded is None else f"the gold begins or ends with white space, {show(padded)}"
-    for name, texts in (("question", row.texts), ("option", row.options), ("gold", () if row.options else row.golds)):
-        for text in texts:
-            if found := _search(code, text, whole=name != "question"):
-                return f"{'an' if name == 'option' else 'the'} {name} {_WHAT[code]}, {show(found)}"
-    return ""
-
-
-def _search(code: str, text: str, *, whole: bool) -> str:
-    if code == "mojibake":
-        return "" if text.isascii() else find_mojibake(text)
-    if code == "placeholder":
-        match = _PLACEHOLDER.search(text) or (_WHOLE_PLACEHOLDER.fullmatch(text.strip()) if whole else None)
-    else:
-        match = _MARKUP.search(text) if "<" in text or "&" in text else None
-    return match[0] if match else ""
+def _find_faults(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield the code of each fault that a row's texts have by themselves, once, and in words where."""
+    asked = row.texts[-1].rstrip()
+    if _DANGLING.search(asked):
+        yield "truncated", _END.format(show(asked[-20:]))
+    padded = next((gold for gold in row.golds if gold != gold.strip()), None)
+    if padded is not None:
+        yield "padded-gold", f"the gold begins or ends with white space, {show(padded)}"
+    texts = [("the question", text) for text in row.texts] + [("an option", text) for text in row.options]
+    texts += [("the gold", text) for text in row.golds if not row.options]
+    for code, what, search in (
+        ("mojibake", "was decoded wrongly", find_mojibake),
+        ("placeholder", "holds a placeholder", _find_placeholder),
+        ("markup", "holds HTML", _find_markup),
+    ):
+        for name, text in texts:
+            if found := search(text):
+                yield code, f"{name} {what}, {show(found)}"
+                break
 
 
 def find_mojibake(text: str) -> str:
@@ -303,5 +284,11 @@ def find_mojibake(text: str) -> str:
     return ""
 
 
-def _end(row: Row) -> str:
-    return f"the question looks truncated: it ends in {show(row.texts[-1].rstrip()[-20:])}"
+def _find_placeholder(text: str) -> str:
+    match = _PLACEHOLDER.search(text) or _WHOLE_PLACEHOLDER.fullmatch(text.strip())
+    return match[0] if match else ""
+
+
+def _find_markup(text: str) -> str:
+    match = _MARKUP.search(text) if "<" in text or "&" in text else None
+    return match[0] if match else ""
