@@ -9,13 +9,13 @@ tests/contract/test_runner_sources.py fails when HELM changes it.
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
-from dataclasses import MISSING, fields, is_dataclass
-from functools import cache, lru_cache, partial
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 import orjson
 from helm.benchmark.adaptation.adapter_spec import (
     ADAPT_LANGUAGE_MODELING,
@@ -32,13 +32,13 @@ from helm.common.multimodal_request_utils import gather_generated_image_location
 from helm.common.request import Request, RequestResult
 
 from helm_ext.analysis.json_arrays import BytesRead, read_array
-from helm_ext.evalset import EXTRA_KEY
+from helm_ext.evalset import row_extra
 from helm_ext.files.writing import staged
 from helm_ext.running.serialise import ArrayWriter
 from helm_ext.scoring.bounded import limit_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from helm.benchmark.presentation.schema import Schema
     from helm.benchmark.run_spec import RunSpec
@@ -49,82 +49,22 @@ _READ_FILES = ("scenario_state.json", "per_instance_stats.json")
 
 JSONObject = dict[str, Any]
 Stats = dict[str, float]
+T = TypeVar("T")
 
 
-# HELM reads JSON into dataclasses and writes them again; what that does to a value, without the dataclasses
+# HELM reads JSON into dataclasses and writes them again
 
 
-@cache
-def as_helm_writes(cls: type) -> Callable[[Any], Any]:
-    """Return a function from a dataclass's JSON to the JSON that `to_json(from_json(...))` makes of it.
+def read_as_helm(cls: type[T], value: JSONObject) -> T:
+    """Return the dataclass that HELM makes of JSON: unknown keys go, missing ones get their defaults.
 
-    Unknown keys go, missing ones get their defaults, scalars get their field's type, None is left out where it is the
-    default. Types that are not spelled out here go through HELM's converter.
-
-    Plain equivalent: `_through_helm(cls, value)`. Saves 31 µs a row, a third of what helm-summarize takes for one. Held
-    equal by tests/unit/running/test_display.py, which compares the files with those of HELM.
+    Plain equivalent: the last line. Saves 12 µs a row, a fifth of what helm-summarize takes for one. Held equal by
+    tests/unit/running/test_display.py, which compares the files with those of HELM.
     """
-    hints = get_type_hints(cls)
-    plan = []
-    for field in fields(cls):
-        optional = get_origin(field.type) is Union and NoneType in get_args(field.type)
-        left_out = optional and field.default in (MISSING, None) and field.default_factory is MISSING
-        default: Callable[[], Any] | None
-        if field.default is not MISSING:
-            default = partial(_converter.unstructure, field.default)
-        elif field.default_factory is not MISSING:
-            default = field.default_factory
-        else:
-            default = None
-        exact, convert = _conversion(hints[field.name])
-        plan.append((field.name, exact, convert, left_out, default))
-
-    def apply(value: JSONObject) -> JSONObject:
-        result = {}
-        for name, exact, convert, left_out, default in plan:
-            item = value.get(name, MISSING)
-            if item is MISSING:
-                if left_out:
-                    continue
-                if default is None:
-                    raise KeyError(f"{cls.__name__} without {name!r}")
-                result[name] = default()
-            elif type(item) is exact:
-                result[name] = item
-            elif item is None and left_out:
-                continue
-            else:
-                result[name] = convert(item)
-        return result
-
-    return apply
-
-
-def _conversion(hint: Any) -> tuple[type | None, Callable[[Any], Any]]:
-    """Return the type that needs no conversion, and the conversion of everything else."""
-    if get_origin(hint) is Union and len(get_args(hint)) == 2 and NoneType in get_args(hint):
-        inner = next(arg for arg in get_args(hint) if arg is not NoneType)
-        exact, convert = _conversion(inner)
-        return exact, lambda value: None if value is None else convert(value)
-    if hint in (str, int, float, bool):
-        return hint, hint
-    if hint is Any:
-        return None, lambda value: value
-    if get_origin(hint) is list:
-        exact, convert = _conversion(get_args(hint)[0])
-        return None, lambda value: [item if type(item) is exact else convert(item) for item in value]
-    if get_origin(hint) is dict and get_args(hint)[0] is str:
-        exact, convert = _conversion(get_args(hint)[1])
-        return None, lambda value: {
-            str(key): item if type(item) is exact else convert(item) for key, item in value.items()
-        }
-    if is_dataclass(hint) and hint is not PerturbationDescription:
-        return None, as_helm_writes(cast("type", hint))
-    return None, partial(_through_helm, hint)
-
-
-def _through_helm(hint: Any, value: Any) -> Any:
-    return _converter.unstructure(_converter.structure(value, hint))
+    if not value.get("perturbation"):  # of a class that its name tells
+        with suppress(msgspec.ValidationError):  # HELM converts what is not of a field's type
+            return msgspec.convert(value, cls)
+    return _converter.structure(value, cls)
 
 
 def _write_perturbation(value: JSONObject | None) -> tuple[bytes | None, JSONObject | None]:
@@ -134,7 +74,7 @@ def _write_perturbation(value: JSONObject | None) -> tuple[bytes | None, JSONObj
 
 @lru_cache(maxsize=1024)
 def _write_known_perturbation(raw: bytes) -> tuple[bytes, JSONObject]:
-    written = _through_helm(PerturbationDescription, orjson.loads(raw))
+    written = _converter.unstructure(_converter.structure(orjson.loads(raw), PerturbationDescription))
     return orjson.dumps(written), written
 
 
@@ -229,11 +169,10 @@ class _DisplayRows:
         self._adapter_spec = run_spec.adapter_spec
         self._stats = stats
 
-    def make(self, states: Iterator[JSONObject]) -> Iterator[tuple[JSONObject | None, JSONObject, JSONObject]]:
+    def make(self, states: Iterator[JSONObject]) -> Iterator[tuple[Instance | None, JSONObject, JSONObject]]:
         """Yield (instance if new, prediction, request) of those that HELM shows."""
         separate = self._adapter_spec.method in ADAPT_MULTIPLE_CHOICE_SEPARATE_METHODS
         calibrated = self._adapter_spec.method == ADAPT_MULTIPLE_CHOICE_SEPARATE_CALIBRATED
-        write_instance, write_request = as_helm_writes(Instance), as_helm_writes(Request)
         written: set[tuple[str, bytes | None]] = set()
         for state in states:
             if state.get("result") is None or (calibrated and state.get("request_mode") == "calibration"):
@@ -251,9 +190,9 @@ class _DisplayRows:
             is_new = (instance_id, key) not in written
             written.add((instance_id, key))
             yield (
-                with_letters(write_instance(state["instance"]), state) if is_new else None,
+                with_letters(read_as_helm(Instance, state["instance"]), state) if is_new else None,
                 {**about, **self._predict(state, reference_index, stats)},
-                {**about, "request": write_request(state["request"])},
+                {**about, "request": read_as_helm(Request, state["request"])},
             )
 
     def _predict(self, state: JSONObject, reference_index: int | None, stats: Stats) -> JSONObject:
@@ -316,19 +255,18 @@ def show_read(state: JSONObject) -> str | None:
     return f"{answer['read_as']}. {answer['option']}" if answer.get("option") else str(answer["read_as"])
 
 
-def with_letters(instance: JSONObject, state: JSONObject) -> JSONObject:
+def with_letters(instance: Instance, state: JSONObject) -> Instance:
     """Return the instance of a state with labels before its references, if its completion is read as an option."""
     if show_read(state) is None:
         return instance
-    extra = (state["instance"].get("extra_data") or {}).get(EXTRA_KEY) or {}
-    labels: Mapping[str, str] = extra.get("labels") or state.get("output_mapping") or {}
+    labels = row_extra(instance).get("labels") or state.get("output_mapping") or {}
     left = list(labels.items())
     references = []
-    for reference in instance.get("references") or ():
-        text = reference["output"].get("text")
+    for reference in instance.references:
+        text = reference.output.text
         found = next((one for one in left if one[1] == text), None)
         if found is not None:
             left.remove(found)
-        output = reference["output"] if found is None else {**reference["output"], "text": f"{found[0]}. {text}"}
-        references.append({**reference, "output": output})
-    return {**instance, "references": references}
+            reference = replace(reference, output=replace(reference.output, text=f"{found[0]}. {text}"))  # noqa: PLW2901
+        references.append(reference)
+    return replace(instance, references=references)

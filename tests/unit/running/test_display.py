@@ -29,7 +29,7 @@ from run_entries import run
 
 from helm_ext.analysis import json_arrays
 from helm_ext.analysis.json_arrays import read_array
-from helm_ext.running.display import DISPLAY_FILES, as_helm_writes, write_display_files
+from helm_ext.running.display import DISPLAY_FILES, write_display_files
 
 SCHEMA = Schema(
     metric_groups=[
@@ -100,6 +100,10 @@ def write_run(path, method, states, stats, indent=2):
     spec = AdapterSpec(method=method, model="m/m", output_mapping_pattern="(A)" if method == "generation" else None)
     run_spec = RunSpec("run", ScenarioSpec("S"), spec, [], groups=["g", "none"])
     scenario_state = asdict_without_nones(ScenarioState(spec, states))
+    for state in scenario_state["request_states"][::3]:  # HELM forgets what it does not know, and converts numbers
+        state["request"] |= {"unknown": 1, "temperature": 0, "max_tokens": 7.0, "top_p": "1"}
+        state["instance"] |= {"unknown": [1]}
+        del state["request"]["prompt"]
     (path / "scenario_state.json").write_text(json.dumps(scenario_state, indent=indent))
     (path / "per_instance_stats.json").write_text(json.dumps([asdict_without_nones(s) for s in stats], indent=indent))
     return run_spec
@@ -203,16 +207,6 @@ def test_truncated_files_leave_nothing(tmp_path, cut):
         "per_instance_stats.json",
         "scenario_state.json",
     ]
-
-
-def test_unknown_keys_go_and_types_are_helms():
-    write = as_helm_writes(Request)
-    assert write({"prompt": "x", "temperature": 0, "unknown": 1})["temperature"] == 0.0
-    assert type(write({"temperature": 0})["temperature"]) is float
-    assert "unknown" not in write({"unknown": 1})
-    assert write({})["top_p"] == 1
-    with pytest.raises(KeyError, match="references"):
-        as_helm_writes(Instance)({"input": {"text": "x"}})
 
 
 def test_elements_of_an_array(tmp_path):
