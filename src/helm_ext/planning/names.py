@@ -9,9 +9,9 @@ for that: long values give way to a digest, and their full text stands in `run_s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from helm.benchmark.metrics.metric import MetricMetadata
 from helm.benchmark.scenarios.scenario import get_scenario_cache_path
@@ -19,11 +19,7 @@ from helm.benchmark.scenarios.scenario import get_scenario_cache_path
 from helm_ext.errors import RunEntryError
 from helm_ext.formats import planned
 from helm_ext.formats.scenario import GROUP_LENGTH, EvalSetScenario
-from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
-
-if TYPE_CHECKING:
-    from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-    from helm.benchmark.metrics.metric_service import MetricService
+from helm_ext.scoring.folding import JoinedMetric
 
 MAX_FILE_NAME = 255
 """Bytes in a file name, on every file system in use."""
@@ -87,19 +83,12 @@ def fit_arguments(scenario_class: type[EvalSetScenario], arguments: Mapping[str,
     raise RunEntryError(f"main_metric={metric}: too long a name: HELM makes file names of it, of {MAX_FILE_NAME} bytes")
 
 
-class RunArguments(FoldingMetric):
+class RunArguments(JoinedMetric):
     """Measures nothing: its arguments in `run_spec.json` are the full text of those that are shortened elsewhere."""
 
     def __init__(self, **arguments: Any) -> None:
+        super().__init__([])
         self.arguments = arguments
-
-    def begin(self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts) -> Callable[..., Measured]:  # noqa: ARG002
-        """Return a function that measures nothing."""
-        return lambda state: Measured([], ())  # noqa: ARG005
-
-    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> JoinedTotal:  # noqa: ARG002
-        """Return the total of no metric."""
-        return JoinedTotal([])
 
     def get_metadata(self) -> list[MetricMetadata]:
         """Describe no stat."""

@@ -1,9 +1,10 @@
 """A run as a fold over batches of rows.
 
-    request states of some rows ──BatchWork──▶ their Stats, a summary a metric ──RunFiles, Totals──▶ HELM's five files
+    request states of some rows ──begin──▶ their Stats, a summary a metric ──RunFiles, Total──▶ HELM's five files
 
-`BatchWork` knows the run and nothing of other batches; it may work in any process. What it makes is written and added
-up in the order of the rows. The files are those of `helm.benchmark.runner.Runner`, whatever the size of a batch.
+What `begin` returns knows the run and nothing of other batches; it may work in any process. What it makes is written
+and added up in the order of the rows. The files are those of `helm.benchmark.runner.Runner`, whatever the size of a
+batch.
 
 Recorded rows (`RecordedWorker`) are read, scored, written and forgotten, some at a time. What HELM and the adapter
 decide about a list of instances is decided about columns of numbers then, equally.
@@ -42,7 +43,7 @@ from helm_ext.files.content import COPY_BYTES
 from helm_ext.files.writing import PART, append_file
 from helm_ext.running.serialise import ArrayWriter, StatRenderer, around_field, consume, dumps, write_array
 from helm_ext.scoring.completeness import LOGPROB_STATS
-from helm_ext.scoring.folding import FoldingMetric, JoinedTotal, Measured, RunFacts
+from helm_ext.scoring.folding import FoldingMetric, JoinedMetric, Measured, RunFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -113,38 +114,22 @@ class WholeMetric(FoldingMetric):
         return self._stats
 
 
-class BatchWork:
-    """Measures the request states of a batch."""
-
-    def __init__(
-        self, run_spec: RunSpec, metrics: Sequence[FoldingMetric], service: MetricService, facts: Sequence[RunFacts]
-    ) -> None:
-        self._run_spec = run_spec
-        spec = run_spec.adapter_spec
-        self._measures = [metric.begin(spec, service, of) for metric, of in zip(metrics, facts, strict=True)]
-
-    def measure(self, states: list[RequestState]) -> Measured:
-        """Measure states that were executed and annotated. The summary has one of each metric."""
-        state = ScenarioState(self._run_spec.adapter_spec, states, self._run_spec.annotators)
-        measured = [measure(state) for measure in self._measures]
-        return Measured([segment for one in measured for segment in one.segments], [one.summary for one in measured])
+def begin(
+    run_spec: RunSpec, metric: FoldingMetric, service: MetricService, facts: RunFacts
+) -> Callable[[list[RequestState]], Measured]:
+    """Return what measures the request states of a batch, which were executed and annotated."""
+    measure = metric.begin(run_spec.adapter_spec, service, facts)
+    return lambda states: measure(ScenarioState(run_spec.adapter_spec, states, run_spec.annotators))
 
 
-class RunTotals(JoinedTotal):
-    """Adds up the summaries of batches, in the order of the rows."""
-
-    def __init__(self, run_spec: RunSpec, metrics: Sequence[FoldingMetric], facts: Sequence[RunFacts]) -> None:
-        spec = run_spec.adapter_spec
-        super().__init__([metric.make_total(spec, of) for metric, of in zip(metrics, facts, strict=True)])
-
-    def to_stats(self) -> list[Stat]:
-        """Return the run's stats; names that two metrics have are warned of, as by HELM."""
-        stats = super().to_stats()
-        for name, count in Counter(stat.name for stat in stats).items():
-            if count > 1:
-                hwarn(f"duplicate metric name {name}")
-        hlog(f"Generated {len(stats)} stats.")
-        return stats
+def sum_up(total: Total) -> list[Stat]:
+    """Return the run's stats; names that two metrics have are warned of, as by HELM."""
+    stats = total.to_stats()
+    for name, count in Counter(stat.name for stat in stats).items():
+        if count > 1:
+            hwarn(f"duplicate metric name {name}")
+    hlog(f"Generated {len(stats)} stats.")
+    return stats
 
 
 class RowWriters(ABC):
@@ -403,10 +388,10 @@ def find_facts(rows: StoredRows, places: NDArray[np.intp]) -> RunFacts:
     return RunFacts(unmeasured=recorded.name_unmeasured(unrecorded) | logprobs)
 
 
-def make_metrics(run_spec: RunSpec) -> list[FoldingMetric]:
+def make_metric(run_spec: RunSpec) -> JoinedMetric:
     """Return the metrics of a run whose rows can wait."""
     made = [create_metric(spec) for spec in run_spec.metric_specs]
-    return [metric for metric in made if isinstance(metric, FoldingMetric)]
+    return JoinedMetric([metric for metric in made if isinstance(metric, FoldingMetric)])
 
 
 def annotate(annotators: Sequence[Any], states: Sequence[RequestState]) -> None:
@@ -454,9 +439,8 @@ class RecordedWorker:
         returned.
         """
         adaptation.install()
-        metrics = make_metrics(run_spec)
         # Nothing is asked of the service: recorded deployments have no tokenizer.
-        self._work = BatchWork(run_spec, metrics, MetricService(None), [facts] * len(metrics))
+        self._measure = begin(run_spec, make_metric(run_spec), MetricService(None), facts)
         self._stored = stored
         self._target = target
         self._states = RecordedStates(run_spec.adapter_spec, facts.unmeasured)
@@ -487,7 +471,7 @@ class RecordedWorker:
                     tell_scoring(states[0].instance, self._scoring, self._unmeasured)
                 recorded.hand_back(states)
                 annotate(self._annotators, states)
-                batch = self._work.measure(states)
+                batch = self._measure(states)
                 summaries.append(batch.summary)
                 written.write(states, batch.segments)
         return summaries

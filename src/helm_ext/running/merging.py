@@ -45,7 +45,7 @@ from helm_ext.analysis.json_arrays import (
 from helm_ext.errors import DatasetIntegrityError
 from helm_ext.evalset import EXTRA_KEY, garbage
 from helm_ext.files.writing import staged
-from helm_ext.running.fold import BatchWork, RunFiles, RunTotals, make_metrics
+from helm_ext.running.fold import RunFiles, begin, make_metric, sum_up
 from helm_ext.running.serialise import dumps, to_plain
 from helm_ext.scoring.folding import FoldingMetric, Measured, MeasuredRows, RunFacts
 
@@ -95,17 +95,17 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
     scenario = create_scenario(run_spec.scenario_spec)
     scenario.description, scenario.tags = first.get("description", ""), first.get("tags") or []
     folder.mkdir(parents=True, exist_ok=True)
-    metrics = make_metrics(run_spec)
+    metric = make_metric(run_spec)
     facts = RunFacts(unmeasured=frozenset().union(*(shard.facts.unmeasured for shard in shards)))
-    totals, ids = RunTotals(run_spec, metrics, [facts] * len(metrics)), _Ids()
+    total, ids = metric.make_total(run_spec.adapter_spec, facts), _Ids()
     scoring = make_run_scoring(run_spec.metric_specs[0], run_spec.scenario_spec.args["main_metric"])
     told = with_unmeasured(scoring, facts.unmeasured)
     with garbage.paused(), staged(folder) as files, RunFiles(files, run_spec, scenario) as written:
         for shard in shards:
-            own = RunTotals(run_spec, metrics, [shard.facts] * len(metrics))
-            for states, measured in _measure(shard, run_spec, metrics, facts):
+            own = metric.make_total(run_spec.adapter_spec, shard.facts)
+            for states, measured in _measure(shard, run_spec, metric, facts):
                 own.add(measured[shard.facts].summary)
-                totals.add(measured[facts].summary)
+                total.add(measured[facts].summary)
                 new_ids = ids.choose(shard.files.folder, [state["instance"] for state in states])
                 for instance in (state["instance"] for state in states):
                     extra = (instance.get("extra_data") or {}).get(EXTRA_KEY, {})
@@ -121,12 +121,12 @@ def merge_runs(shards: Sequence[Shard], run_spec: RunSpec, folder: Path, progres
             ids.finish(shard.files.folder)
             _require_same(shard, own.to_stats())
         progress.step = "adding up"
-        written.finish(totals.to_stats())
+        written.finish(sum_up(total))
     return ids.count
 
 
 def _measure(
-    shard: Shard, run_spec: RunSpec, metrics: Sequence[FoldingMetric], facts: RunFacts
+    shard: Shard, run_spec: RunSpec, metric: FoldingMetric, facts: RunFacts
 ) -> Iterator[tuple[list[JSONObject], dict[RunFacts, Measured]]]:
     """Yield the request states of a shard by batches of rows, and what metrics say of them: as rows of the shard, and
     as those of the run of all rows, of which `facts` hold. Raises DatasetSyntaxError.
@@ -136,15 +136,15 @@ def _measure(
     folder = shard.files.folder
     size = BATCH_ROWS if run_spec.adapter_spec.num_train_trials == 1 else None
     with shard.files.blaming("scenario_state.json and per_instance_stats.json"), ExitStack() as opened:
-        works = {}
+        measures = {}
         for of in {facts, shard.facts}:
             stats = opened.enter_context(closing(MeasuredStats(folder / "per_instance_stats.json")))
-            works[of] = BatchWork(run_spec, metrics, stats, [of] * len(metrics))
+            measures[of] = begin(run_spec, metric, stats, of)
         states = read_array(folder / "scenario_state.json", "request_states")
         rows = (list(found) for _, found in groupby(states, key=lambda state: state["instance"]["id"]))
         while batch := list(chain.from_iterable(islice(rows, size))):
             made = make_states(batch)
-            yield batch, {of: work.measure(made) for of, work in works.items()}
+            yield batch, {of: measure(made) for of, measure in measures.items()}
 
 
 def _require_same(shard: Shard, stats: Sequence[Stat]) -> None:

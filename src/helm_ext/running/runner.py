@@ -65,25 +65,25 @@ from helm_ext.running.executor import LiveExecutor
 from helm_ext.running.fold import (
     BATCH_ROWS,
     TASK_ROWS,
-    BatchWork,
     PartResult,
     RecordedWorker,
     RowsTask,
     RunFiles,
-    RunTotals,
     WholeMetric,
     annotate,
+    begin,
     can_wait,
     choose_places,
     find_facts,
     fold,
     iter_tasks,
-    make_metrics,
+    make_metric,
     split_states,
+    sum_up,
 )
 from helm_ext.running.serialise import write_array
 from helm_ext.scoring.basic.metrics import FastGenerationMetric, FastReferenceMetric
-from helm_ext.scoring.folding import FoldingMetric
+from helm_ext.scoring.folding import FoldingMetric, JoinedMetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -267,27 +267,24 @@ class StreamingRunner(Runner):
         self, run_spec: RunSpec, scenario: Scenario, states: list[RequestState], token_counts: TokenCounts
     ) -> None:
         """Measure the states batch by batch, and write the run."""
-        metrics = self._make_metrics(run_spec)
-        state = self._make_state(run_spec, states)
-        facts = [metric.find_facts(state) for metric in metrics]
-        del state
-        service = CountingMetricService(self.executor.context, token_counts)
-        work, totals = BatchWork(run_spec, metrics, service, facts), RunTotals(run_spec, metrics, facts)
-        is_foreign = any(isinstance(metric, WholeMetric) for metric in metrics)
-        needs_all = is_foreign or any(of.has_perturbations for of in facts)
-        batches = [states] if needs_all else split_states(states)
+        metric = JoinedMetric(self._make_metrics(run_spec))
+        facts = metric.find_facts(self._make_state(run_spec, states))
+        measure = begin(run_spec, metric, CountingMetricService(self.executor.context, token_counts), facts)
+        total = metric.make_total(run_spec.adapter_spec, facts)
+        is_foreign = any(isinstance(one, WholeMetric) for one in metric.metrics)
+        batches = [states] if is_foreign or facts.has_perturbations else split_states(states)
         kept = nullcontext() if is_foreign else garbage.paused()  # others' metrics may leave cycles
-        with kept, self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metrics)} metrics"):
+        with kept, self._open_files(run_spec, scenario) as files, htrack_block(f"{len(metric.metrics)} metrics"):
 
             def score(batch: list[RequestState]) -> PartResult:
-                measured, rows = work.measure(batch), len(batch)
+                measured, rows = measure(batch), len(batch)
                 if files is not None:
                     annotate_with_notes(batch)
                     files.write(batch, measured.segments)
                 return PartResult(rows, [measured.summary])
 
-            fold(ThisProcess(), lambda: score, batches, totals, files)
-            stats = totals.to_stats()
+            fold(ThisProcess(), lambda: score, batches, total, files)
+            stats = sum_up(total)
             if files is not None:
                 files.finish(stats)
 
@@ -300,8 +297,7 @@ class StreamingRunner(Runner):
             return False
         places = choose_places(rows, run_spec.adapter_spec)
         facts = find_facts(rows, places)
-        metrics = make_metrics(run_spec)
-        totals = RunTotals(run_spec, metrics, [facts] * len(metrics))
+        total = make_metric(run_spec).make_total(run_spec.adapter_spec, facts)
         engine = ThisProcess() if rows.is_kept else self.make_engine()
         here = isinstance(engine, ThisProcess)
         size = BATCH_ROWS if here else TASK_ROWS
@@ -315,11 +311,11 @@ class StreamingRunner(Runner):
             stored = rows.without_columns() if self.shares_disk else None
             make_worker = partial(RecordedWorker, run_spec, facts, stored, target)
             tasks = iter_tasks(rows, places, size, files.name_parts if self.shares_disk else None)
-            fold(engine, make_worker, tasks, totals, files, split=RowsTask.split, progress=progress)
+            fold(engine, make_worker, tasks, total, files, split=RowsTask.split, progress=progress)
             progress.step = "adding up"
             if len(places) >= MANY_ROWS:
                 end_workers()
-            files.finish(totals.to_stats())
+            files.finish(sum_up(total))
         return True
 
     def make_engine(self) -> Engine:

@@ -128,6 +128,39 @@ class FoldingMetric(MetricInterface):
         return MetricResult(aggregated_stats=total.to_stats(), per_instance_stats=rows)
 
 
+class JoinedMetric(FoldingMetric):
+    """Several metrics as one: what they say of a batch stands one behind the other."""
+
+    def __init__(self, metrics: Sequence[FoldingMetric]) -> None:
+        self.metrics = metrics
+
+    def find_facts(self, scenario_state: ScenarioState) -> RunFacts:
+        """Return what at least one of them must know."""
+        found = [metric.find_facts(scenario_state) for metric in self.metrics]
+        return RunFacts(
+            unmeasured=frozenset().union(*(facts.unmeasured for facts in found)),
+            has_perturbations=any(facts.has_perturbations for facts in found),
+        )
+
+    def begin(
+        self, adapter_spec: AdapterSpec, service: MetricService, facts: RunFacts
+    ) -> Callable[[ScenarioState], Measured]:
+        """Return what lets each measure a batch. The summary has one of each."""
+        measures = [metric.begin(adapter_spec, service, facts) for metric in self.metrics]
+
+        def measure(state: ScenarioState) -> Measured:
+            measured = [measure(state) for measure in measures]
+            return Measured(
+                [segment for one in measured for segment in one.segments], [one.summary for one in measured]
+            )
+
+        return measure
+
+    def make_total(self, adapter_spec: AdapterSpec, facts: RunFacts) -> JoinedTotal:
+        """Return what adds up the summaries of each."""
+        return JoinedTotal([metric.make_total(adapter_spec, facts) for metric in self.metrics])
+
+
 def find_perturbations(instances: Iterable[Instance]) -> bool:
     """Whether one of the instances is perturbed, or two have one id: worst cases are looked for among those."""
     ids = set()
