@@ -17,9 +17,10 @@ from helm_ext.cli.common import describe_answers, echo, say, status, without_out
 from helm_ext.cli.session import Settings
 from helm_ext.clients.openai_requests import ENDPOINTS, Endpoint
 from helm_ext.clients.request_files import MANIFEST, Plan, read_manifest
+from helm_ext.engines.progress import format_cost
 from helm_ext.errors import DatasetChangedError, DatasetNotFoundError, HelmExtError, RunEntryError, count, show
 from helm_ext.formats import detect, format_names
-from helm_ext.running.spending import Estimate, Prices, format_cost
+from helm_ext.running.spending import Estimate, Prices
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TextIO
 
@@ -54,12 +54,21 @@ class Counts:
     """What was counted until a moment."""
 
     rows: int = 0
+    """Those that are finished, cached and failed ones included."""
     seconds: float = 0.0
+    cached: int = 0
+    failed: int = 0
+    retrying: int = 0
+    """Requests, not rows."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    """None where no prices are known."""
 
     @property
     def worked(self) -> int:
-        """Rows on which the time went."""
-        return self.rows
+        """Rows that were not in the cache: on these the time and the money went."""
+        return self.rows - self.cached
 
 
 class Progress:
@@ -96,7 +105,7 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._measure = measure
         self._is_about = False
-        self._counts = self._make_counts()
+        self._counts = Counts()
         self._lock = threading.Lock()
         self._start = time.monotonic()
         self._samples: deque[tuple[float, int]] = deque()
@@ -142,12 +151,6 @@ class Progress:
                 self._draw(is_last=True)
         self._around.close()
 
-    def _make_counts(self) -> Counts:
-        return Counts()
-
-    def _describe(self, counts: Counts, rate: float | None) -> str:
-        return describe(counts, self.total, self.unit, rate, is_about=self._is_about)
-
     def _begin(self) -> None:
         """Open the bar, and draw for the first time."""
         self._has_drawn = True
@@ -167,7 +170,8 @@ class Progress:
 
     def _draw(self, *, is_last: bool = False) -> None:
         counts = self.counts()
-        text = self._describe(counts, None if is_last else self._rate(counts))
+        rate = None if is_last else self._rate(counts)
+        text = describe(counts, self.total, self.unit, rate, is_about=self._is_about)
         time_text = f"in {format_time(counts.seconds)}" if is_last else self.step
         if self._measure is not None and not counts.rows and not self.total:  # nothing is known but the time
             text, time_text = "", time_text or format_time(counts.seconds)
@@ -192,33 +196,36 @@ class Progress:
         return (counts.worked - worked) / passed if passed > 0 else 0.0
 
 
-def describe(
-    counts: Counts,
-    total: int | None,
-    unit: str,
-    rate: float | None,
-    *,
-    is_about: bool = False,
-    notes: Sequence[str] = (),
-) -> str:
+def describe(counts: Counts, total: int | None, unit: str, rate: float | None, *, is_about: bool = False) -> str:
     """Return one line about what was counted. `rate`: rows worked on in a second of late; None at the end.
 
-    `is_about`: whether the total is an estimate. `notes`: what else is to be said of the rows. What is left is foreseen
-    from rows that were worked on.
+    `is_about`: whether the total is an estimate. What is left is foreseen from rows that were worked on: those that
+    came from the cache took neither time nor money.
     """
-    if total is None or (is_about and rate is None):
-        parts = [f"{counts.rows:,} {unit}"]
-    else:
-        parts = [f"{counts.rows:,} of {'about ' if is_about else ''}{total:,} {unit}"]
-    parts += notes
+    of_all = "" if total is None or (is_about and rate is None) else f" of {'about ' * is_about}{total:,}"
+    parts = [f"{counts.rows:,}{of_all} {unit}"]
+    noted = {"cached": counts.cached, "retrying": counts.retrying, "failed": counts.failed}
+    parts += [f"{number:,} {what}" for what, number in noted.items() if number]
+    left = max(0, (total or 0) - counts.rows)
     if rate is None:
         if counts.worked and counts.seconds > 0:
             parts.append(f"{format_rate(counts.worked / counts.seconds)}/s")
     elif rate > 0:
         parts.append(f"{format_rate(rate)}/s")
-        if total is not None and total > counts.rows:
-            parts.append(f"{format_time((total - counts.rows) / rate)} left")
+        if left:
+            parts.append(f"{format_time(left / rate)} left")
+    if counts.tokens_in or counts.tokens_out:
+        parts.append(f"{counts.tokens_in:,} tokens in, {counts.tokens_out:,} out")
+    if counts.cost is not None:
+        parts.append(f"cost {format_cost(counts.cost)}")
+        if left and counts.worked and rate is not None:
+            parts[-1] += f" of about {format_cost(counts.cost * (counts.worked + left) / counts.worked)}"
     return ", ".join(parts)
+
+
+def format_cost(cost: float) -> str:
+    """Write an amount of money: two places from 1 on, else two digits."""
+    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
 
 
 def format_rate(rate: float) -> str:

@@ -30,12 +30,10 @@ from helm.common.optional_dependencies import OptionalDependencyNotInstalled
 from helm_ext.adaptation.recorded import is_recorded
 from helm_ext.clients.client import MAX_COST_ENV, MAX_TOKENS_ENV, AsyncClient
 from helm_ext.clients.openai_requests import is_scored
-from helm_ext.engines.progress import Counts, Progress, describe
+from helm_ext.engines.progress import Progress, format_cost
 from helm_ext.errors import HelmExtError, RunEntryError, count, read_number, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from helm.benchmark.run_spec import RunSpec
     from helm.common.request import Request
 
@@ -142,11 +140,6 @@ def read_prices(path: Path) -> dict[str, Prices]:
     return prices
 
 
-def format_cost(cost: float) -> str:
-    """Write an amount of money: two places from 1 on, else two digits."""
-    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.2g}"
-
-
 class LimitReached(HelmExtError):  # noqa: N818 - no fault: what the user asked for
     """A limit that the user set (money, tokens) is met. What was answered is in the cache."""
 
@@ -183,30 +176,11 @@ class Budget:
 _HINT = "what was answered is in the cache, unless that is disabled"
 
 
-@dataclass
-class LiveCounts(Counts):
-    """What was counted until a moment. `rows` are finished, with the two of the next lines."""
-
-    cached: int = 0
-    failed: int = 0
-    retrying: int = 0
-    """Requests, not rows."""
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost: float = 0.0
-
-    @property
-    def worked(self) -> int:
-        """Rows that were not in the cache: on these the time and the money went."""
-        return self.rows - self.cached
-
-
 class LiveProgress(Progress):
     """Rows as they are answered: a context manager. Its methods may be called by any thread."""
 
     delay = 0.0
     """What is asked and what it cost is said of short runs, too."""
-    _counts: LiveCounts
 
     def __init__(
         self, total: int | None, *, prices: Prices | None = None, budget: Budget | None = None, **options: Any
@@ -218,6 +192,8 @@ class LiveProgress(Progress):
         super().__init__(total, **options)
         self.prices = prices
         self.budget = budget
+        if prices is not None:
+            self._counts.cost = 0.0
 
     def done(
         self,
@@ -245,7 +221,7 @@ class LiveProgress(Progress):
             cost = 0.0
             if self.prices is not None:
                 cost = self.prices.cost(tokens_in, tokens_out, tokens_cached)
-                counts.cost += cost
+                counts.cost = (counts.cost or 0.0) + cost
             if self.budget is not None:
                 self.budget.spent_cost += cost
                 self.budget.spent_tokens += tokens_in + tokens_out
@@ -256,38 +232,6 @@ class LiveProgress(Progress):
         """Count requests that wait for another attempt: +1 when one begins to, -1 when it ends."""
         with self._lock:
             self._counts.retrying += change
-
-    def _make_counts(self) -> LiveCounts:
-        return LiveCounts()
-
-    def _describe(self, counts: Counts, rate: float | None) -> str:
-        assert isinstance(counts, LiveCounts)
-        return describe_live(counts, self.total, self.unit, rate, self.prices)
-
-
-def describe_live(
-    counts: LiveCounts, total: int | None, unit: str, rate: float | None, prices: Prices | None = None
-) -> str:
-    """Return one line about what was counted. `rate`: rows asked for in a second of late; None at the end of a run.
-
-    What is left is foreseen from rows that were asked for: those that came from the cache took neither time nor money.
-    """
-    notes: Sequence[str] = [
-        f"{number:,} {what}"
-        for number, what in ((counts.cached, "cached"), (counts.retrying, "retrying"), (counts.failed, "failed"))
-        if number
-    ]
-    parts = [describe(counts, total, unit, rate, notes=notes)]
-    if counts.tokens_in or counts.tokens_out:
-        parts.append(f"{counts.tokens_in:,} tokens in, {counts.tokens_out:,} out")
-    if prices is not None:
-        spent = f"cost {format_cost(counts.cost)}"
-        left = None if total is None else max(0, total - counts.rows)
-        if left and counts.worked and rate is not None:
-            expected = counts.cost * (counts.worked + left) / counts.worked
-            spent = f"{spent} of about {format_cost(expected)}"
-        parts.append(spent)
-    return ", ".join(parts)
 
 
 PRICES_ENV = "HELM_EXT_PRICES"

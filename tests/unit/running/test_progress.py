@@ -6,22 +6,23 @@ import threading
 
 import pytest
 
-from helm_ext.running.spending import Budget, LimitReached, LiveCounts, LiveProgress, Prices, describe_live
+from helm_ext.engines.progress import Counts, describe
+from helm_ext.running.spending import Budget, LimitReached, LiveProgress, Prices
 
 PRICES = Prices(prompt=2.0, completion=10.0, cached=0.5)
 
 
 def test_what_is_left_is_foreseen_from_rows_that_were_asked():
     # 900 of the 1,000 came from the cache at once; 10 rows a second are asked for. 3,000 are left.
-    counts = LiveCounts(rows=1000, cached=900, tokens_in=100_000, tokens_out=10_000, cost=0.3, seconds=10.0)
-    assert describe_live(counts, 4000, "rows", 10.0, PRICES) == (
+    counts = Counts(rows=1000, cached=900, tokens_in=100_000, tokens_out=10_000, cost=0.3, seconds=10.0)
+    assert describe(counts, 4000, "rows", 10.0) == (
         "1,000 of 4,000 rows, 900 cached, 10.0/s, 5:00 min left, 100,000 tokens in, 10,000 out, cost 0.3 of about 9.30"
     )
 
 
 def test_at_the_end_the_rate_is_that_of_the_whole_run():
-    counts = LiveCounts(rows=1000, cached=900, failed=2, seconds=50.0)
-    assert describe_live(counts, 1000, "rows", None) == "1,000 of 1,000 rows, 900 cached, 2 failed, 2.0/s"
+    counts = Counts(rows=1000, cached=900, failed=2, seconds=50.0)
+    assert describe(counts, 1000, "rows", None) == "1,000 of 1,000 rows, 900 cached, 2 failed, 2.0/s"
 
 
 def test_cost_is_counted_with_the_price_of_kept_tokens():
