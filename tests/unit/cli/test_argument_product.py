@@ -247,7 +247,6 @@ RECORDS = {
     "evaluation": Case("berries", "evaluations", unlike="evaluation=fruit"),
     "gold_kind": Case("text", "choices"),
     "index_base": Case("1", "choices", "gold_kind=index"),
-    "prediction": Case("extracted"),
 }
 
 

@@ -30,8 +30,6 @@ class _EveryEvalEver(ImportedFormat):
                  "Python lists of texts", "decided over all rows"),
         Argument("index_base", INDEX_BASE, "the position of the first option, where references are positions",
                  "decided over all rows"),
-        Argument("prediction", one_of("raw", "extracted"), "what is scored: the output, or what the record says was "
-                 "extracted from it (`answer_attribution`)", "`raw`"),
         *SHARED_ARGUMENTS,
     )  # fmt: skip
 

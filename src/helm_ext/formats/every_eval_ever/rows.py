@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for
 from helm_ext.formats.every_eval_ever.record import (
@@ -45,7 +44,6 @@ class RowMaker:
     """How references are read; None where no sample with choices has one."""
     are_lists: bool
     """Whether references of rows without choices are Python lists of texts."""
-    takes_extracted: bool
     needs_gold: bool
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -191,9 +189,6 @@ class RowMaker:
             turns = [turn for turn in messages if turn.role == "assistant"]
             said = [turn for turn in turns if turn.content is not None or _last_words(turn)]
             answers = [_answer(sample, _last_words(said[-1]), said[-1].reasoning_trace)] if said else None
-        if self.takes_extracted and answers is not None:
-            read = [one for one in sample.answer_attribution if one.is_terminal is UNSET or one.is_terminal]
-            answers = [replace(answers[0], text=str(read[-1].extracted_value))] if read else answers
         return answers
 
 

@@ -77,7 +77,6 @@ def open_evaluation(
     evaluation: str | None = None,
     gold_kind: Any = None,
     index_base: int | None = None,
-    prediction: str = "raw",
 ) -> Opened:
     """Open one evaluation; the arguments are those of the run entry. Raises DatasetError."""
     chosen = choose(path, record)
@@ -102,7 +101,6 @@ def open_evaluation(
         aggregate=aggregate,
         golds=golds,
         are_lists=are_lists,
-        takes_extracted=prediction == "extracted",
         needs_gold=has_references,
     )
     source = Source(

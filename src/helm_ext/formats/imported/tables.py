@@ -61,11 +61,6 @@ class Table(ABC):
         """What is odd about the rows; complete when they were read."""
 
     @property
-    def sep_hint(self) -> str:
-        """The end of a hint where cells seem to be parted by something else; "" where not, and where none are."""
-        return ""
-
-    @property
     def first(self) -> Cells:
         """The cells of the first row. Raises DatasetError."""
         for _, cells, _ in self.read():
@@ -115,16 +110,6 @@ class DelimitedTable(Table):
             return
         raise DatasetSchemaError.at(path, "there are no rows", code="no-rows")
 
-    @property
-    def sep_hint(self) -> str:
-        """The end of a hint where the header names one column, or a name holds another delimiter."""
-        apart = {name: one for name, one in DELIMITERS.items() if one != self._delimiter}
-        others = [f"sep={name}" for name, one in apart.items() if any(one in column for column in self.columns)]
-        if not others and (len(self.columns) > 1 or self.columns[0].isidentifier()):
-            return ""
-        said = " or ".join(others) or "sep=CHARACTER"
-        return f"; cells were parted by {show(self._delimiter)}: {said} parts them otherwise"
-
     def read(self, columns: Sequence[str] | None = None) -> Iterator[TableRow]:  # noqa: ARG002
         """Yield (line at which the row begins, its cells, ""). Raises DatasetError."""
         names = self.columns
@@ -140,9 +125,7 @@ class DelimitedTable(Table):
             if len(cells) != width:
                 where = "the header has" if self._has_header else "the first row has"
                 message = f"{count(len(cells), 'cell')}, and {where} {width}: {show(self._delimiter.join(cells))}"
-                hint = (
-                    f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes{self.sep_hint}"
-                )
+                hint = f"a cell that holds {show(self._delimiter)} or a line break stands in double quotes"
                 raise DatasetSchemaError.at(self.path, message, hint, line, code="ragged-row")
             if max(map(len, cells)) == SPREADSHEET_CELL:
                 cut += 1
@@ -273,9 +256,7 @@ def _refuse(path: str, value: Any) -> NoReturn:
     message, hint = f"expected rows, got {show(value)}", "write a list of objects, or one object a line"
     if isinstance(value, Mapping) and value:
         message = f"expected rows, got one object with the keys {show(list(value))}"
-        if all(isinstance(column, Mapping | list) for column in value.values()):
-            message = "the file is laid out by columns, not by rows"
-            hint = 'write a list of objects, one a row; in pandas: to_json(FILE, orient="records", lines=True)'
+        hint += '; of a pandas table: to_json(FILE, orient="records", lines=True)'
     raise DatasetSchemaError.at(path, message, hint, code="no-rows")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetNotFoundError, Location, count
 from helm_ext.formats.format import LOOKED_AT, PATH, TEXT, ZIP, Argument, Claim, Plan, Seen, look
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _FIRST_MEMBERS = (b"_journal/", b"header.json", b"samples/")
 _SPEC = re.compile(rb'"eval"\s*:\s*(\{)')
-_SHARDS = ".shards"
 _RECOVERED = "-recovered"
 """What the name of a merged log ends with that was put together from what a killed run left."""
 _FINISHED = "success"
@@ -63,10 +63,9 @@ class _Inspect(ImportedFormat):
         from helm_ext.formats.inspect_logs.rows import open_samples
 
         path = Path(_find_log(str(arguments["path"]), arguments.get("log")))
-        beside = path.with_name(path.stem.removesuffix(_RECOVERED) + _SHARDS)
-        is_folder = Path(str(arguments["path"])).is_dir()
-        covered = [one for one in beside.glob("*/*.eval") if _is_covered(one)] if is_folder else []
-        said = f"{count(len(covered), 'shard')} in {beside.name} not read: this log has the same samples, merged"
+        covered = _list_covered(path) if Path(str(arguments["path"])).is_dir() else []
+        shards = f"{count(len(covered), 'shard')} in {_shards_of(path).name}"
+        said = f"{shards} not read: this log has the same samples, merged"
         return open_samples(str(path), self.name, [said] if covered else [])
 
     def plan(self, arguments: Mapping[str, Any], evalset: EvalSet) -> Plan:
@@ -108,39 +107,47 @@ def _find_logs(folder: Path) -> list[str]:
             continue
         seen = look(path)
         if seen.exists and not seen.is_folder and (path.suffix.lower() == ".eval" or _is_log(seen)):
-            found.append(name.as_posix())
-    return [name for name in found if not (len(Path(name).parts) > 2 and _is_covered(folder / name))]
+            found.append(path)
+    covered = {shard for path in found for shard in _list_covered(path)}
+    return [path.relative_to(folder).as_posix() for path in found if path not in covered]
 
 
-def _is_covered(shard: Path) -> bool:
-    """Whether a log of a worker, `NAME.shards/K/FILE.eval`, is in the log beside that it was merged into.
+def _list_covered(log: Path) -> list[Path]:
+    """Return the logs of workers, `NAME.shards/K/FILE.eval`, that are in the log beside that they were merged into.
 
     inspect_ai lists such a shard no longer once its merged log ended well (log/_shard_listing.py, _util/log_layout.py);
     it compares the times of files, which copies do not keep. Here the merged log must have the shard's samples.
     """
-    beside = shard.parent.parent
-    if beside.suffix != _SHARDS or shard.suffix != ".eval":
-        return False
-    for suffix in (".eval", f"{_RECOVERED}.eval"):
-        merged = beside.with_name(beside.stem + suffix)
-        if merged.is_file():
-            status, *whole, names = _read_contents(merged)
-            _, *part, its = _read_contents(shard)
-            if status == _FINISHED and whole == part and names >= its:
-                return True
-    return False
+    shards = sorted(_shards_of(log).glob("*/*.eval"))
+    whole = _read_contents(log) if shards else None
+    if whole is None or whole.status != _FINISHED:
+        return []
+    parts = [(shard, part) for shard in shards if (part := _read_contents(shard)) is not None]
+    return [shard for shard, part in parts if part.run == whole.run and part.samples <= whole.samples]
 
 
-def _read_contents(path: Path) -> tuple[str, str, str, frozenset[str]]:
-    """Return status, task, model and names of the samples; none where it cannot be read, which is said elsewhere."""
+def _shards_of(log: Path) -> Path:
+    return log.with_name(log.stem.removesuffix(_RECOVERED) + ".shards")
+
+
+class _Contents(NamedTuple):
+    """What tells which samples of which run a log holds."""
+
+    status: str
+    run: tuple[str, str]
+    """Task and model."""
+    samples: frozenset[str]
+    """Names of members."""
+
+
+def _read_contents(path: Path) -> _Contents | None:
+    """Return what a log holds; None where it cannot be read, which is said elsewhere."""
     from helm_ext.formats.inspect_logs.log import EvalLog
 
-    try:
-        with EvalLog(path) as log:
-            names = frozenset(name for name in log.members if name.startswith("samples/"))
-            return log.header.status, log.header.task, log.header.model, names
-    except DatasetError:
-        return "", "", "", frozenset()
+    with suppress(DatasetError), EvalLog(path) as log:
+        names = frozenset(name for name in log.members if name.startswith("samples/"))
+        return _Contents(log.header.status, (log.header.task, log.header.model), names)
+    return None
 
 
 def _find_log(path: str, log: str | None) -> str:

@@ -352,31 +352,26 @@ class EvalLog:
 
 
 class JsonLog:
-    """A `.json` log. Its header is read first; samples that stand before it are read over."""
+    """A `.json` log, its samples wherever they stand."""
 
     repeated = 0
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        values: dict[str, Any] = {}
-        with JsonPieces(path, "samples") as document:
-            for key, data, line in document:
-                if key == "samples" and {"status", "eval"} <= values.keys():
-                    break  # inspect_ai writes the samples behind all else
-                if key in values:
-                    message, hint = f"the key {key} is given twice", "remove one of the two"
-                    raise DatasetSyntaxError.at(self.path, message, hint, line, code="duplicate-key")
-                if key in HEADER_KEYS:
-                    values[key] = parse_json(data, self.path, line, allow_nan=True)
+        self._document = JsonPieces(path)
+        self._places = self._document.members()
+        given = {key: self._document.get(place) for key, place in self._places.items() if key in HEADER_KEYS}
+        values = {key: parse_json(data, self.path, line, allow_nan=True) for key, (data, line) in given.items()}
         self.header = Header(values, self.path)
-        self._document = JsonPieces(path, "samples")
 
     def samples(self) -> Iterator[Logged]:
         """Yield the samples. Raises DatasetError."""
-        for key, data, line in self._document:
-            if key == "samples" and data != b"null":
-                sample = parse(data, Sample, self.path, line)
-                yield Logged(sample, self.path, line, line, partial(parse, data, Extras, self.path, line))
+        place = self._places.get("samples")
+        if place is None or self._document.get((place[0], place[0] + 4))[0] == b"null":
+            return
+        for line, data in self._document.elements(*place):
+            sample = parse(data, Sample, self.path, line)
+            yield Logged(sample, self.path, line, line, partial(parse, data, Extras, self.path, line))
 
     def digest(self) -> str:
         """Return the SHA-256 of the file's bytes."""
@@ -386,4 +381,4 @@ class JsonLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._document.__exit__()
+        pass

@@ -7,8 +7,9 @@ are positions, and whether a cell that looks like a list is one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from helm_ext import parsing
 from helm_ext.errors import DatasetError, DatasetIntegrityError, Location, Problem, count, show
@@ -62,21 +63,14 @@ class Profile:
         self.scores: dict[str, SourceScore] = {}
         self._golds = self._make_column()
         self._positions = _Positions()
-        self._splits: dict[str, list[int]] = {}
-        """Name of a split to its first line and its rows."""
+        self._splits: Counter[str] = Counter()
+        """Name of a split to its rows."""
         self._models: dict[str, int] = {}
         """Model that a row names to the first line that does."""
-        self._same_as_gold = self._letters = self._odd = self._name_several = self._bracketed = 0
-        self._parts = self._objects = 0
-        """Rows: whose output is their gold to the letter; without options whose gold is a letter, or several; whose
-        output reads like an error or a missing value, names several options where several are right, spells a list in a
-        cell of text, is a part of its gold, or spells an object."""
-        self._first_odd = (0, "")
-        self._first_several = 0
-        self._graded: dict[str, int] = {}
-        """Score to the first line in which it is a grade or a truth."""
-        self._beyond: dict[str, float] = {}
-        """Score to the first number that is none of those that grades stand for, 0 to 1."""
+        self._seen: Counter[tuple[str, str]] = Counter()
+        """How many rows something was noted of, and of which split or score."""
+        self._first: dict[tuple[str, str], tuple[int, Any]] = {}
+        """The first of them: its line, and a value."""
 
     def _make_column(self) -> GoldColumn:
         options, layout, roles = self._options, self._layout, self._roles
@@ -93,30 +87,36 @@ class Profile:
             name=roles.name("gold"),
         )
 
+    def _note(self, what: str, line: int, value: Any = None, *, of: str = "") -> None:
+        self._seen[what, of] += 1
+        self._first.setdefault((what, of), (line, value))
+
     def see(self, record: Record) -> None:
         """Take what is decided over whole columns. Raises RowError."""
+        gold, options, line = record.gold, record.options, record.line
         self.rows += 1
         if record.split_name or self._roles.split:
-            self._splits.setdefault(record.split_name, [record.line, 0])[1] += 1
+            self._splits[record.split_name] += 1
+            self._note("split", line, of=record.split_name)
         if len(self._models) <= _SHOWN_MODELS:
-            self._models.setdefault(record.model, record.line)
-        gold, options, line = record.gold, record.options, record.line
+            self._models.setdefault(record.model, line)
         self._golds.see(gold, options, line)
-        self._letters += options is None and isinstance(gold, str) and _LETTERS.fullmatch(gold) is not None
+        if options is None and isinstance(gold, str) and _LETTERS.fullmatch(gold):
+            self._note("letters", line)
 
     def see_answer(self, record: Record) -> None:
         """Take the rest of the same row."""
+        line = record.line
         self.is_chat |= not isinstance(record.question, str)
-        for name in record.source_scores:
-            self.scores.setdefault(name, SourceScore(bounds=(0.0, 1.0)))
-        for name in record.numeric:
-            self.scores[name].bounds = None
-        for name in self._roles.score_columns:
-            score = record.source_scores.get(name)
-            if score is not None and name not in record.numeric:
-                self._graded.setdefault(name, record.line)
-            elif score is not None and not 0 <= score <= 1:
-                self._beyond.setdefault(name, score)
+        for name, score in record.source_scores.items():
+            known = self.scores.setdefault(name, SourceScore(bounds=(0.0, 1.0)))
+            if name in record.numeric:
+                known.bounds = None
+            if score is not None and name in self._roles.score_columns:
+                if name not in record.numeric:
+                    self._note("graded", line, of=name)
+                elif not 0 <= score <= 1:
+                    self._note("beyond", line, score, of=name)
         self.recorded += record.answers is not None or bool(record.likelihoods)
         if record.answers is None:
             return
@@ -128,19 +128,21 @@ class Profile:
             if is_list and len(read_labels("flags", 0, golds, options) or golds) > 1:
                 _, said = parsing.split_thinking(text) or ("", text)
                 if len({*parsing.read_choice(said, options, multi_label=True)}) > 1:
-                    self._first_several = self._first_several or record.line
-                    self._name_several += 1
+                    self._note("several", line)
         elif spells_list(gold) and spells_list(text):
-            self._golds.doubt(record.line, gold)
-        elif isinstance(gold, str) and ("|" in gold or ";" in gold):
-            self._parts += text.strip().casefold() in _BETWEEN.split(gold.strip().casefold())
-        self._objects += OBJECT.match(text) is not None
-        is_odd = _NO_ANSWER.fullmatch(text) and text.strip().casefold() != str(gold).strip().casefold()
-        if is_odd and (options is None or text.strip() not in options.values()):
-            self._first_odd = self._first_odd if self._odd else (record.line, text)
-            self._odd += 1
-        self._bracketed += self._table.is_text and spells_list(text)
-        self._same_as_gold += isinstance(gold, str | int) and text.strip() == str(gold).strip()
+            self._golds.doubt(line, gold)
+        bare, right = text.strip(), str(gold).strip()
+        choices = (options or {}).values()
+        are_several = options is None and isinstance(gold, str) and not (spells_list(gold) and spells_list(text))
+        for what, is_so in (
+            ("part", are_several and _is_part(bare, right)),
+            ("object", OBJECT.match(text)),
+            ("odd", _NO_ANSWER.fullmatch(text) and bare.casefold() != right.casefold() and bare not in choices),
+            ("list", self._table.is_text and spells_list(text)),
+            ("gold", isinstance(gold, str | int) and bare == right),
+        ):
+            if is_so:
+                self._note(what, line, text)
 
     def list_problems(self) -> list[Problem]:
         """Return what is wrong with whole columns, as far as it does not depend on rows that are wrong themselves."""
@@ -173,11 +175,11 @@ class Profile:
             self.gold = GoldKind("text", reason="no row has one: only the scores that it was given count")
         else:
             self.gold = golds.decide()
-        if self.gold.several and self._name_several:
-            rows = count(self._name_several, "output names", "outputs name")
+        if self.gold.several and (several := self._seen["several", ""]):
+            rows = count(several, "output names", "outputs name")
             message = f"{rows} several options where several are right: are all of them the answer, or any?"
             hint = "multi_label=true where all of them together are, multi_label=false where any of them counts"
-            self._refuse(message, hint, "several-right", self._first_several)
+            self._refuse(message, hint, "several-right", self._first["several", ""][0])
         if layout.main in self.scores:
             self.main = layout.main
         elif not self.is_measured:
@@ -185,7 +187,7 @@ class Profile:
         self._require_one_scale()
         self.uses_split = self._decide_split()
         if self.uses_split:
-            self.train = sum(number for name, (_, number) in self._splits.items() if SPLITS[name] == "train")
+            self.train = sum(number for name, number in self._splits.items() if SPLITS[name] == "train")
         try:
             self.outputs_are_positions = self._positions.are_positions(self.gold)
         except ValueError as error:
@@ -196,26 +198,22 @@ class Profile:
         """Refuse outputs of several models: they would be scored as those of one."""
         if len(self._models) < 2:
             return
-        *others, last = [*self._models][:_SHOWN_MODELS]
-        is_more = len(self._models) > _SHOWN_MODELS
-        number = f"more than {_SHOWN_MODELS}" if is_more else str(len(self._models))
-        names = f"{', '.join([*others, last])}, ..." if is_more else f"{', '.join(others)} and {last}"
-        message = f"the outputs are those of {number} models, {names}: they would be scored as one"
-        hint = "write a file for each"
-        if column := self._reader.model_column:
-            message = f"the column {column} names {number} models, {names}: they would be scored as one"
-            hint = (
-                "write a file for each, or a column of outputs for each and output=A+B; "
-                f"by={column} where it says something else"
-            )
+        shown, column = [*self._models][:_SHOWN_MODELS], self._reader.model_column
+        names = ", ".join(shown) + (", ..." if len(self._models) > len(shown) else "")
+        who = f"the column {column} names" if column else "the outputs are those of"
+        more = f", or a column of outputs for each and output=A+B; by={column} where it says something else"
+        message = f"{who} several models, {names}: they would be scored as one"
+        hint = f"write a file for each{more if column else ''}"
         self._refuse(message, hint, "several-models", [*self._models.values()][1])
 
     def _require_one_scale(self) -> None:
         """Refuse a score that is 5 in one row and N in another: a grade that is 0, or no score at all?"""
-        for name in self._graded.keys() & self._beyond.keys():
-            message = f"the score {name} is a grade or a truth here, worth 0 to 1, and {self._beyond[name]:g} elsewhere"
-            hint = "leave the cell empty where there is no score; write all of them as numbers, or all as grades"
-            self._refuse(message, hint, "scores", self._graded[name])
+        for name in self._roles.score_columns:
+            if ("graded", name) in self._first and ("beyond", name) in self._first:
+                beyond = self._first["beyond", name][1]
+                message = f"the score {name} is a grade or a truth here, worth 0 to 1, and {beyond:g} elsewhere"
+                hint = "leave the cell empty where there is no score; write all of them as numbers, or all as grades"
+                self._refuse(message, hint, "scores", self._first["graded", name][0])
 
     def _require_golds(self, golds: GoldColumn) -> bool:
         """Return whether there are golds. Raises DatasetError where some are missing; the layout knows why they may be.
@@ -241,54 +239,51 @@ class Profile:
         """
         unknown = [name for name in self._splits if name not in SPLITS]
         if unknown and (self._options.split is not None or len(unknown) < len(self._splits)):
-            line, number = self._splits[unknown[0]]
-            rows = "" if number == 1 else f", as in {number} rows"
-            message = f"the split {show(unknown[0])} is neither train, validation nor test{rows}"
+            message = f"the split {show(unknown[0])} is neither train, validation nor test"
             hint = "correct it; where the column says something else, leave out split= or call it otherwise"
-            self._refuse(message, hint, "split", line)
+            self._refuse(message, hint, "split", self._first["split", unknown[0]][0])
         return bool(self._splits) and not unknown
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader of the score must know."""
-        layout = self._layout
+        layout, seen = self._layout, {what: number for (what, of), number in self._seen.items() if not of}
+        every = {what for what, number in seen.items() if number == self.recorded}
         yield from self._table.notes
         yield from layout.notes
         yield from layout.live_notes if self._reader.is_live else ()
-        if not self.outputs_are_positions and (said := self._positions.note()):
-            yield said
+        if not self.outputs_are_positions and (unnamed := self._positions.unnamed):
+            one, many = "output is a number that names no option", "outputs are numbers that name no option"
+            yield f"{count(unnamed, one, many)}: scored as wrong"
         if self._roles.gold_is_option:
-            yield (
-                "the right option has a column of its own, so the order in which options are shown is not known: "
-                + (
-                    "a live run shows them in one of its own"
-                    if self._reader.is_live
-                    else "answers count where they name an option by its text, not by a letter"
-                )
-            )
-        if self._odd:
-            line, text = self._first_odd
+            shown = "answers count where they name an option by its text, not by a letter"
+            if self._reader.is_live:
+                shown = "a live run shows them in one of its own"
+            said = "the right option has a column of its own, so the order in which options are shown is not known"
+            yield f"{said}: {shown}"
+        if "odd" in seen:
+            line, text = self._first["odd", ""]
             one, many = "output reads like an error or a missing value", "outputs read like errors or missing values"
             yield (
-                f"{count(self._odd, one, many)}, the first in line {line}: {show(text)}; they are scored as "
+                f"{count(seen['odd'], one, many)}, the first in line {line}: {show(text)}; they are scored as "
                 "answers. Where the model gave none, leave the cell empty (empty=not_run), in JSON null"
             )
-        if self.recorded and self._bracketed == self.recorded:
+        if "list" in every:
             yield "every output looks like a list, and is one answer: several are a list in JSON Lines or Parquet"
-        if self.recorded and self._same_as_gold == self.rows:
+        if self.recorded and seen.get("gold") == self.rows:
             yield "every output is equal to its gold: is the column of outputs that of the golds?"
-        if self._parts:
-            outputs = count(self._parts, "output is a part of its gold", "outputs are a part of their golds")
+        if "part" in seen:
+            outputs = count(seen["part"], "output is a part of its gold", "outputs are a part of their golds")
             yield (
                 f"{outputs} between | or ;, and counted as wrong: a gold is one text, and several accepted ones are "
                 'written as a list, ["a", "b"], in CSV "[""a"", ""b""]"'
             )
-        if self.recorded and self._objects == self.recorded and self._options.gold_kind != "text":
+        if "object" in every and self._options.gold_kind != "text":
             column = self._roles.output
             yield f"every output is an object written as text: output={column}.KEY scores what its KEY holds"
         if self.gold.several and self.multi_label is None:
             rows = count(self.gold.several, "row has", "rows have")
             yield f"{rows} several right options: any of them counts; multi_label=true where all of them are the answer"
-        if self._letters and self._letters == self.rows:
+        if seen.get("letters") == self.rows:
             yield (
                 "every gold is a letter, or several, and the rows have no options: answers are compared with it as "
                 "texts; options=COLUMN or options=A+B+C+D names the options"
@@ -325,6 +320,11 @@ class Profile:
         raise DatasetIntegrityError.at(Location(self._table.path, line), message, hint, code=code)
 
 
+def _is_part(text: str, gold: str) -> bool:
+    """Whether an output is one of several texts that a gold names with | or ; between them."""
+    return ("|" in gold or ";" in gold) and text.casefold() in _BETWEEN.split(gold.casefold())
+
+
 _NUMBER = re.compile(r"\d+(?:\.0+)?", re.ASCII)
 
 _NOTHING = ("", "-1", "-1.0")
@@ -340,9 +340,10 @@ class _Positions:
     """
 
     def __init__(self) -> None:
-        self._numbers = self._named = self._others = 0
-        """Outputs that are numbers; those of them that are the text or the label of an option; outputs of another
-        kind."""
+        self.unnamed = 0
+        """Outputs that are numbers, and neither the text nor the label of an option."""
+        self._named = self._others = 0
+        """Those that are, and outputs of another kind."""
         self._fits = {0: True, 1: True}
         """Number of the first option to whether every number is one of an option of its row."""
         self._differs = {0: False, 1: False}
@@ -350,54 +351,38 @@ class _Positions:
 
     def see(self, outputs: Sequence[str], options: Mapping[str, str]) -> None:
         """Take the outputs of one more row that has options."""
-        for text in outputs:
-            self._see_one(text.strip(), options)
-
-    def _see_one(self, text: str, options: Mapping[str, str]) -> None:
-        if text in _NOTHING:
-            return
-        if len(text) > 8 or not _NUMBER.fullmatch(text):
-            self._others += 1
-            return
-        self._numbers += 1
-        number = int(float(text))
-        spelled = (text, str(number))
         labels = list(options)
-        named = [label for label, option in options.items() if label in spelled or option.strip() in spelled]
-        self._named += bool(named)
-        for base in (0, 1):
-            if not base <= number < base + len(labels):
-                self._fits[base] = False
-            elif named and named != [labels[number - base]]:
-                self._differs[base] = True
+        for text in map(str.strip, outputs):
+            if text in _NOTHING:
+                continue
+            if len(text) > 8 or not _NUMBER.fullmatch(text):
+                self._others += 1
+                continue
+            number = int(float(text))
+            spelled = (text, str(number))
+            named = [label for label, option in options.items() if label in spelled or option.strip() in spelled]
+            self._named += bool(named)
+            self.unnamed += not named
+            for base in (0, 1):
+                if not base <= number < base + len(labels):
+                    self._fits[base] = False
+                elif named and named != [labels[number - base]]:
+                    self._differs[base] = True
 
     def are_positions(self, gold: GoldKind) -> bool:
-        """Return whether the outputs are positions, as golds of this kind are. Raises ValueError, where none can tell.
+        """Return whether the outputs are positions, as golds of this kind are.
 
-        The error's text says why, in words for the user.
+        Raises ValueError, which says why in words for the user, where they could be, or should.
         """
-        unnamed, may_be = self._numbers - self._named, any(self._fits.values())
-        if self._others or not self._numbers:
-            if unnamed and unnamed >= self._others and may_be:
-                numbers = count(
-                    unnamed, "output is a number, as positions are", "outputs are numbers, as positions are"
-                )
-                raise ValueError(f"{numbers}, and {self._others:,} are not")
-            return False
-        if gold.element == "index" and self._fits[gold.base]:
-            if not unnamed and self._differs[gold.base]:
-                raise ValueError("every output is a number: a position, as the golds are, or the text of an option")
-            return True
-        if gold.element == "index" and (not self._named or (unnamed and may_be)):
-            raise ValueError(f"golds are positions counted from {gold.base}, and outputs are numbers that do not fit")
-        if gold.element != "index" and unnamed and may_be:
-            what = {"label": "labels", "text": "texts"}.get(gold.element, "no positions")
-            raise ValueError(f"every output is a number, as positions are, and golds are {what}")
+        are_numbers = bool(self.unnamed or self._named) and not self._others
+        if gold.element == "index" and are_numbers:
+            fits = self._fits[gold.base]
+            if fits and (self.unnamed or not self._differs[gold.base]):
+                return True
+            if fits or not self._named:
+                raise ValueError(f"outputs are numbers, and golds positions counted from {gold.base}: do they fit?")
+        if self.unnamed and self.unnamed >= self._others and any(self._fits.values()):
+            numbers = count(self.unnamed, "output is a number", "outputs are numbers")
+            others = f"{self._others:,} are not" if self._others else f"golds are read otherwise: {gold.reason}"
+            raise ValueError(f"{numbers}, as positions are, and {others}")
         return False
-
-    def note(self) -> str:
-        """Return what a reader of the score must know where outputs are not positions; "" for nothing."""
-        if not (unnamed := self._numbers - self._named):
-            return ""
-        one, many = "output is a number that names no option", "outputs are numbers that name no option"
-        return f"{count(unnamed, one, many)}: scored as wrong"

@@ -32,9 +32,6 @@ _CRITERION = "correct"
 OBJECT = re.compile(r"""\{\s*(['"])\w+\1\s*:""")
 """How an object begins that is written as text."""
 
-_LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,' ]*\s*%?", re.ASCII)
-"""A number as spreadsheets show it: 4,5 and 80 %."""
-
 _ROLES = {"HUMAN": "user", "USER": "user", "BOT": "assistant", "ASSISTANT": "assistant", "SYSTEM": "system"}
 
 
@@ -228,12 +225,9 @@ class RecordReader:
             score = look_up(cells, column)
             given[name] = score = (score.strip() or None) if isinstance(score, str) else score
             if score is not None and to_number(score) is None:
-                hint = "scores are numbers, true/false, yes/no, or C, P, I, N; leave the cell empty where there is none"
-                if isinstance(score, str) and _LOCAL_NUMBER.fullmatch(score):
-                    hint = "a number has a decimal point, and no sign of percent or group of digits behind it: 4.5, 80"
-                raise RowError(
-                    f"the score {column} is {show(score)}", self._name_parts("scores", column, score) or hint
-                )
+                hint = "scores are numbers (4.5, 80), true/false, yes/no, or C, P, I, N; empty where there is none"
+                said = f"the score {column} is {show(score)}"
+                raise RowError(said, self._name_parts("scores", column, score) or hint)
         is_answered = record.answers is not None or bool(record.likelihoods)
         numbers = {name: to_number(score) if is_answered else None for name, score in given.items()}
         record.source_scores = {name: None if is_nan(number) else number for name, number in numbers.items()}
@@ -334,8 +328,6 @@ def _read_judgements(column: str, value: Any) -> list[dict[str, Any]]:
         return [{**verdict, "status": "not_run"}]
     number = None if value == "N" else to_number(value)  # "no" of some judges, "no answer" of others: 0 to inspect_ai
     if number not in (0.0, 1.0):
-        hint = "a verdict is 1 or 0, true/false, yes/no, C or I; else a list of judgements as in format 1"
-        if number is not None:
-            hint = f"a verdict is 1 or 0; what was judged on another scale is a score: scores={column}"
+        hint = f"a verdict is 1 or 0, true/false, yes/no, C or I; on another scale it is a score: scores={column}"
         raise RowError(f"the judgement {column} is {show(value)}", hint)
     return [{**verdict, "value": number}]

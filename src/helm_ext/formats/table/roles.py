@@ -279,14 +279,11 @@ class _Chooser:
     def _known(self, role: str, column: str) -> str:
         """Return a column that was named. Raises DatasetError for one that the table does not have."""
         if column not in self._columns and column.partition(".")[0] not in self._columns:
-            several = column.split(",")
-            hint = (
-                did_you_mean(column, self._columns) or f"columns: {name_columns(self._columns)}{self._table.sep_hint}"
-            )
+            hint = did_you_mean(column, self._columns)
             if plus := next((one for one in self._columns if "+" in one and column in one.split("+")), ""):
                 hint = f"a + within a name is written %2B: {role}={plus.replace('+', '%2B')}"
-            if len(several) > 1 and {one.strip() for one in several} <= set(self._columns):
-                hint = f"several are joined by +: {role}={'+'.join(one.strip() for one in several)}"
+            joined = f"; several are joined by +: {role}=A+B" if role in _SEVERAL_NAMES else ""
+            hint = hint or f"columns: {name_columns(self._columns)}{joined}"
             raise self._error(f"{role}={column}: there is no such column", hint, "unknown-column")
         self._reasons[role] = "as given"
         return column
@@ -355,9 +352,7 @@ class _Chooser:
                 continue
             if beyond:
                 every = "+".join([*columns, *beyond])
-                hint = f"name them: options={every}"
-                if len(columns) > 1:
-                    hint = f"name them: options={'+'.join(columns)}, or options={every}"
+                hint = f"name those that are: options={every}"
                 message = f"the columns of options have a gap: {', '.join([*columns, *beyond])}"
                 raise self._error(message, hint, "options-gap")
             groups.append(self._require_letters(columns))
@@ -401,17 +396,15 @@ class _Chooser:
                 raise self._error(message, f"say which is which: {other}=COLUMN, {role}=COLUMN", "column-twice")
 
     def _missing(self, role: str) -> DatasetError:
-        hint = f"say which: {role}=COLUMN; columns: {name_columns(self._columns[:30])}{self._table.sep_hint}"
+        wanted = ", ".join(CANDIDATES[role])
+        taken = [f"{other}={one} takes that" for one, other in self._taken.items() if fold(one) in CANDIDATES[role]]
+        message = f"{taken[0]} column, and no other" if taken else "no column"
+        hint = f"say which: {role}=COLUMN; columns: {name_columns(self._columns[:30])}"
         if role == "gold" and len(self._columns) > 2:
             hint += "; where outputs were scored and nothing is right: output=COLUMN and scores=COLUMN"
         if self._table.is_text and self._given.header != "no":
-            hint += "; where the first line is a row already: header=no"
-        wanted = ", ".join(CANDIDATES[role])
-        message = f"no column is called {wanted}"
-        for column, other in self._taken.items():
-            if fold(column) in CANDIDATES[role]:
-                message = f"{other}={column} takes that column, and no other is called {wanted}"
-        return self._error(f"{message}: which is the {role}?", hint, f"no-{role}")
+            hint += "; sep= where cells are parted otherwise; header=no where the first line is a row already"
+        return self._error(f"{message} is called {wanted}: which is the {role}?", hint, f"no-{role}")
 
     def _ambiguous(self, role: str, candidates: Sequence[str]) -> DatasetError:
         said = " or ".join(f"{role}={column}" for column in candidates)

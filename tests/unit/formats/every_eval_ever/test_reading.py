@@ -262,7 +262,6 @@ EASY, HARD = (sample(id_, metadata={"level": level}) for id_, level in (("a", "e
      lambda evalset: (completions(evalset), evalset.counts["agentic"]), ([["banana"]], 1)),
     ([agent(USER, SUBMITS, {**TOOL, "content": "banana"})], {}, completions, [["banana"]]),
     ([sample(answer="I say: banana!")], {}, completions, [["I say: banana!"]]),
-    ([sample(answer="I say: banana!")], {"prediction": "extracted"}, completions, [["banana"]]),
     ([EASY, HARD], {"by": ["level"]}, lambda evalset: evalset.attributes, {"level": ("easy", "hard")}),
     ([{**sample(), "schema_version": "0.2.2"}], {}, completions, [["banana"]]),
 ])  # fmt: skip

@@ -10,8 +10,8 @@ from msgspec import to_builtins
 
 from helm_ext.files import store
 from helm_ext.formats import get_format
-from helm_ext.formats.every_eval_ever import profile as every_eval_ever
-from helm_ext.formats.lm_eval import profile as lm_eval
+from helm_ext.formats.every_eval_ever import task as every_eval_ever
+from helm_ext.formats.lm_eval import task as lm_eval
 
 
 def make_record(folder: Path) -> Path:

@@ -73,8 +73,12 @@ class TestRefused:
         found = problem(tmp_path, text)
         assert (found.code, found.location.line) == (code, line)
 
-    def test_a_layout_by_columns_is_named(self, tmp_path):
-        assert "by columns" in problem(tmp_path, '{"q": {"0": "x"}, "a": {"0": "y"}}').message
+    def test_one_object_is_no_table(self, tmp_path):
+        found = problem(tmp_path, '{"q": {"0": "x"}, "a": {"0": "y"}}')
+        assert ('got one object with the keys ["q", "a"]' in found.message, "to_json(FILE" in found.hint) == (
+            True,
+            True,
+        )
 
 
 VALUES = st.recursive(

@@ -170,7 +170,7 @@ class TestPromptfoo:
 
     def test_of_several_models_is_refused(self, tmp_path):
         found = refusal(self.write(tmp_path, promptfoo(), promptfoo("anthropic:claude"), promptfoo()))
-        assert "openai:gpt-4o and anthropic:claude: they would be scored as one" in found.message
+        assert "several models, openai:gpt-4o, anthropic:claude: they would be scored as one" in found.message
 
     def test_its_headline_is_the_main_metric_and_all_there_is_without_golds(self, tmp_path):
         judged = {"testCase": {"vars": {"capital": "Rom"}, "assert": [{"type": "llm-rubric", "value": "Is polite."}]}}

@@ -216,7 +216,7 @@ REFUSED = [
       [None, [], ["iron"], "iron|tin", {"text": ["iron", "tin"], "label": ["A"]}, {"text": ["a", "b"], "label": ["A", "A"]},
        ["iron", ["tin"]], 7]),
     ([["question", "option_a", "option_c", "gold"], ["?", "iron", "tin", "iron"]], {}, "options-gap", None, ""),
-    ([["question", "answer", *"ABCN"], ["?", "B", *"wxyz"]], {}, "options-gap", None, "name them: options=A+B+C, or options=A+B+C+N"),
+    ([["question", "answer", *"ABCN"], ["?", "B", *"wxyz"]], {}, "options-gap", None, "name those that are: options=A+B+C+N"),
     *(([MC[:5], ["?", "iron", nothing, "tin", "A"]], {}, "cell", 2, "") for nothing in ("", " ")),
     ([["question", "answer", *(f"option{n}" for n in range(1, 28))], ["?", "1", *range(27)]], {}, "options", None, ""),
     # Questions, splits
@@ -230,7 +230,7 @@ REFUSED = [
         (["question", "answer", "label"], "ambiguous-column", "say which: gold=answer or gold=label"),
         ([*FREE, "response"], "ambiguous-column", "say which: output=output or output=response"),
         (["question", "gold", "choices", "A", "B"], "ambiguous-column", "say which: options=choices or options=A+B"),
-        (["item", "answer"], "no-question", "say which: question=COLUMN; columns: item, answer; where the first line is a row already: header=no"),
+        (["item", "answer"], "no-question", "say which: question=COLUMN; columns: item, answer; sep= where cells are parted otherwise; header=no where the first line is a row already"),
         (["question", "right"], "no-gold", "say which: gold=COLUMN"),
     ]),
     ([["question", "answer"], ["?", "iron"]], {"output": ["answer"]}, "no-gold", None, ""),
@@ -261,10 +261,10 @@ REFUSED = [
     ([["question", "answer", "judge"], ["?", "x", "C"]], {"scores": ["judge"]}, "scores", None, "output=COLUMN names it"),
     *(([row(judge="C"), row(judge=value)], {"scores": ["judge"]}, "cell", 2, "" if isinstance(value, dict) else "scores are numbers")
       for value in ("good", "c", "nan", "1e999", [1], {"value": 1})),
-    *(([FREE + ["judge"], ["?", "x", "y", value]], {"scores": ["judge"]}, "cell", 2, "a number has a decimal point")
+    *(([FREE + ["judge"], ["?", "x", "y", value]], {"scores": ["judge"]}, "cell", 2, "scores are numbers (4.5, 80)")
       for value in ("85%", "80 %", "4,5", "1.000,5")),
     *(([row(j=value)], {"judgements": ["j"]}, "cell", 1, hint)
-      for value, hint in [(4, "a verdict is 1 or 0; what was judged on another scale is a score: scores=j"), ("good", "a verdict is 1 or 0, true"), ("N", "a verdict is 1 or 0, true")]),
+      for value, hint in [(4, "a verdict is 1 or 0, true/false, yes/no, C or I; on another scale it is a score: scores=j"), ("good", "a verdict is 1 or 0, true"), ("N", "a verdict is 1 or 0, true")]),
     ([["question", "answer", "a+b"], ["?", "x", "y"]], {"output": ["a", "b"]}, "several-outputs", None, ""),
     ([["question", "answer", "a+b"], ["?", "x", "y"]], {"by": ["b"]}, "unknown-column", None, "a + within a name is written %2B: by=a%2Bb"),
     ([["question", "choices", "answer"], ["?", "iron|tin", "iron"]], {}, "cell", 2, "give each option a column"),
