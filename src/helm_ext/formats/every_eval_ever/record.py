@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET
 
 from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError, DatasetSchemaError, Location, Problems, show
 from helm_ext.files import canonical_json, parse_json, read_source
@@ -322,16 +321,6 @@ class Turn(msgspec.Struct):
     tool_call_id: Any = None
 
 
-class Attribution(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What was read of an answer."""
-
-    turn_idx: Any = UNSET
-    source: Any = UNSET
-    extracted_value: Any
-    extraction_method: Any = UNSET
-    is_terminal: Any = UNSET
-
-
 class Evaluation(msgspec.Struct):
     """The score of a line."""
 
@@ -349,7 +338,8 @@ class Sample(msgspec.Struct):
     sample_id: str
     interaction_type: Literal["single_turn", "multi_turn", "agentic"]
     input: Input
-    answer_attribution: list[Attribution]
+    answer_attribution: list[JSONObject]
+    """What was read of the answers."""
     evaluation: Evaluation
     evaluation_result_id: str | None = None
     """The result that its score belongs to."""

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from helm_ext.errors import DatasetIntegrityError, DatasetSchemaError, Location, Problems, raise_for
 from helm_ext.formats.every_eval_ever.record import (
     KEPT,
@@ -138,7 +136,7 @@ class RowMaker:
                         scored.append(value)
                     said = {
                         "evaluation_name": sample.evaluation_name,
-                        "answer_attribution": msgspec.to_builtins(sample.answer_attribution),
+                        "answer_attribution": sample.answer_attribution,
                         "is_correct": sample.evaluation.is_correct,
                     }
                     kept.setdefault(score, said)

@@ -106,7 +106,7 @@ class JsonPieces:
         if len(self._data) <= MAX_DOCUMENT_BYTES:
             parse_json(bytes(self._data).removeprefix(files.BOM), self.path, allow_nan=True)
         line = 1 + self._count_lines(0, at)
-        return DatasetSyntaxError.at(self.path, f"not JSON: {message}", line=line, code="not-json")
+        return DatasetSyntaxError.at(self.path, message, line=line, code="shape")
 
 
 class JsonRows:
