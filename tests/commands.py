@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from typer.testing import CliRunner
 
-from helm_ext.cli import app
+from helm_ext.cli import app, describe_error
 from helm_ext.errors import HelmExtError, RunEntryError
 
 
@@ -22,7 +22,8 @@ def run(*arguments: object, code: int | None = 0, env: Mapping[str, str] | None 
     done = CliRunner().invoke(app, [*map(str, arguments)], env=env)
     error = done.exception
     if isinstance(error, HelmExtError):
-        found = Done(2 if isinstance(error, RunEntryError) else 1, done.stdout, f"{done.stderr}error: {error}\n")
+        said = f"{done.stderr}error: {describe_error(error, str(arguments[0]))}\n"
+        found = Done(2 if isinstance(error, RunEntryError) else 1, done.stdout, said)
     elif error is not None and not isinstance(error, SystemExit):
         raise error
     else:

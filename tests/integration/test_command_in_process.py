@@ -69,6 +69,16 @@ def test_score_all_shows_every_stat(folder):
     (["score", BABI, "--model", "m", "--arg", "model=foo"], 2, "--arg model=foo: the model is no such argument\n"),
     (["score", BABI, "--model", "m", "--arg", "model_deployment=foo"], 2, "recorded completions are scored\n"),
     (["score", BABI, "--model", "m", "-o", BABI], 1, f"--output-path {BABI}: cannot be made"),
+    *((["score", BABI, "--model", "m", "--arg", f"num_train_trials={value}"], 2,
+       f"num_train_trials={value}: expected a whole number from 1 on") for value in (-1, 1.5)),
+    *((["score", "x.json", "--model", "m", "--fail-under", given], 2,
+       f"--fail-under {given}: expected METRIC=NUMBER") for given in ("main", "=1", "main=much")),
+    *((["score", "x.json", "--model", "m", "--show", given], 2, f"--show {given}: expected wrong, or wrong=N")
+      for given in ("right", "wrong=", "wrong=0", "wrong=-1", "wrong=x", "wrongs", "wrong=²")),
+    (["score", "x.json", "--model", ""], 2, "--model: expected a name"),
+    (["score", "x.json", "--model", "m", "--suite", " "], 2, "--suite: expected a name"),
+    (["score", "x.json", "--model", "m", "--suite", "s" * 300], 2,
+     "--suite: a folder's name has 255 bytes at most, and this one 300"),
     (["preview", "babi_style.json"], 2, f"no such file\n  hint: dataset=babi_style reads {BABI}"),
 ])  # fmt: skip
 def test_what_cannot_be_is_a_message(folder, arguments, code, message):

@@ -49,12 +49,6 @@ def test_a_run_below_its_threshold_fails(folder, threshold, code):
     assert ("below: " in done.stderr) == (code == 1)
 
 
-@pytest.mark.parametrize("threshold", ["main", "=1", "main=much"])
-def test_a_threshold_has_a_name_and_a_number(folder, threshold):
-    said = score("outputs", "--model", "m", "--fail-under", threshold, code=2).stderr
-    assert f"--fail-under {threshold}: expected METRIC=NUMBER" in said
-
-
 def test_one_wrong_file_does_not_keep_others_from_being_scored(folder):
     (folder / "outputs" / "broken.json").write_text('{"adapter_spec": {}, "request_states": [}')
     done = score("outputs", "--model", "m", "--json", code=1)

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_group
 
-from helm_ext.errors import DatasetError, HelmExtError, RunEntryError, describe_missing, printable
+from helm_ext.errors import HelmExtError, RunEntryError, describe_missing, printable
 
 __all__ = ["app", "main"]
 
@@ -64,44 +64,22 @@ class _Commands(TyperGroup):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
 
-class _WithArguments(TyperCommand):
-    """A command that takes `--arg`: its help ends with the arguments of all formats, its hints name them as options."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except HelmExtError as error:
-            from helm_ext.cli.common import with_option
-
-            kind = type(error) if isinstance(error, DatasetError | RunEntryError) else HelmExtError
-            raise kind(with_option(str(error))) from error
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        self.epilog = _describe_arguments()
-        super().format_epilog(ctx, formatter)
-
-
 def _describe_arguments() -> str:
+    """Return the arguments of all formats, for the end of a command's help."""
     import textwrap
 
     from helm_ext.formats import all_formats
 
     parts = []
     for format_ in all_formats():
-        width = max(len(name) for name in format_.argument_names())
-        lines = [
-            textwrap.fill(
-                f"{argument.name:{width}}  {argument.description} ({argument.kind.title})",
-                width=78,
-                initial_indent="  ",
-                subsequent_indent=" " * (width + 4),
-                break_on_hyphens=False,
-            )
-            for argument in format_.arguments
-            if argument.in_run_entry
-        ]
+        width = max(map(len, format_.argument_names()))
         # After \b click leaves lines as they are.
-        parts.append("\n".join(["\b", f"--arg of {format_.name} ({format_.title}):", *lines]))
+        parts.append(f"\b\n--arg of {format_.name} ({format_.title}):")
+        for argument in format_.arguments:
+            if argument.in_run_entry:
+                line = f"  {argument.name:{width}}  {argument.description} ({argument.kind.title})"
+                indent = " " * (width + 4)
+                parts[-1] += "\n" + textwrap.fill(line, 78, subsequent_indent=indent, break_on_hyphens=False)
     return "\n\n".join(parts).replace("`", "")
 
 
@@ -113,8 +91,8 @@ def _load(name: str) -> Any:
     if group is not None:
         holder.add_typer(group, name=name)
     else:
-        kind = _WithArguments if name in _WITH_ARGUMENTS else TyperCommand
-        holder.command(name, cls=kind)(getattr(found, name.replace("-", "_")))
+        epilog = _describe_arguments() if name in _WITH_ARGUMENTS else None
+        holder.command(name, epilog=epilog)(getattr(found, name.replace("-", "_")))
     return get_group(holder).commands[name]
 
 
@@ -148,16 +126,26 @@ def _options(
     pass
 
 
+def describe_error(error: Exception, command: str) -> str:
+    """Return what is said of an error, hints as they can be typed. Raises `error` again where it is a fault of ours."""
+    if isinstance(error, ModuleNotFoundError):
+        return describe_missing(error)
+    if isinstance(error, OSError) and not isinstance(error, HelmExtError):  # a name that is too long, a full disk
+        return printable(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+    if command not in _WITH_ARGUMENTS:
+        return str(error)
+    from helm_ext.cli.common import with_option
+
+    return with_option(str(error))
+
+
 def main() -> None:
     """Run the command; entry point `helm-ext`."""
     gc.set_threshold(_GARBAGE)
     try:
         app()
-    except (HelmExtError, ModuleNotFoundError, OSError) as error:  # of the system: a name that is too long, a full disk
-        said = describe_missing(error) if isinstance(error, ModuleNotFoundError) else str(error)
-        if isinstance(error, OSError) and not isinstance(error, HelmExtError):
-            said = printable(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
-        print(f"error: {said}", file=sys.stderr)  # noqa: T201 - a command's output
+    except (HelmExtError, ModuleNotFoundError, OSError) as error:
+        print(f"error: {describe_error(error, ''.join(sys.argv[1:2]))}", file=sys.stderr)  # noqa: T201 - a command's output
         raise SystemExit(2 if isinstance(error, RunEntryError) else 1) from None
     finally:
         gc.freeze()  # what ends with the process need not be looked through for garbage first: a fifth of a start

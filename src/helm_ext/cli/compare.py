@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -75,13 +75,12 @@ def compare(
     options.require_alone({"--no-slices": no_slices}, {"--slices": slices})
     options.require_alone({"--over": over}, {"--baseline": baseline, "--by-suite": by_suite, "--slices": slices, **how})
     found = read_folders(runs)
-    stale = _find_stale(found)
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
     with status("comparing"), without_output():
         is_asked = metric is not None or cluster is not None or fail_if_worse is not None
-        scores, without = _read_all(found, stale, metric, cluster, must=is_asked)
+        scores, left_out = _read_all(found, metric, cluster, must=is_asked)
         if by_suite:
             name_by_suite(scores)
         models = list(dict.fromkeys(run.model for run in scores))
@@ -96,7 +95,7 @@ def compare(
         whole = [index for index, one in enumerate(results) if rows and not one.slice]
         flips = dict(zip(whole, read_flips([results[index] for index in whole], rows), strict=True))
     _say_left_out(scores)
-    say([*without, *(note for run in scores for note in run.notes), *notes], "note: ")
+    say([*left_out, *(note for run in scores for note in run.notes), *notes], "note: ")
     if as_json:
         for index, result in enumerate(results):
             judged = next(({"gate": gate.to_json()} for gate in gates if gate.result is result), {})
@@ -122,32 +121,27 @@ def compare(
         raise Exit(_CANNOT_TELL)
 
 
-def _find_stale(found: Iterable[FinishedRun]) -> dict[Path, Path]:
-    """Return the newer run by the folder of each that it has replaced, and say which these are."""
+def _read_all(
+    found: Sequence[FinishedRun], metric: str | None, cluster: str | None, *, must: bool
+) -> tuple[list[RunScores], list[str]]:
+    """Return the scores of runs, and notes: which are versions of one, and why others are left out.
+
+    Left out are perplexities, and runs that a newer one replaces; what is stale and stays asks something else than the
+    newer one. Raises RunEntryError for runs without scores where all `must` have them, and where fewer than two have.
+    """
+    from helm_ext.analysis.run_scores import read_scores
     from helm_ext.analysis.siblings import find_siblings, read_sibling
 
     siblings = find_siblings(read_sibling(run.folder) for run in found)
-    say(siblings.describe_versions(), "note: ")  # which runs HELM's tables average is no matter here
-    return {folder: newer.folder for folder, newer in siblings.find_stale().items()}
-
-
-def _read_all(
-    found: Sequence[FinishedRun], stale: Mapping[Path, Path], metric: str | None, cluster: str | None, *, must: bool
-) -> tuple[list[RunScores], list[str]]:
-    """Return the scores of runs, and why others are left out: perplexities, and runs that a newer one replaces.
-
-    What is stale and stays asks something else than the newer one. Raises RunEntryError for runs without scores where
-    all `must` have them, and where fewer than two have.
-    """
-    from helm_ext.analysis.run_scores import read_scores
-
-    scores, without, first = [], [], None
+    stale = {folder: newer.folder for folder, newer in siblings.find_stale().items()}
+    notes = [*siblings.describe_versions()]  # which runs HELM's tables average is no matter here
+    scores, first = [], None
     for run in found:
         try:
             scores.append(read_scores(run, metric, cluster))
         except RunEntryError as error:
             first = first or error
-            without.append(f"not compared: {str(error).splitlines()[0]}")
+            notes.append(f"not compared: {str(error).splitlines()[0]}")
     if first is not None and (must or len(scores) < 2):
         raise first
     datasets = {one.run.folder: one.dataset for one in scores}
@@ -155,10 +149,10 @@ def _read_all(
     for one in scores:
         one.is_stale = one.run.folder in stale
         if one.is_stale and datasets.get(stale[one.run.folder]) == one.dataset:
-            without.append(f"{one.run.name}: not compared, the newer run is")
+            notes.append(f"{one.run.name}: not compared, the newer run is")
         else:
             left.append(one)
-    return left, without
+    return left, notes
 
 
 def _follow(found: Sequence[FinishedRun], over: str, metric: str | None, cluster: str | None, margin: float | None,
@@ -306,11 +300,10 @@ def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[
     from helm_ext.scoring.statistics import rows_needed, rows_to_narrow
 
     found = read_folders(paths)
-    stale = _find_stale(found)
     with without_output():
-        scores, without = _read_all(found, stale, None, None, must=True)
+        scores, notes = _read_all(found, None, None, must=True)
         results, _ = compare_runs(scores)
-    say(without, "note: ")
+    say(notes, "note: ")
     whole = [one for one in results if not one.slice]
     if len(whole) != 1:
         named = [f"{one.a.model} and {one.b.model} on {one.a.title}" for one in whole]

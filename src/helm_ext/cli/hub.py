@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +13,8 @@ from typer import Argument, Exit, Option
 
 import helm_ext.formats.innodata.hub as hubs
 from helm_ext.cli import options
-from helm_ext.cli.common import echo, make_console, parse_pairs, print_table, status
-from helm_ext.errors import DatasetNotFoundError, HelmExtError, Location, Problems, count, raise_for, show
+from helm_ext.cli.common import echo, make_console, parse_pairs, print_table, status, writing
+from helm_ext.errors import HelmExtError, Location, Problems, count, raise_for, show
 from helm_ext.evalset import DIGEST_LENGTH
 from helm_ext.formats.innodata.hub.records import parse_object
 
@@ -43,29 +43,16 @@ def pack(
     replace: options.Replace = False,
 ) -> None:
     """Check two JSON Lines files and write NAME.zip: same input, same bytes."""
-    packed = hubs.pack(
-        name=name,
-        test=test,
-        train=train,
-        attributes={**_read_attributes(attributes), **parse_pairs("--attr", attr)},
-        target=out,
-        replace=replace,
-    )
-    sizes = ", ".join(f"{count} {split}" for split, count in packed.sizes.items())
+    given: dict[str, Any] = {}
+    if attributes is not None:
+        problems = Problems()
+        with writing(attributes, "cannot be read: "):
+            given = parse_object(attributes.read_bytes(), Location(str(attributes)), problems) or {}
+        raise_for(problems.finish())
+    given |= parse_pairs("--attr", attr)
+    packed = hubs.pack(name=name, test=test, train=train, attributes=given, target=out, replace=replace)
+    sizes = ", ".join(f"{number} {split}" for split, number in packed.sizes.items())
     echo(f"{packed.path}: {sizes}; SHA-256 {packed.digest}")
-
-
-def _read_attributes(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DatasetNotFoundError(f"{path}: cannot be read: {error.strerror}") from error
-    problems = Problems()
-    value = parse_object(data, Location(str(path)), problems)
-    raise_for(problems.finish())
-    return value or {}
 
 
 @hub_app.command()
@@ -100,23 +87,17 @@ def list_(hub: Hub = None, as_json: AsJson = False) -> None:
     One whose newest entry is damaged is named, and does not hide the others; the exit code is then 1.
     """
     hubs.require_hub(hub)
-    newest: list[hubs.Version] = []
-    damaged = False
+    newest, damaged = [], False
     for name in hubs.names(hub):
         try:
             newest.append(hubs.newest(name, hub))
         except HelmExtError as error:
             echo(f"error: {name}: {error}", err=True)
             damaged = True
-    if as_json:
-        _print_json(newest)
-    elif not newest and not damaged:
+    if newest or as_json:
+        _print(newest, ("name", "version", "test", "train", "uploaded", "attributes"), as_json=as_json)
+    elif not damaged:
         echo(f"no datasets in the hub at {hubs.get_root(hub)}")
-    elif newest:
-        _print_table(
-            ("name", "version", "test", "train", "uploaded", "attributes"),
-            [(v.name, v.number, v.test_size, v.train_size, v.uploaded, _pairs(v.attributes)) for v in newest],
-        )
     if damaged:
         raise Exit(1)
 
@@ -124,17 +105,8 @@ def list_(hub: Hub = None, as_json: AsJson = False) -> None:
 @hub_app.command("show")
 def show_(name: Name, hub: Hub = None, as_json: AsJson = False) -> None:
     """Show all versions of a dataset, oldest first."""
-    versions = hubs.versions(name, hub)
-    if as_json:
-        _print_json(versions)
-        return
-    _print_table(
-        ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes"),
-        [
-            (v.number, v.test_size, v.train_size, v.size, v.uploaded, v.digest[:DIGEST_LENGTH], _pairs(v.attributes))
-            for v in versions
-        ],
-    )
+    headings = ("version", "test", "train", "bytes", "uploaded", "SHA-256", "attributes")
+    _print(hubs.versions(name, hub), headings, as_json=as_json)
 
 
 @hub_app.command()
@@ -167,16 +139,18 @@ def download(
     echo(f"{path}: version {resolved.version}, SHA-256 {resolved.digest}")
 
 
-def _print_json(versions: Iterable[hubs.Version]) -> None:
-    made = [{key: value for key, value in dataclasses.asdict(one).items() if key != "claim"} for one in versions]
-    echo(json.dumps(made, ensure_ascii=False, indent=2))
-
-
-def _pairs(attributes: dict[str, Any]) -> str:
-    """Return attributes on one line: no id of a stranger's looks like a line of ours."""
-    pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in attributes.items()]
-    return ", ".join(pairs).replace("\n", "\\n")
-
-
-def _print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    print_table(headings, rows, left=("uploaded", "SHA-256", "attributes"), console=make_console(piped=200))
+def _print(versions: Sequence[hubs.Version], headings: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        made = [{key: value for key, value in dataclasses.asdict(one).items() if key != "claim"} for one in versions]
+        echo(json.dumps(made, ensure_ascii=False, indent=2))
+        return
+    lines = []
+    for one in versions:
+        pairs = [f"{key}={value if isinstance(value, str) else show(value)}" for key, value in one.attributes.items()]
+        cells = {
+            "name": one.name, "version": one.number, "test": one.test_size, "train": one.train_size, "bytes": one.size,
+            "uploaded": one.uploaded, "SHA-256": one.digest[:DIGEST_LENGTH],
+            "attributes": ", ".join(pairs).replace("\n", "\\n"),  # no id of a stranger's looks like a line of ours
+        }  # fmt: skip
+        lines.append([cells[heading] for heading in headings])
+    print_table(headings, lines, left=("uploaded", "SHA-256", "attributes"), console=make_console(piped=200))

@@ -73,7 +73,7 @@ def add(
         raise RunEntryError("--api-key-env: expected the name of an environment variable, not the key itself")
     models = LocalModels(local_path)
     with starting("starting HELM", local_path):
-        is_helms = _is_helms(models, name, model, replace=replace)
+        is_helms = _is_helms(models, name, model)
     args: dict[str, Any] = {"pretrained_model_name_or_path": path, "device": device}
     served, is_listed = None, False
     if url is not None:
@@ -187,18 +187,16 @@ def try_(
 # What is checked and completed before a model is written
 
 
-def _is_helms(models: LocalModels, name: str, model: str | None, *, replace: bool) -> bool:
+def _is_helms(models: LocalModels, name: str, model: str | None) -> bool:
     """Whether HELM, or another of its plugins, says what this model is. Its tags may change what is sent.
 
-    Raises RunEntryError for a name that a deployment has already, and for a model that HELM does not know.
+    Raises RunEntryError for a name that a deployment of HELM's has, and for a model that HELM does not know.
     """
     from helm.benchmark.model_deployment_registry import DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT
     from helm.benchmark.model_metadata_registry import MODEL_NAME_TO_MODEL_METADATA
 
     ours = {entry["name"] for entry in models.deployments}
     is_deployed = name in DEPLOYMENT_NAME_TO_MODEL_DEPLOYMENT
-    if name in ours and not replace:
-        models.require_absent(name)
     if is_deployed and name not in ours:
         raise RunEntryError(f"{name}: HELM has a deployment of this name\n  hint: another NAME, with --model {name}")
     if model is not None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +69,15 @@ _MAIN = re.compile(r"main(@.*)?")
 """Each run's main metric, or another stat of it: `main@ci_low`."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class FileFacts:
-    """What is known of the file that a run was planned with, when its rows are gone."""
+    """What is known of the file that a run was planned with, when its rows are gone; nothing, where it is not."""
 
-    name: str
+    name: str = ""
     """Of the dataset."""
-    warnings: tuple[str, ...]
-    counts: Mapping[str, int]
+    warnings: list[str] = field(default_factory=list)
+    counts: Mapping[str, int] = field(default_factory=dict)
     """What was counted while the file was read."""
-
-
-NO_FACTS = FileFacts("", (), {})
-"""Of a run's file, where they are not known."""
 
 
 def find_facts(run_spec: RunSpec, unsaid: Container[str] = ()) -> FileFacts:
@@ -97,20 +93,20 @@ def find_facts(run_spec: RunSpec, unsaid: Container[str] = ()) -> FileFacts:
     scenario = create_object(run_spec.scenario_spec)
     evalset = planned.look(scenario.key()) if isinstance(scenario, EvalSetScenario) else None
     if evalset is None:
-        return NO_FACTS
+        return FileFacts()
     said = [f"{one.severity}: {one}" for one in evalset.warnings if one.code not in unsaid]
     if (more := len(said) - _SHOWN_WARNINGS) > 0:
-        said = [*said[:_SHOWN_WARNINGS], f"warning: ... and {more} more: helm-ext validate shows all"]
-    return FileFacts(evalset.name, tuple(said), evalset.counts)
+        said[_SHOWN_WARNINGS:] = [f"warning: ... and {more} more: helm-ext validate shows all"]
+    return FileFacts(evalset.name, said, evalset.counts)
 
 
 class ScoredRun:
     """A finished run of ours or of HELM's own, and the file that it was planned with."""
 
-    def __init__(self, folder: Path, file: FileFacts = NO_FACTS) -> None:
+    def __init__(self, folder: Path, file: FileFacts | None = None) -> None:
         """Take the run. Raises RunEntryError where a run of HELM's own has no usual main metric."""
         self.files = RunFiles(folder)
-        self.file = file
+        self.file = file or FileFacts()
         arguments = self.files.metric_arguments
         self.name = self.files.name
         self.split = find_split(self.files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,6 @@ from helm_ext.cli.common import (
     parse_arguments,
     put_option,
     say,
-    status,
     with_option,
     without_output,
 )
@@ -31,7 +30,6 @@ from helm_ext.formats import files_in
 if TYPE_CHECKING:
     from helm.benchmark.run_spec import RunSpec
 
-    from helm_ext.analysis.run_scores import WrongRow
     from helm_ext.formats import Format
 
 _SHOWN_WRONG = 10
@@ -78,15 +76,11 @@ def score(
     The runs are those that `helm-run` makes of the same files, one for each of their tasks; helm-summarize and
     helm-server work on them. Where one of several cannot be scored, the others are, and the exit code is 1.
     """
-    arguments = parse_arguments(arg)
-    _require_sense(model, suite, arguments)
-    if missing is not None:
-        arguments["missing"] = missing
+    arguments = {**parse_arguments(arg), **({} if missing is None else {"missing": missing})}
     least = parse_thresholds(fail_under or [])
     most = None if show is None else parse_show(show)
-    settings = Settings(output_path, local_path, suite, verbose=verbose)
     failures = 0
-    for scored in score_files(files, kind, arguments, model, settings):
+    for scored in score_files(files, kind, arguments, model, Settings(output_path, local_path, suite, verbose=verbose)):
         if scored is None:
             failures += 1
             continue
@@ -101,22 +95,21 @@ def score(
 
 def print_scores(scored: ScoredRun, *, most: int | None = None, as_json: bool = False, show_all: bool = False) -> None:
     """Print a run's scores, and the first `most` rows that it got wrong. Raises where none can be said to be wrong."""
-    if as_json:
-        listed = {} if most is None else {"wrong": [row._asdict() for row in _find_wrong(scored, most)[0]]}
-        echo(json.dumps({**scored.to_json(), **listed}))  # ASCII: no character in it ends a line
-    else:
-        console = make_console()
-        console.print(scored.make_table(show_all=show_all))
-        if most is not None:
-            console.print(make_wrong_list(*_find_wrong(scored, most)), soft_wrap=True)
-    echo(f"written to {scored.files.folder}", err=as_json)
-
-
-def _find_wrong(scored: ScoredRun, most: int) -> tuple[list[WrongRow], int]:
     from helm_ext.analysis.run_scores import find_wrong
 
-    with without_output():
-        return find_wrong(scored.files, most)
+    console = None if as_json else make_console()
+    if console is not None:
+        console.print(scored.make_table(show_all=show_all))
+    listed = {}
+    if most is not None:
+        with without_output():
+            wrong, total = find_wrong(scored.files, most)
+        if console is not None:
+            console.print(make_wrong_list(wrong, total), soft_wrap=True)
+        listed["wrong"] = [row._asdict() for row in wrong]
+    if as_json:
+        echo(json.dumps({**scored.to_json(), **listed}))  # ASCII: no character in it ends a line
+    echo(f"written to {scored.files.folder}", err=as_json)
 
 
 def parse_show(given: str) -> int:
@@ -127,24 +120,10 @@ def parse_show(given: str) -> int:
     return int(number) if sign else _SHOWN_WRONG
 
 
-def _require_sense(model: str | None, suite: str, arguments: Mapping[str, Any]) -> None:
-    """Raise RunEntryError for what no file can be scored with."""
-    from helm_ext.planning.run_specs import check_settings
-
-    if model is not None and (not model.strip() or model.removeprefix("recorded/").count("/") > 1):
-        raise RunEntryError(f"--model: expected a name, NAME or ORGANIZATION/NAME, got {model!r}")
-    session.require_suite(suite)
-    check_settings()
-    if "model_deployment" in arguments:  # it would ask a model
-        value = arguments["model_deployment"]
-        raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
-
-
 def score_one(
     file: Path, kind: str | None, arguments: Mapping[str, Any], model: str | None, settings: Settings
 ) -> ScoredRun:
     """Score a file of one run as the command does. Raises HelmExtError, also where the file makes several runs."""
-    _require_sense(model, settings.suite, arguments)
     found = list(score_files([file], kind, arguments, model, settings))
     if len(found) != 1 or found[0] is None:
         made = "\n  ".join(one.files.folder.name for one in found if one)
@@ -158,13 +137,21 @@ def score_files(
 ) -> Iterator[ScoredRun | None]:
     """Yield each run as it is finished; None for one that cannot be made, of which the reason was printed.
 
-    Raises HelmExtError where there is one run to be made and it cannot be.
+    Raises RunEntryError for what no file can be scored with, and HelmExtError where there is one run to be made and it
+    cannot be.
     """
     from helm_ext.formats import planned
+    from helm_ext.planning.run_specs import check_settings
 
-    with status("scoring"), helm_output_to_stderr():
-        session.start_helm(verbose=settings.verbose)
-    scoring = _Scoring(arguments, model, settings)
+    if model is not None and (not model.strip() or model.removeprefix("recorded/").count("/") > 1):
+        raise RunEntryError(f"--model: expected a name, NAME or ORGANIZATION/NAME, got {model!r}")
+    session.require_suite(settings.suite)
+    check_settings()
+    if "model_deployment" in arguments:  # it would ask a model
+        value = arguments["model_deployment"]
+        raise RunEntryError(f"--arg model_deployment={value}: recorded completions are scored\n  hint: --model NAME")
+    with session.starting("scoring", verbose=settings.verbose):
+        scoring = _Scoring(arguments, model, settings)
     found = [one for file in files for one in (files_in(file) if kind is None else [file])]
     for file in found:
         try:
@@ -188,11 +175,9 @@ def score_files(
                 planned.forget()  # else the next dataset would be the second to wait, and a large one not kept
                 if len(found) == len(tasks) == 1:
                     raise
-                message = str(error)
+                message = "the same error" if str(error) in said else str(error)
+                said.add(str(error))
                 parts = [str(file) * (str(file) not in message), ", ".join(task.values()), message]
-                if message in said:
-                    parts = [str(file), *parts[1:2], "the same error"]
-                said.add(message)
                 echo(f"error: {with_option(': '.join(filter(None, parts)))}", err=True)
                 made = None
             yield made
@@ -241,23 +226,21 @@ class _Scoring:
             said = f"--model {self.model}: two runs would have one name, {run_spec.name}"
             raise RunEntryError(f"{said}\n  hint: leave it out, the file names the models")
         self.taken.add(run_spec.name)
-        unsaid = {*ABOUT_DRAWING, *(_FOLLOWED if chosen.get("missing") == "skip" else ())}
-        facts, odd = find_facts(run_spec, unsaid), find_facts(run_spec, {*unsaid, *_FOLLOWED}).warnings
+        facts = find_facts(run_spec, {*ABOUT_DRAWING, *(_FOLLOWED if chosen.get("missing") == "skip" else ())})
         if output := task.get("output"):  # of several: what is said of its answers is not said of another's
-            named_so = (one.replace(": ", f": {output}: ", 1) for one in facts.warnings)
-            facts = replace(facts, warnings=(*named_so,))
+            facts.warnings = [one.replace(": ", f": {output}: ", 1) for one in facts.warnings]
         if self.model is not None:  # a file's own names of models are its own affair
             known = run_spec.scenario_spec.args
             first = self.asked.setdefault(known.get("questions", known["digest"]), file)
             if first != file:
                 said = f"warning: {file} asks what {first} asks, and --model {self.model} is said to have answered both"
-                facts = replace(facts, warnings=(*facts.warnings, f"{said}; of another model: score it alone"))
+                facts.warnings.append(f"{said}; of another model: score it alone")
         try:
             return ScoredRun(run(run_spec, self.settings), facts)
         except RecordedError:
             if self.model is not None:  # else it was asked before: a format says what its file lacks
                 format_.name_model(session.load_arguments(format_, file, chosen))
-            say(odd)  # one of them may say why a row has no recording
+            say(facts.warnings)  # one of them may say why a row has no recording
             raise
 
 

@@ -223,21 +223,17 @@ class LocalModels:
             )
         return found
 
-    def require_absent(self, name: str) -> None:
-        """Raise RunEntryError for the name of a deployment that is there."""
-        if self.lists[DEPLOYMENTS].get(name) is not None:
-            raise RunEntryError(
-                f"{name}: is there already, in {self.folder}\n  hint: --replace, or helm-ext model remove {name}"
-            )
-
     def add(self, entries: Mapping[str, Mapping[str, Any]], *, replace: bool = True) -> list[tuple[Path, Entry]]:
         """Add entries, by the key of their list, in place of those of the same name; return what was written where.
 
         Raises RunEntryError for a deployment that is there, unless `replace`.
         """
         with self._locked():
-            if not replace:
-                self.require_absent(entries[DEPLOYMENTS]["name"])
+            name = entries[DEPLOYMENTS]["name"]
+            if not replace and self.lists[DEPLOYMENTS].get(name) is not None:
+                raise RunEntryError(
+                    f"{name}: is there already, in {self.folder}\n  hint: --replace, or helm-ext model remove {name}"
+                )
             keys = [key for key in FILES if key in entries]
             self._write([self.lists[key].changed(entries[key]["name"], entries[key]) for key in keys])
         return [(self.lists[key].path, entries[key]) for key in keys]

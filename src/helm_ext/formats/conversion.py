@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm_ext.errors import DatasetIntegrityError, DatasetNotFoundError
+from helm_ext.errors import DatasetIntegrityError
 from helm_ext.evalset import EXTRA_KEY, row_extra
 
 if TYPE_CHECKING:
@@ -92,18 +92,11 @@ def original_id(instance: Instance) -> Any:
     return row_extra(instance).get("id", instance.id)
 
 
-def to_line(value: Mapping[str, Any]) -> str:
-    """Return a line of JSON Lines."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON Lines, atomically. Raises DatasetNotFoundError where there is no folder for them."""
+    """Write JSON Lines, atomically. Raises OSError."""
     from helm_ext.files.writing import open_part
 
-    if not path.parent.is_dir():
-        raise DatasetNotFoundError(f"{path.parent}: no such folder")
     with open_part(path) as part:
         for value in values:
-            part.file.write(to_line(value).encode())
+            part.file.write(json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         part.replace()

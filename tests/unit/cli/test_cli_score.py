@@ -52,27 +52,6 @@ def test_a_metric_of_several_stats_shows_them_all():
     assert name_stats("of_another_package") == ["of_another_package"]
 
 
-@pytest.mark.parametrize("value", [True, None, -1, 1.5])
-def test_what_helm_counts_with_is_a_whole_number(value):
-    from types import SimpleNamespace
-
-    from helm_ext.cli import session
-    from helm_ext.errors import RunEntryError
-
-    spec = SimpleNamespace(**dict.fromkeys(session._NUMBERS, 1) | {"num_train_trials": value})
-    with pytest.raises(RunEntryError, match="num_train_trials=.*: expected a whole number from 1 on"):
-        session._require_numbers(SimpleNamespace(adapter_spec=spec))
-
-
-@pytest.mark.parametrize("given", ["right", "wrong=", "wrong=0", "wrong=-1", "wrong=x", "wrongs", "wrong=²"])
-def test_what_can_be_shown(given):
-    from helm_ext.cli.score import parse_show
-
-    assert (parse_show("wrong"), parse_show("wrong=3")) == (10, 3)
-    with pytest.raises(RunEntryError, match="--show .*: expected wrong, or wrong=N"):
-        parse_show(given)
-
-
 def test_wrong_rows_are_listed(tmp_path):
     """A row that is read as nothing, one that is read as another option, and one right."""
     rows = [("1", "I think (B)."), ("2", "no idea\nat all"), ("3", "A")]
@@ -113,15 +92,6 @@ def test_scores_are_shown_also_where_no_row_can_be_said_to_be_wrong(tmp_path):
 def test_options_that_are_their_own_labels_are_listed_once():
     row = WrongRow("1", 0, "Which swims?", {"cod": "cod", "B": "cat"}, ["cod"], "cat", "cat")
     assert "question: Which swims? | cod | B: cat" in make_wrong_list([row], 1)
-
-
-@pytest.mark.parametrize(("given", "said"), [
-    (["--model", ""], "--model: expected a name"),
-    (["--model", "m", "--suite", " "], "--suite: expected a name"),
-    (["--model", "m", "--suite", "s" * 300], "--suite: a folder's name has 255 bytes at most, and this one 300"),
-])  # fmt: skip
-def test_names_are_neither_empty_nor_longer_than_a_folders(given, said):
-    assert said in run("score", "x.json", *given, code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_conversion_names_its_file_where_the_disk_is_full(tmp_path, monkeypatc
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("helm_ext.formats.conversion.to_line", fail)
+    monkeypatch.setattr("helm_ext.files.writing.Part.replace", fail)
     table, target = make_table(tmp_path / "metals.csv", ""), tmp_path / "metals.jsonl"
     done = run("convert", table, target, "--arg", "output=output", code=1)
     assert f"{target}: cannot be written: No space left on device" in done.stderr

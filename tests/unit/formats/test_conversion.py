@@ -185,7 +185,7 @@ def test_what_an_ultraeval_task_loses(tmp_path):
     (["x.json", "x.txt"], RunEntryError, "expected FILE.jsonl"),
     (["qa.json", "x.jsonl", "--arg", "sed=1"], RunEntryError, "adapter_spec: unknown argument 'sed'\n  hint: did you mean 'seed'"),
     (["none.json", "x.jsonl"], HelmExtError, "none.json"),
-    (["qa.json", "none/x.jsonl"], HelmExtError, "no such folder"),
+    (["qa.json", "none/x.jsonl"], HelmExtError, "none/x.jsonl: cannot be written: No such file"),
 ])  # fmt: skip
 def test_usage(tmp_path, run, arguments, error, message):
     write_bundle(tmp_path)
