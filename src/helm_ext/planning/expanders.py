@@ -8,8 +8,8 @@ argument in the dict `RUN_EXPANDERS`, takes them off the arguments, and hands th
       TaskRunExpander(FILE).expand        -> the run spec function (config=FILE, task=..., fewshot=2), for each task
       ModelRunExpander(m).expand          -> each of them with the model
 
-Expanders may also come first (`temperature=1.0,config=FILE`) and then change the pending RunSpec, whose fields
-therefore hold values that no task has (`_UNSET`): what was set is known also where it is HELM's default.
+What stands before it in the run entry (`temperature=1.0,config=FILE`) would change the pending RunSpec, and no task's:
+that is refused.
 
 A task of several that cannot be run (its data is missing, it would execute code) becomes a run that fails, after the
 others: HELM goes on after failed runs, names them at the end, and ends with 1.
@@ -44,11 +44,6 @@ from helm_ext.errors import HelmExtError, RunEntryError
 from helm_ext.formats.format import Format
 from helm_ext.formats.registry import all_formats, get_format
 from helm_ext.planning import OF_ONE_FILE, RUN_ARGUMENTS
-
-_UNSET_TEXT = "<as the task says>"
-_UNSET_NUMBER = -(2**40)
-_UNSET: dict[type, Any] = {str: _UNSET_TEXT, int: _UNSET_NUMBER, float: float(_UNSET_NUMBER)}
-"""By type."""
 
 MakeRunSpec = Callable[[str, Mapping[str, Any]], RunSpec]
 """Makes the RunSpec of one task: `run_specs.get_run_spec`, which imports what is heavy."""
@@ -87,19 +82,10 @@ _CLASS_NAME = f"{PendingTaskScenario.__module__}.{PendingTaskScenario.__qualname
 
 def make_pending(entry: str, arguments: Mapping[str, Any]) -> RunSpec:
     """Return the RunSpec of a run entry without a dataset, to be expanded by the argument that names one."""
-    unset = {
-        field.name: _UNSET[type(value)]
-        for field in fields(AdapterSpec)
-        if field.name not in ("method", "model", "model_deployment")  # expanders branch on `method`
-        and type(value := getattr(AdapterSpec(), field.name)) in _UNSET
-    }
-    return RunSpec(
-        name=entry,
-        scenario_spec=ScenarioSpec(class_name=_CLASS_NAME, args={"entry": entry, **arguments}),
-        adapter_spec=AdapterSpec(**unset, stop_sequences=[_UNSET_TEXT]),
-        metric_specs=[],
-        groups=[],
-    )
+    scenario_spec = ScenarioSpec(class_name=_CLASS_NAME, args={"entry": entry, **arguments})
+    pending = RunSpec(name=entry, scenario_spec=scenario_spec, adapter_spec=AdapterSpec(), metric_specs=[], groups=[])
+    vars(pending)["is_untouched"] = True  # no field: copies that other expanders make are without it
+    return pending
 
 
 def find_pending(entry: str, arguments: Mapping[str, Any]) -> RunSpec | None:
@@ -137,9 +123,12 @@ class TaskRunExpander(RunExpander):
             )
         arguments = dict(run_spec.scenario_spec.args)
         entry = arguments.pop("entry")
-        base = make_pending(entry, arguments)
-        made = self._make_runs(entry, {self.name: self.value, **arguments})
-        return [_merge(task, run_spec, base) for task in made]
+        if "is_untouched" not in vars(run_spec):
+            raise RunEntryError(
+                f"{self.name}={self.value} stands behind an argument that changes the runs it makes: {run_spec.name}\n"
+                f"  hint: {entry}:{self.name}={self.value},... first, then model= and others"
+            )
+        return self._make_runs(entry, {self.name: self.value, **arguments})
 
     def _make_runs(self, entry: str, given: dict[str, Any]) -> list[RunSpec]:
         """Return the run of each task; those that cannot be run come last. Raises what the only task raises."""
@@ -165,37 +154,6 @@ class TaskRunExpander(RunExpander):
         for task, reason in reasons.items():
             hwarn(f"task {task} cannot be run, and will be named at the end: {reason}")
         return [*made, *blocked]
-
-
-def _set_over(ours: Any, unset: Any, changed: Any) -> Any:
-    """Return the task's value `ours` after what expanders made of `unset` was `changed`."""
-    if isinstance(unset, str) and unset and isinstance(changed, str):
-        return changed.replace(unset, ours)
-    if isinstance(unset, list) and unset and isinstance(changed, list):
-        return [item for value in changed for item in (ours if value == _UNSET_TEXT else [value])]
-    if type(unset) in (int, float) and isinstance(changed, int | float) and changed < unset / 2:
-        return round(ours + (changed - unset), 6)  # increased or decreased by so much
-    return changed
-
-
-def _merge(child: RunSpec, parent: RunSpec, base: RunSpec) -> RunSpec:
-    """Give a task's RunSpec what expanders before ours changed in the pending one (`model=m,config=FILE`)."""
-    changed: dict[str, Any] = {}
-    for field in fields(AdapterSpec):
-        value, unset = getattr(parent.adapter_spec, field.name), getattr(base.adapter_spec, field.name)
-        if value != unset:
-            changed[field.name] = _set_over(getattr(child.adapter_spec, field.name), unset, value)
-    suffix = parent.name.removeprefix(base.name).lstrip(":,")
-    augmented = parent.data_augmenter_spec != base.data_augmenter_spec
-    return replace(
-        child,
-        name=f"{child.name},{suffix}" if suffix else child.name,
-        adapter_spec=replace(child.adapter_spec, **changed),
-        metric_specs=[*child.metric_specs, *parent.metric_specs],
-        groups=[*child.groups, *parent.groups],
-        data_augmenter_spec=parent.data_augmenter_spec if augmented else child.data_augmenter_spec,
-        annotators=[*(child.annotators or []), *parent.annotators] if parent.annotators else child.annotators,
-    )
 
 
 class DemonstrationsRunExpander(MaxTrainInstancesRunExpander):

@@ -1,14 +1,11 @@
 """`ultraeval:config=FILE`: one run for each task of the file."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import ultraeval_checkout as made
 from helm.benchmark import run_expander
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.annotation.annotator import AnnotatorSpec
-from helm.benchmark.metrics.metric import MetricSpec
 from helm.benchmark.run_spec import RunSpec
 from helm.benchmark.scenarios.scenario import ScenarioSpec, create_scenario
 
@@ -62,7 +59,7 @@ def test_a_task_that_cannot_be_run_leaves_the_others_running(config, caplog):
     code = made.config("gen", task="code", path="datasets/sums/data/sums.jsonl", metric=CODE)
     made.write_config(config, [code, made.config("gen"), missing, made.config("ppl")])
     with caplog.at_level("WARNING", logger="helm"):
-        gen, ppl, *blocked = expand(config, {"fewshot": 1}, lambda pending: MODEL.expand(pending)[0])
+        gen, ppl, *blocked = (child for run in expand(config, {"fewshot": 1}) for child in MODEL.expand(run))
     assert (gen.adapter_spec.method, ppl.adapter_spec.method) == ("generation", "multiple_choice_separate_original")
     assert [run.scenario_spec.args["task"] for run in blocked] == ["code", "gone"]
     for run, reason in zip(blocked, ("allow_code=true permits it", "data: no such file"), strict=True):
@@ -96,55 +93,15 @@ def test_where_no_task_can_be_run_nothing_is_started(config):
     assert shown[-1] == "... and 2 more"
 
 
-@pytest.mark.long
-def test_expanders_that_came_before_are_kept(config):
-    """`ultraeval:model=m,config=FILE`: the same runs as with the arguments the other way round."""
-    for ours_first, model_first in zip(
-        [child for run in expand(config) for child in MODEL.expand(run)],
-        expand(config, parent=lambda pending: MODEL.expand(pending)[0]),
-        strict=True,
-    ):
-        assert ours_first == model_first
-        assert model_first.name.endswith(",model=simple_model1")
-
-
-def test_everything_an_expander_may_change_is_kept(config):
-    augmenter = run_expander.DataAugmentationRunExpander("canonical")
-    annotator = AnnotatorSpec(class_name="some.Annotator")
-    metric = MetricSpec(class_name="some.Metric")
-
-    def parent(pending):
-        augmented = augmenter.expand(pending)[0]
-        return replace(augmented, annotators=[annotator], metric_specs=[metric], groups=["mine"])
-
-    run, _ = expand(config, parent=parent)
-    plain, _ = expand(config)
-    assert run.data_augmenter_spec.perturbation_specs
-    assert run.annotators == [annotator]
-    assert run.metric_specs == [*plain.metric_specs, metric]
-    assert run.groups == [*plain.groups, "mine"]
-    assert run.name == f"{plain.name},data_augmentation=canonical"
-
-
-@pytest.mark.parametrize(("expander", "name", "value"), [
-    (run_expander.TemperatureRunExpander(1.0), "temperature", 1.0),  # HELM's default; the task's is 0
-    (run_expander.IncreaseTemperatureRunExpander(0.25), "temperature", 0.25),
-    (run_expander.IncreaseMaxTokensRunExpander(7), "max_tokens", 107),
-    (run_expander.NumOutputsRunExpander(1), "num_outputs", 1),
-    (run_expander.MaxTrainInstancesRunExpander(5), "max_train_instances", 5),
-    (run_expander.NumTrialRunExpander(1), "num_trials", 1),
-    (run_expander.StopRunExpander("none"), "stop_sequences", []),
-    (run_expander.AddToStopRunExpander("END"), "stop_sequences", ["STOP", "END"]),
-    (run_expander.OpenFlamingoRunExpander(), "input_prefix", "<|endofchunk|>"),
+@pytest.mark.parametrize("expander", [
+    MODEL,
+    run_expander.TemperatureRunExpander(1.0),  # HELM's default; the task's is 0
+    run_expander.DataAugmentationRunExpander("canonical"),
 ])  # fmt: skip
-def test_what_came_before_wins_also_where_it_is_helms_default(config, expander, name, value):
-    params = made.write_config(Path("params.json"), {"stop": ["STOP"]})
-    generate = {"method": "generate", "params": str(params)}
-    made.write_config(config, made.config("gen", generate=generate))
-    (run,) = expand(config, parent=lambda pending: expander.expand(pending)[0])
-    (direct,) = expander.expand(expand(config)[0])
-    assert getattr(run.adapter_spec, name) == value
-    assert run.adapter_spec == direct.adapter_spec
+def test_what_would_change_no_task_is_refused(config, expander):
+    """`ultraeval:model=m,config=FILE`: what stands before the file would be lost."""
+    with pytest.raises(RunEntryError, match=r"stands behind an argument .*\n  hint: ultraeval:config="):
+        expand(config, parent=lambda pending: expander.expand(pending)[0])
 
 
 def test_another_run_entry_is_told(config):
