@@ -6,7 +6,7 @@ from typing import Any
 
 from helm_ext.errors import DatasetError, Problem, Problems
 from helm_ext.formats import request_states
-from helm_ext.formats.request_states.header import Options, read_settings
+from helm_ext.formats.request_states.header import Options, read_header
 from helm_ext.formats.request_states.instances import order_rows
 from helm_ext.formats.request_states.profile import Profile, draw
 
@@ -81,7 +81,7 @@ def raised(path: Path, **options: Any) -> tuple[Problem, ...]:
 
 def draw_order(rows, seed):
     """Return rows in the order in which demonstrations are drawn."""
-    profile = Profile(read_settings({}, Options(), Problems()), seed, is_checked=False)
+    profile = Profile(read_header({"adapter_spec": {}}, Options(seed=seed), Problems()), is_checked=False)
     for row in rows:
         profile.drawn += draw(row, str(seed))
     return [rows[ordinal] for ordinal in order_rows(profile, lambda ordinals: [rows[ordinal] for ordinal in ordinals])]

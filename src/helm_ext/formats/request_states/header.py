@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -52,32 +52,41 @@ class Options:
     scoring: Mapping[str, Any] = field(default_factory=dict)
     """Keys of `scoring`, None where not given."""
 
+    @property
+    def score_otherwise(self) -> bool:
+        """Whether the user wants rows scored otherwise than the file says."""
+        return self.output_format is not None or any(value is not None for value in self.scoring.values())
 
-@dataclass(frozen=True)
-class Settings:
-    """The file's `adapter_spec`, read once: typos resolved, decoding parameters apart."""
 
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The top-level keys of a file, its rows aside: `adapter_spec` read once, typos resolved, decoding parameters apart.
+
+    Of a header that is wrong: what is right of it.
+    """
+
+    options: Options
+    is_right: bool
+    keys: Mapping[str, Any]
+    """As the file has them; {} where something is wrong with one of them."""
+    scoring: Mapping[str, Any]
+    """The keys of `scoring` and the arguments that win over them."""
+    source: Source | None
+    """What the file says of the tool that scored its rows; None where it says nothing."""
+    is_measured: bool
+    """Whether answers are compared with what is right, beside the scores of the source."""
     given: Mapping[str, Any]
-    """Keys as HELM spells them."""
+    """The keys of `adapter_spec`, as HELM spells them."""
     method: str | None
     """From the argument or the file; None where the rows decide."""
     output_format: Any
     mapping: Mapping[str, str | int] | None
     decoding: Decoding
-    max_eval_instances: int | None
     max_train_instances: int
     num_train_trials: int
     num_outputs: int
     temperature: float
     random: str | None
-    by: Sequence[str]
-    """`Options.by`."""
-    cluster: str | None
-    """`Options.cluster`."""
-    source: Source | None = None
-    """What the file says of the tool that scored its rows; None where it says nothing."""
-    is_measured: bool = True
-    """Whether answers are compared with what is right, beside the scores of the source."""
 
     def text(self, key: str, *, used: bool = True) -> str:
         """Return a prefix or suffix: absent means HELM's default if the method uses it, null means ""."""
@@ -106,40 +115,68 @@ class Settings:
         return self.given.get("eval_splits") or []
 
 
-@dataclass(frozen=True)
-class Header:
-    """The top-level keys of a file, its rows aside."""
-
-    keys: Mapping[str, Any]
-    """As the file has them; {} where something is wrong with one of them."""
-    settings: Settings
-    """Of a header that is wrong: what is right of it."""
-    scoring: Mapping[str, Any]
-    """The keys of `scoring` and the arguments that win over them."""
-    is_right: bool
-
-
-def read_header(given: Mapping[str, Any] | None, options: Options, problems: Problems) -> Header:
-    """Read the top-level keys of a file; None where it has none that can be told."""
-    overrides = {key: value for key, value in options.scoring.items() if value is not None}
-    if given is None:
-        return Header({}, read_settings({}, Options(), Problems()), overrides, is_right=False)
-    keys, findings = conform({**given, "request_states": []}, FileShape)
-    for found in findings:
-        problems.add(found.path, found.message, found.hint, code=found.code)
-    scoring = {**(keys.get("scoring") or {}), **overrides}
-    settings = read_settings(keys.get("adapter_spec") or {}, options, problems)
+def read_header(found: Mapping[str, Any] | None, options: Options, problems: Problems) -> Header:
+    """Read the top-level keys of a file; None where it has none that can be told, of which nothing is said again."""
+    keys, findings = conform({**(found or {}), "request_states": []}, FileShape)
+    if found is None:
+        options, problems = Options(scoring=options.scoring), Problems()
+    for one in findings:
+        problems.add(one.path, one.message, one.hint, code=one.code)
+    scoring = {**(keys.get("scoring") or {}), **{key: one for key, one in options.scoring.items() if one is not None}}
     is_judged = str(scoring.get("main_metric")).startswith(judge_stat(""))
-    is_measured = scoring.get("metrics") != [] or not (given.get("source") or is_judged)
-    settings = replace(settings, is_measured=is_measured)
-    if findings:
-        return Header({}, settings, overrides, is_right=False)
-    return Header(keys, replace(settings, source=_read_source(keys.get("source"))), scoring, is_right=True)
+
+    given = dict(keys.get("adapter_spec") or {})
+    instance_prefix = _settle(given, "instance_prefix", "instance_prefixw", problems)
+    if "instance_prefixw" in given:
+        given["instance_prefix"] = instance_prefix
+    file_format = _settle(given, "output_format", "ouput_format", problems)
+    mapping = _settle(given, "answer_mapping", "output_mapping", problems)
+    temperature, num_outputs, random = (
+        _settle(given, name, other, problems, place="decoding_parameters")
+        for name, other in (("temperature", "temperature"), ("num_outputs", "num_outputs"), ("random", "seed"))
+    )
+    decoding_keys = given.get("decoding_parameters") or {}
+    decoding = {helms: decoding_keys[ours] for ours, helms in _DECODING.items() if decoding_keys.get(ours) is not None}
+    if given.get("output_mapping_pattern"):
+        check_regex(given["output_mapping_pattern"], ("adapter_spec", "output_mapping_pattern"), problems)
+    for index, substitution in enumerate(given.get("substitutions") or []):
+        check_regex(substitution["source"], ("adapter_spec", "substitutions", index, "source"), problems)
+    characters = given.get("reference_prefix_characters")
+    if characters is not None and (len(set(characters)) < len(characters) or not all(c.strip() for c in characters)):
+        said, kind = "labels must be different and not empty", DatasetIntegrityError
+        problems.add(("adapter_spec", "reference_prefix_characters"), said, code="labels", kind=kind)
+    method = options.method or given.get("method")
+    if method is not None and method not in METHODS:
+        hint = did_you_mean(method, METHODS) or f"supported: {', '.join(METHODS)}"
+        where: Path = ("method",) if options.method else ("adapter_spec", "method")
+        problems.add(where, f"unknown method {show(method)}", hint, code="method")
+        method = None
+    if given.get("eval_splits"):
+        given["eval_splits"] = _read_eval_splits(given["eval_splits"], problems)
+    demonstrations = options.max_train_instances
+    if demonstrations is None:
+        demonstrations = given.get("max_train_instances")
+    return Header(
+        options=options,
+        is_right=not findings,
+        keys={} if findings else keys,
+        scoring=scoring,
+        source=None if findings or keys.get("source") is None else _read_source(keys["source"]),
+        is_measured=scoring.get("metrics") != [] or not ((found or {}).get("source") or is_judged),
+        given=given,
+        method=method,
+        output_format=options.output_format or file_format or "string",
+        mapping=mapping or None,
+        decoding=cast("Decoding", decoding),
+        max_train_instances=0 if method == "chat" else 5 if demonstrations is None else demonstrations,
+        num_train_trials=given.get("num_train_trials") or 1,
+        num_outputs=num_outputs or 1,
+        temperature=float(temperature or 0),
+        random=None if random is None else str(random),
+    )
 
 
-def _read_source(given: Mapping[str, Any] | None) -> Source | None:
-    if given is None:
-        return None
+def _read_source(given: Mapping[str, Any]) -> Source:
     from helm_ext.evalset import Source
 
     scores = {
@@ -148,52 +185,6 @@ def _read_source(given: Mapping[str, Any] | None) -> Source | None:
     }
     said = {key: value for key, value in given.items() if value is not None}
     return msgspec.convert({**said, "scores": scores}, Source)
-
-
-def read_settings(given: Mapping[str, Any], options: Options, problems: Problems) -> Settings:
-    """Read a valid `adapter_spec` object."""
-    keys = dict(given)
-    instance_prefix = _settle(keys, "instance_prefix", "instance_prefixw", problems)
-    if "instance_prefixw" in keys:
-        keys["instance_prefix"] = instance_prefix
-    file_format = _settle(keys, "output_format", "ouput_format", problems)
-    mapping = _settle(keys, "answer_mapping", "output_mapping", problems)
-    temperature, num_outputs, random = (
-        _settle(keys, name, other, problems, place="decoding_parameters")
-        for name, other in (("temperature", "temperature"), ("num_outputs", "num_outputs"), ("random", "seed"))
-    )
-    decoding_keys = keys.get("decoding_parameters") or {}
-    decoding = {helms: decoding_keys[ours] for ours, helms in _DECODING.items() if decoding_keys.get(ours) is not None}
-    if keys.get("output_mapping_pattern"):
-        check_regex(keys["output_mapping_pattern"], ("adapter_spec", "output_mapping_pattern"), problems)
-    for index, substitution in enumerate(keys.get("substitutions") or []):
-        check_regex(substitution["source"], ("adapter_spec", "substitutions", index, "source"), problems)
-    characters = keys.get("reference_prefix_characters")
-    if characters is not None and (len(set(characters)) < len(characters) or not all(c.strip() for c in characters)):
-        where, message = ("adapter_spec", "reference_prefix_characters"), "labels must be different and not empty"
-        problems.add(where, message, code="labels", kind=DatasetIntegrityError)
-    in_file = () if options.method else ("adapter_spec",)
-    method = _check_method(options.method or keys.get("method"), (*in_file, "method"), problems)
-    if keys.get("eval_splits"):
-        keys["eval_splits"] = _read_eval_splits(keys["eval_splits"], problems)
-    demonstrations = options.max_train_instances
-    if demonstrations is None:
-        demonstrations = keys.get("max_train_instances")
-    return Settings(
-        given=keys,
-        method=method,
-        output_format=options.output_format or file_format or "string",
-        mapping=mapping or None,
-        decoding=cast("Decoding", decoding),
-        max_eval_instances=keys.get("max_eval_instances"),
-        max_train_instances=0 if method == "chat" else 5 if demonstrations is None else demonstrations,
-        num_train_trials=keys.get("num_train_trials") or 1,
-        num_outputs=num_outputs or 1,
-        temperature=float(temperature or 0),
-        random=None if random is None else str(random),
-        by=options.by,
-        cluster=options.cluster,
-    )
 
 
 def read_split(name: str) -> str | None:
@@ -233,14 +224,6 @@ def _settle(keys: Mapping[str, Any], name: str, other: str, problems: Problems, 
         where, kind = ("adapter_spec", *([place] if place else []), other), DatasetIntegrityError
         problems.add(where, message, "keep one of them", code="contradiction", kind=kind)
     return given[0 if place else -1][0] if given else None
-
-
-def _check_method(method: str | None, path: Path, problems: Problems) -> str | None:
-    if method is None or method in METHODS:
-        return method
-    hint = did_you_mean(method, METHODS) or f"supported: {', '.join(METHODS)}"
-    problems.add(path, f"unknown method {show(method)}", hint, code="method")
-    return None
 
 
 def check_regex(pattern: str, path: Path, report: Problems) -> None:

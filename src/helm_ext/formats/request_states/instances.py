@@ -22,7 +22,7 @@ from helm.benchmark.scenarios.scenario import Input, Instance, Output, Reference
 from helm_ext.evalset import EXTRA_KEY, EvalSet, Places, ScoredRows
 from helm_ext.evalset.rows import LIVE, RECORDED, StoredRows
 from helm_ext.files import canonical_json
-from helm_ext.formats.request_states.plan import File, Plan, make_adapter_spec, request_decoding
+from helm_ext.formats.request_states.plan import File, make_adapter_spec, request_decoding
 from helm_ext.formats.request_states.profile import SPLITS, TEST, TRAIN, Profile, hash_content
 from helm_ext.formats.request_states.rows import CORRECT, Row, read_perturbation
 from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
@@ -41,13 +41,13 @@ _SUFFIXES = {".gz", ".zst", ".zstd", ".json", ".jsonl", ".json5"}
 
 def make_evalset(file: File) -> EvalSet:
     """Return the EvalSet of a file without errors: all that was found are warnings. The file's store is its rows'."""
-    plan, profile, header, options = file.plan, file.profile, file.header.keys, file.options
+    profile, header = file.profile, file.header
     store, file.store = file.store, None
     assert store is not None
-    ordinals, splits, only = _choose(plan, profile, store.read)
+    ordinals, splits, only = _choose(file, store.read)
     # Columns, not the rows that they stand in: those would be kept whole.
     known = {name: profile.numbers[name][ordinals] for name in ("index", "number", "group", "unrecorded")}
-    maker = Maker(plan, profile, _rename(profile, store.read), moves=bool((only == RECORDED).any()))
+    maker = Maker(file, _rename(profile, store.read), moves=bool((only == RECORDED).any()))
     numbers = ordinals.astype(np.uint32)
     told = np.arange(len(ordinals), dtype=np.uint32), numbers, known["index"], splits, only
     instances: Sequence[Instance] = StoredRows(
@@ -62,32 +62,32 @@ def make_evalset(file: File) -> EvalSet:
         unrecorded=known["unrecorded"],
         is_kept=store.kept is not None,
         has_perturbations=bool(profile.perturbed),
-        has_labels=plan.method in LABELLED_METHODS and bool(profile.has("labelled")[ordinals].any()),
+        has_labels=file.method in LABELLED_METHODS and bool(profile.has("labelled")[ordinals].any()),
     )
     if store.kept is not None and (not profile.is_recorded or profile.find("helm").count):  # all are wanted at once
         kept = store.release(ordinals.tolist())
         instances = list(map(maker.make, kept, *(column.tolist() for column in told)))
     live = int(((splits != TRAIN) & (only != RECORDED)).sum())
     position = array("I", known["number"].tobytes())
-    by = options.by or (plan.earlier.attributes if plan.earlier is not None else ())
+    by = header.options.by or (file.earlier.attributes if file.earlier is not None else ())
     return EvalSet(
-        name=options.name or header.get("name") or _stem(file.reader.path),
+        name=header.options.name or header.keys.get("name") or _stem(file.reader.path),
         format="adapter_spec",
         digest=file.reader.digest,
-        question_digest=_digest_questions(header, profile.questions),
+        question_digest=_digest_questions(header.keys, profile.questions),
         instances=instances,
         adapter_spec=maker.spec,
-        scoring=plan.scoring,
-        display_name=header.get("display_name") or "",
-        description=header.get("description") or "",
+        scoring=file.scoring,
+        display_name=header.keys.get("display_name") or "",
+        description=header.keys.get("description") or "",
         warnings=tuple(file.finish()),
         counts=file.counts,
         places=Places(file.reader.path, position, "" if file.reader.is_streamed else "request_states"),
         attributes=_find_attributes(profile, known["group"][splits != TRAIN], by),
-        details=plan.earlier,
-        recorded_decoding=plan.settings.find_unrecorded() if profile.is_recorded else {},
+        details=file.earlier,
+        recorded_decoding=header.find_unrecorded() if profile.is_recorded else {},
         scored_rows=ScoredRows(live, profile.selected) if 0 < live < profile.selected else None,
-        source=plan.settings.source,
+        source=header.source,
         judged=profile.judged,
     )
 
@@ -120,18 +120,17 @@ def _find_attributes(profile: Profile, groups: NDArray[np.int64], by: Sequence[s
     return ({"sub_split": sub_splits} if sub_splits else {}) | named
 
 
-def _choose(
-    plan: Plan, profile: Profile, fetch: Fetch
-) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.uint8]]:
+def _choose(file: File, fetch: Fetch) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the ordinals of the rows that become instances, the codes of their splits, and of the runs they are in."""
+    profile = file.profile
     splits = profile.numbers["split"].copy()
     splits[splits == 0] = TEST
     if not profile.is_differentiated:
         splits[splits == TRAIN] = TEST
     evaluated = np.isin(splits, [SPLITS.index(split) for split in profile.eval_splits])
     drawn, beyond = (np.zeros(0, np.intp),) * 2
-    if profile.draws and (plan.demonstrations or plan.cap is not None):
-        drawn, beyond = _draw(plan, profile, evaluated, fetch)
+    if profile.draws and (file.demonstrations or file.cap is not None):
+        drawn, beyond = _draw(file, evaluated, fetch)
     kept = evaluated | (splits == TRAIN)
     if not profile.is_recorded:
         splits[drawn] = TRAIN
@@ -143,29 +142,27 @@ def _choose(
     is_copy = np.zeros(len(ordinals), bool)
     is_copy[np.searchsorted(ordinals, drawn)] = True  # a copy stands before its row
     chosen = splits[ordinals]
-    recorded_only = np.full(len(splits), not plan.can_run_live)
+    recorded_only = np.full(len(splits), not file.can_run_live)
     recorded_only[drawn] = recorded_only[beyond] = True
     only = np.where(recorded_only[ordinals] & (chosen != TRAIN), RECORDED, 0).astype(np.uint8)
     chosen[is_copy], only[is_copy] = TRAIN, LIVE
     return ordinals, chosen, only
 
 
-def _draw(
-    plan: Plan, profile: Profile, evaluated: NDArray[np.bool_], fetch: Fetch
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _draw(file: File, evaluated: NDArray[np.bool_], fetch: Fetch) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the ordinals of rows that are drawn as demonstrations, and of those beyond the cap.
 
     `evaluated`: which rows are of a split that is evaluated. Rows that are not are drawn first; those with an empty
     answer last, for HELM cannot show them.
     """
-    order = order_rows(profile, fetch)
+    order = order_rows(file.profile, fetch)
     rank = np.empty(len(order), np.intp)
     rank[order] = np.arange(len(order))
-    order = np.lexsort((rank, evaluated, profile.has("empty")))
-    drawn = order[: plan.demonstrations]
-    rest = order[plan.demonstrations :]
+    order = np.lexsort((rank, evaluated, file.profile.has("empty")))
+    drawn = order[: file.demonstrations]
+    rest = order[file.demonstrations :]
     rest = rest[evaluated[rest]]
-    return np.sort(drawn), rest[:0] if plan.cap is None else rest[plan.cap :]
+    return np.sort(drawn), rest[:0] if file.cap is None else rest[file.cap :]
 
 
 def order_rows(profile: Profile, fetch: Fetch) -> NDArray[np.intp]:
@@ -222,20 +219,20 @@ def _rename(profile: Profile, fetch: Fetch) -> Mapping[int, str]:
 class Maker:
     """Makes the instances of a file out of its rows. Can be sent to another process."""
 
-    def __init__(self, plan: Plan, profile: Profile, renamed: Mapping[int, str], *, moves: bool) -> None:
-        """Begin with a plan.
+    def __init__(self, file: File, renamed: Mapping[int, str], *, moves: bool) -> None:
+        """Begin with a file.
 
         `renamed`: the ids of rows that cannot have the one that the file gives, or `id<position>`, by ordinal.
         `moves`: whether some rows take part in recorded runs only, so that `order_for_sampling` needs each's position.
         """
-        self.spec = make_adapter_spec(plan, profile)
-        self.sequence = tuple(plan.labels)
-        self.decoding = request_decoding(plan, profile)
-        self.is_recorded = profile.is_recorded or profile.find("incomplete").count > 0
-        self.unmeasured = plan.earlier.unmeasured if plan.earlier is not None else ()
+        self.spec = make_adapter_spec(file)
+        self.sequence = tuple(file.labels)
+        self.decoding = request_decoding(file)
+        self.is_recorded = file.profile.is_recorded or file.profile.find("incomplete").count > 0
+        self.unmeasured = file.earlier.unmeasured if file.earlier is not None else ()
         """Keys of HELM's states that nobody recorded, of the output of a run of ours."""
-        self.reorder = plan.method in JOINT_METHODS and bool(plan.labels)
-        self.labelled = plan.method in LABELLED_METHODS
+        self.reorder = file.method in JOINT_METHODS and bool(file.labels)
+        self.labelled = file.method in LABELLED_METHODS
         self.renamed, self.moves = renamed, moves
 
     def make(self, row: Row, place: int, ordinal: int, index: int, split: int, only: int) -> Instance:

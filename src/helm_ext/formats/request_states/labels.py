@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from helm_ext.errors import DatasetIntegrityError, Path, Problems, did_you_mean, show
-from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.reading import Place
 from helm_ext.formats.request_states.shapes import JOINT_METHODS, LABELLED_METHODS
 
@@ -233,13 +233,13 @@ _MAPPING_KEYS = frozenset({"answer_mapping", "output_mapping"})
 class LabelReader:
     """Finds the labels of one row after the other; what is wrong goes to the problems."""
 
-    def __init__(self, settings: Settings, problems: Problems) -> None:
-        self.settings = settings
+    def __init__(self, header: Header, problems: Problems) -> None:
+        self.header = header
         self.problems = problems
         self._made_labels: dict[int, dict[str, int]] = {}
-        self._reads_labels = settings.method in LABELLED_METHODS
+        self._reads_labels = header.method in LABELLED_METHODS
         self._is_prefix_reported = False
-        self._characters: Sequence[str] | None = settings.given.get("reference_prefix_characters")
+        self._characters: Sequence[str] | None = header.given.get("reference_prefix_characters")
 
     def read(
         self,
@@ -259,7 +259,7 @@ class LabelReader:
         if not self._reads_labels:
             return None, "prefix"
         mapping, where, comes_from = self._find_mapping(value, place)
-        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.settings.method in JOINT_METHODS)
+        needs_labels = len(tags) > 1 and (not all(tags) or has_likelihoods or self.header.method in JOINT_METHODS)
         if mapping is None and (is_helm or not needs_labels):
             return None, comes_from
         options = [reference["output"]["text"] for reference in references]
@@ -305,7 +305,7 @@ class LabelReader:
                 place.error(*where, message=said, hint="keep one of them", code="contradiction", is_integrity=True)
             if ours or helms:
                 return ours or helms, (*base, "answer_mapping" if ours else "output_mapping"), "row"
-        shared = self.settings.mapping
+        shared = self.header.mapping
         return shared, ("instance", "references"), "prefix" if shared is None else "file"
 
     def _make_labels(self, count: int) -> dict[str, int]:
@@ -313,7 +313,7 @@ class LabelReader:
         if count not in self._made_labels:
             made = self._characters
             if made is None:
-                made = default_labels(self.settings.text("reference_prefix"), count)
+                made = default_labels(self.header.text("reference_prefix"), count)
             elif len(made) < count:
                 raise LabelError(
                     f"the row has {count} options, and reference_prefix_characters has {len(made)} labels",

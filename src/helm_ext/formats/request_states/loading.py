@@ -61,15 +61,15 @@ def read_rows(
     `keep`: what takes the rows. `may_group`: whether rows are in memory, all of them: HELM's states of one row may
     stand anywhere. Raises OnePieceError where they must be, and are not.
     """
-    settings, problems = header.settings, reader.problems
-    rows = RowReader(settings, problems)
+    problems = reader.problems
+    rows = RowReader(header, problems)
     waiting: dict[bytes | int, tuple[State, Row, list[Any]]] = {}
     """From HELM's first row on: each with what its states say, for further ones of it."""
 
     def see(state: State, row: Row, found: list[Any]) -> None:
-        method = settings.method or ""
+        method = header.method or ""
         if row.is_helm or method in ASKED_MODES:
-            row.recorded = combine(found, row, method, settings.num_train_trials)
+            row.recorded = combine(found, row, method, header.num_train_trials)
         if keep is not None:
             keep(row)
         profile.see(state, row)
@@ -105,7 +105,7 @@ Part = tuple[Profile, Problems, "Segment"]
 
 
 def begin_parts(
-    path: str, header: Header, header_line: int, seed: int, folder: str
+    path: str, header: Header, header_line: int, folder: str
 ) -> Callable[[Iterable[tuple[int, bytes]]], Part | None]:
     """Return what reads lines of a file in this process, and stores their rows in a folder.
 
@@ -116,7 +116,7 @@ def begin_parts(
     writer = SpillWriter(folder)
 
     def read(lines: Iterable[tuple[int, bytes]]) -> Part | None:
-        problems, profile = Problems(path), Profile(header.settings, seed, is_checked=False)
+        problems, profile = Problems(path), Profile(header, is_checked=False)
         with garbage.paused():
             reader = LineReader(path, problems, lines, header_line)
             read_rows(reader, header, profile, writer.add, may_group=False)
@@ -182,14 +182,14 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
     with show_reading(path):  # some are gone through to be opened, and documents are read whole
         reader = open_(path, problems)
     header = read_header(reader.header, options, problems)
-    profile, store = Profile(header.settings, options.seed, is_checked=kept is None), None
+    profile, store = Profile(header, is_checked=kept is None), None
     if kept is not None:
         from helm_ext.files.store import RowStore
 
         store = RowStore(Row, kept if reader.is_streamed else math.inf)
     try:
         may_group = kept in (None, math.inf) or not reader.is_streamed
-        if may_group or not may_share or not _read_in_parts(reader, header, options, profile, store):
+        if may_group or not may_share or not _read_in_parts(reader, header, profile, store):
             with show_reading(path):
                 read_rows(reader, header, profile, None if store is None else store.add, may_group=may_group)
     except ReadAgainError as error:
@@ -198,17 +198,16 @@ def _read(path: str | Path, open_: Opener, options: Options, *, kept: float | No
         return _read(path, open_, options, kept=kept, may_share=False)
     if store is not None:
         store.finish()
-    file = File(reader, header, options, profile, problems, store)
-    if header.is_right and profile.rows:
-        file.plan = make_plan(file)
+    file = File(reader, header, profile, problems, store)
+    is_planned = header.is_right and profile.rows > 0
+    if is_planned:
+        make_plan(file)
         file.counts = _count(file)
-    report(file, is_planned=header.is_right and profile.rows > 0)
+    report(file, is_planned=is_planned)
     return file
 
 
-def _read_in_parts(
-    reader: Reader, header: Header, options: Options, profile: Profile, store: RowStore[Row] | None
-) -> bool:
+def _read_in_parts(reader: Reader, header: Header, profile: Profile, store: RowStore[Row] | None) -> bool:
     """Let several processes read the states, if there are several and it pays. False: this one must do it.
 
     Raises ReadAgainError, HelmExtError.
@@ -222,7 +221,7 @@ def _read_in_parts(
     if isinstance(engine, ThisProcess):
         return False
     folder = Folder()
-    begin = partial(begin_parts, reader.path, header, reader.header_line, options.seed, folder.path)
+    begin = partial(begin_parts, reader.path, header, reader.header_line, folder.path)
     segments: list[Segment] = []
     found = engine.map(begin, reader.cut(PART_BYTES), split=Lines.split)
     with show_reading(reader.path), closing(found):
@@ -244,13 +243,13 @@ def _read_in_parts(
 
 def _count(file: File) -> dict[str, int]:
     """Return what of the rows users are told."""
-    plan, profile = file.plan, file.profile
-    train = profile.splits["train"] if profile.is_differentiated else plan.demonstrations
+    profile = file.profile
+    train = profile.splits["train"] if profile.is_differentiated else file.demonstrations
     of_status = {status: profile.find_status(status).count for status in ("ok", "not_run", "failed", "unscored")}
-    counts = {"rows": profile.rows, "train": train, "eval": plan.evaluated, "recorded": of_status.pop("ok")}
+    counts = {"rows": profile.rows, "train": train, "eval": file.evaluated, "recorded": of_status.pop("ok")}
     if not profile.is_recorded:
-        if plan.cap is not None and plan.evaluated > plan.cap:
-            return counts | {"eval": plan.cap, "capped": plan.evaluated - plan.cap}
+        if file.cap is not None and file.evaluated > file.cap:
+            return counts | {"eval": file.cap, "capped": file.evaluated - file.cap}
         del of_status["not_run"]
     always = ("not_run", "failed") if profile.is_recorded else ()
     return counts | {status: rows for status, rows in of_status.items() if rows or status in always}

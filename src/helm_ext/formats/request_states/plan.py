@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from helm_ext.errors import DatasetIntegrityError, Problem, Problems
-from helm_ext.formats.request_states.header import Header, Options, Settings
+from helm_ext.formats.request_states.header import Header, Options
 from helm_ext.formats.request_states.labels import LabelError, encode_prefix, shared_sequence
 from helm_ext.formats.request_states.profile import Profile
 from helm_ext.formats.request_states.recorded import EarlierRun, read_earlier_run
@@ -57,17 +57,25 @@ _PASSED_THROUGH = (
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How the rows are asked and scored."""
+@dataclass
+class File:
+    """A file of which all rows were seen; and how they are asked and scored, when that was planned."""
 
-    method: str
-    settings: Settings
-    scoring: Scoring = field(kw_only=True)
+    reader: Reader
+    header: Header
+    profile: Profile
+    problems: Problems
+    store: RowStore[Row] | None
+    """None where the file is only checked."""
+
+    # What `make_plan` decides
+    method: str = ""
+    scoring: Scoring = field(init=False)
     labels: tuple[str, ...] = ()
     """The shared label sequence of the joint methods."""
     reference_prefix: str | None = None
     """As HELM's joint adapter renders it rightly; None: as the file has it."""
+    max_train_instances: int = 0
     wanted: int = 0
     """Demonstrations that would be drawn, were there enough rows."""
     demonstrations: int = 0
@@ -76,35 +84,16 @@ class Plan:
     """Whether a row is left to evaluate beside the demonstrations."""
     evaluated: int = 0
     """Rows that are evaluated, before a cap."""
-    earlier: EarlierRun | None = None
-    """How the run of ours that wrote the file scored its rows."""
     cap: int | None = None
     """The file's max_eval_instances. In HELM's own output it has been applied already."""
-
-
-@dataclass
-class File:
-    """A file of which all rows were seen, and what is planned with it."""
-
-    reader: Reader
-    header: Header
-    options: Options
-    profile: Profile
-    problems: Problems
-    store: RowStore[Row] | None
-    """None where the file is only checked."""
-    plan: Plan = field(init=False)
+    earlier: EarlierRun | None = None
+    """How the run of ours that wrote the file scored its rows."""
     counts: dict[str, int] = field(default_factory=dict)
     """What was counted, for the user."""
 
     def finish(self) -> list[Problem]:
         """Return all that was found, errors first."""
         return self.problems.finish(self.reader.locate)
-
-
-def _has_overrides(options: Options) -> bool:
-    """Whether the user wants rows scored otherwise than the file says."""
-    return options.output_format is not None or any(value is not None for value in options.scoring.values())
 
 
 def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
@@ -120,63 +109,45 @@ def _find_earlier_run(options: Options, profile: Profile) -> EarlierRun | None:
     told, place = first
     overridden = options.scoring.get("metrics") is not None
     earlier = read_earlier_run(told, place, overridden=overridden)
-    return None if earlier is not None and earlier.is_likelihood and _has_overrides(options) else earlier
+    return None if earlier is not None and earlier.is_likelihood and options.score_otherwise else earlier
 
 
-def make_plan(file: File) -> Plan:
+def make_plan(file: File) -> None:
     """Decide what the file as a whole says. What contradicts it goes to the problems."""
-    options, profile, problems = file.options, file.profile, file.problems
-    settings, is_argument = file.header.settings, options.method is not None
-    method, labels, reference_prefix = _choose_method(settings, profile, problems, is_argument=is_argument)
-    if method == "chat":
-        settings = replace(settings, max_train_instances=0)
-    earlier = _find_earlier_run(options, profile)
-    output_format = settings.output_format
-    if earlier is not None and options.output_format is None:
+    header, profile = file.header, file.profile
+    file.method, file.labels, file.reference_prefix = _choose_method(header, profile, file.problems)
+    file.earlier = earlier = _find_earlier_run(header.options, profile)
+    overrides, output_format = header.options.scoring, header.output_format
+    if earlier is not None and header.options.output_format is None:
         output_format = earlier.scoring.output_format
-    maker = ScoringMaker(method, output_format, settings, profile, file.reader, problems)
+    maker = ScoringMaker(file.method, output_format, file.reader, header, profile)
     if earlier is None:
-        scoring = maker.make(file.header.keys.get("scoring") or {}, options.scoring)
-    elif _has_overrides(options):
-        given = earlier.to_given(names_metrics=options.scoring.get("metrics") is not None)
-        scoring = earlier.settle(maker.make(given, options.scoring))
+        file.scoring = maker.make(header.keys.get("scoring") or {})
+        is_asked = not file.method.startswith("multiple_choice_separate") and not profile.is_helm_output
+        if is_asked and profile.find("choice").count:
+            file.scoring = replace(file.scoring, next_question=header.next_question)
+    elif header.options.score_otherwise:
+        given = earlier.to_given(names_metrics=overrides.get("metrics") is not None)
+        file.scoring = earlier.settle(maker.make(given))
     else:
-        scoring = earlier.scoring
-    if (
-        earlier is None
-        and profile.find("choice").count
-        and not profile.is_helm_output
-        and not method.startswith("multiple_choice_separate")
-    ):
-        scoring = replace(scoring, next_question=settings.next_question)
-    wanted = 0 if profile.is_differentiated else settings.max_train_instances * settings.num_train_trials
+        file.scoring = earlier.scoring
+    file.max_train_instances = 0 if file.method == "chat" else header.max_train_instances
+    file.wanted = 0 if profile.is_differentiated else file.max_train_instances * header.num_train_trials
     # Rows of other splits than those evaluated are drawn first.
-    drawn = max(0, wanted - (profile.rows - profile.selected))
-    can_run_live = not 0 < profile.selected <= drawn
-    is_whole = profile.is_differentiated or profile.is_recorded or not can_run_live
-    return Plan(
-        method,
-        settings,
-        scoring=scoring,
-        earlier=earlier,
-        labels=labels,
-        reference_prefix=reference_prefix,
-        wanted=wanted,
-        demonstrations=wanted if can_run_live else 0,
-        can_run_live=can_run_live,
-        evaluated=profile.selected if is_whole else max(0, profile.selected - drawn),
-        cap=None if profile.find("helm").count else settings.max_eval_instances,
-    )
+    drawn = max(0, file.wanted - (profile.rows - profile.selected))
+    file.can_run_live = not 0 < profile.selected <= drawn
+    file.demonstrations = file.wanted if file.can_run_live else 0
+    is_whole = profile.is_differentiated or profile.is_recorded or not file.can_run_live
+    file.evaluated = profile.selected if is_whole else max(0, profile.selected - drawn)
+    file.cap = None if profile.find("helm").count else header.given.get("max_eval_instances")
 
 
-def _choose_method(
-    settings: Settings, profile: Profile, problems: Problems, *, is_argument: bool
-) -> tuple[str, tuple[str, ...], str | None]:
-    """Choose the method where none is given; return it with its labels and their reference_prefix (`Plan`).
+def _choose_method(header: Header, profile: Profile, problems: Problems) -> tuple[str, tuple[str, ...], str | None]:
+    """Choose the method where none is given; return it with its labels and their reference_prefix (`File`).
 
     All rows multiple choice, with one label sequence and the options not in the input text: multiple_choice_joint.
     """
-    method = settings.method or _infer_method(settings, profile)
+    method = header.method or _infer_method(header, profile)
     hint = 'use "method": "generation"'
     message = f"rows with likelihoods are rows of method generation, and the method is {method}"
     compared = profile.find("likelihoods")
@@ -184,7 +155,7 @@ def _choose_method(
         return "generation", (), None
     if method not in JOINT_METHODS or profile.find("helm").count:
         return method, (), None
-    if method == JOINT and profile.thoughts.count and not is_argument:
+    if method == JOINT and profile.thoughts.count and header.options.method is None:
         method = JOINT_COT
     fewer = profile.find("few_options")
     have = "one row has" if fewer.count == 1 else f"{fewer.count} rows have"
@@ -196,7 +167,7 @@ def _choose_method(
         "instance", "answer_mapping", message=message, hint=hint, code="unlabelled-option"
     )
     try:
-        sequence, prefix = _share_labels(settings, profile)
+        sequence, prefix = _share_labels(header, profile)
     except LabelError as error:
         odd = profile.label_sets.get(error.labels)
         if odd is not None:
@@ -208,13 +179,13 @@ def _choose_method(
     return method, sequence, prefix
 
 
-def _share_labels(settings: Settings, profile: Profile) -> tuple[tuple[str, ...], str | None]:
+def _share_labels(header: Header, profile: Profile) -> tuple[tuple[str, ...], str | None]:
     """Return the label sequence of all rows, and the reference_prefix that HELM renders it by. Raises LabelError."""
     sequence = shared_sequence(list(profile.label_sets))
-    return sequence, encode_prefix(settings.text("reference_prefix"), sequence) if sequence else None
+    return sequence, encode_prefix(header.text("reference_prefix"), sequence) if sequence else None
 
 
-def _infer_method(settings: Settings, profile: Profile) -> str:
+def _infer_method(header: Header, profile: Profile) -> str:
     chats, choices, in_text = profile.find("chat_only"), profile.find("choice"), profile.find("options_in_text")
     if chats.count == profile.rows:
         return "chat"
@@ -228,7 +199,7 @@ def _infer_method(settings: Settings, profile: Profile) -> str:
         return "generation"
     where = ["instance"]
     try:
-        _share_labels(settings, profile)
+        _share_labels(header, profile)
         if not profile.find("unlabelled").count:
             return JOINT
         why = "not every option has a label"
@@ -241,46 +212,45 @@ def _infer_method(settings: Settings, profile: Profile) -> str:
     return "generation"
 
 
-def request_decoding(plan: Plan, profile: Profile) -> Decoding:
+def request_decoding(file: File) -> Decoding:
     """Return what each row's request needs beyond AdapterSpec.
 
     HELM's joint adapter asks for one completion whatever `num_outputs` is, and its own files are asked again so.
     """
-    settings = plan.settings
+    header, profile = file.header, file.profile
     is_ours = not profile.find("helm").count or profile.find("ours").count > 0
-    if plan.method in JOINT_METHODS and settings.num_outputs > 1 and is_ours:
-        return {**settings.decoding, "num_completions": settings.num_outputs}
-    return settings.decoding
+    if file.method in JOINT_METHODS and header.num_outputs > 1 and is_ours:
+        return {**header.decoding, "num_completions": header.num_outputs}
+    return header.decoding
 
 
-def make_adapter_spec(plan: Plan, profile: Profile) -> AdapterSpec:
+def make_adapter_spec(file: File) -> AdapterSpec:
     """Return HELM's AdapterSpec, without a model and without max_eval_instances."""
     from helm.benchmark.adaptation.adapter_spec import AdapterSpec, Substitution
 
-    settings = plan.settings
-    used = _USED[plan.method]
-    if plan.method == "generation" and profile.thoughts.count:
+    header, profile, given = file.header, file.profile, file.header.given
+    used = _USED[file.method]
+    if file.method == "generation" and profile.thoughts.count:
         used = (*used, *_THOUGHTS)
-    texts = {key: settings.text(key, used=key in used) for key in TEXTS}
-    if plan.reference_prefix is not None:
-        texts["reference_prefix"] = plan.reference_prefix
-    given = settings.given
-    if plan.method.startswith("multiple_choice_separate") and "output_suffix" not in given:
+    texts = {key: header.text(key, used=key in used) for key in TEXTS}
+    if file.reference_prefix is not None:
+        texts["reference_prefix"] = file.reference_prefix
+    if file.method.startswith("multiple_choice_separate") and "output_suffix" not in given:
         texts["output_suffix"] = ""  # HELM scores the end of the prompt (get_multiple_choice_separate_adapter_spec)
-    if settings.max_train_instances == 0 and plan.method == "generation" and not profile.find("helm").count:
+    if file.max_train_instances == 0 and file.method == "generation" and not profile.find("helm").count:
         # The text holds the frame already, as in files with worked examples: it is given to the model as it is.
         if profile.find("starts_doubled").count == profile.rows:
             texts["input_prefix"] = ""
         if profile.find("ends_doubled").count == profile.rows:
             texts["input_suffix"] = texts["output_prefix"] = ""
     return AdapterSpec(
-        method=plan.method,
+        method=file.method,
         **texts,
         **{key: given[key] for key in _PASSED_THROUGH if given.get(key) is not None},
-        reference_prefix_characters=list(plan.labels) if plan.labels else given.get("reference_prefix_characters"),
+        reference_prefix_characters=list(file.labels) if file.labels else given.get("reference_prefix_characters"),
         substitutions=[Substitution(**substitution) for substitution in given.get("substitutions") or []],
-        max_train_instances=settings.max_train_instances,
-        num_outputs=settings.num_outputs,
-        temperature=settings.temperature,
-        random=settings.random,
+        max_train_instances=file.max_train_instances,
+        num_outputs=header.num_outputs,
+        temperature=header.temperature,
+        random=header.random,
     )

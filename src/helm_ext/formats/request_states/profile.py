@@ -27,7 +27,7 @@ from helm_ext.evalset import EXTRA_KEY, FACTS_OF_ROWS, STATUSES, Status
 from helm_ext.evalset.rows import find_unrecorded
 from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checking import guess_key
-from helm_ext.formats.request_states.header import Settings
+from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.labels import shows_options
 from helm_ext.formats.request_states.rows import CORRECT
 from helm_ext.parsing import StopCensus
@@ -147,15 +147,12 @@ def _join(mine: Any, theirs: Any) -> Any:
 class Profile:
     """Adds up rows. No row is kept, but for some numbers."""
 
-    def __init__(self, settings: Settings, seed: int, *, is_checked: bool) -> None:
-        """Know of no rows. `settings`, `seed`: what demonstrations and caps depend on, too.
-
-        `is_checked`: whether nothing else is done with the file.
-        """
-        self.eval_splits = tuple(settings.eval_splits or _EVAL_SPLITS)
-        self._is_method_open = settings.method is None
-        self._input_prefix = settings.text("input_prefix").strip()
-        self._output_prefix = settings.text("output_prefix").strip()
+    def __init__(self, header: Header, *, is_checked: bool) -> None:
+        """Know of no rows. `is_checked`: whether nothing else is done with the file."""
+        self.eval_splits = tuple(header.eval_splits or _EVAL_SPLITS)
+        self._is_method_open = header.method is None
+        self._input_prefix = header.text("input_prefix").strip()
+        self._output_prefix = header.text("output_prefix").strip()
         self._numbers = bytearray()
         self._place: Place | None = None
         """Of the first row."""
@@ -166,8 +163,8 @@ class Profile:
         """By hash."""
         self.questions = 0
         """Sum of numbers for what each row asks and what is right: the order of the rows does not count."""
-        self._seed = str(seed)
-        self.draws = bool(settings.max_train_instances or settings.max_eval_instances is not None)
+        self._seed = str(header.options.seed)
+        self.draws = bool(header.max_train_instances or header.given.get("max_eval_instances") is not None)
         self.drawn = bytearray()
         """16 bytes a row: the places of rows in the random order, where some are drawn."""
         self.untagged = First()
@@ -189,7 +186,7 @@ class Profile:
         self.scales: dict[str, dict[bytes, tuple[Place, int]]] = {}
         """By criterion, the scales of its judgements, as JSON, and of each the first one: its row and position."""
         self.label_sets: dict[tuple[str, ...], Place] = {}
-        stops = settings.given.get("stop_sequences") or ()
+        stops = header.given.get("stop_sequences") or ()
         self._stops = {is_train: StopCensus(stops) for is_train in (False, True)} if stops else {}
         self.missing_requests = ""
         """Of the first incomplete row: how many of its requests can be used."""
@@ -197,9 +194,9 @@ class Profile:
         """Labels of the file's own mapping that name an option of a row."""
         self.lacking_rows = 0
         """Rows without a correct reference."""
-        self.values: dict[str, set[str]] = {name: set() for name in settings.by}
+        self.values: dict[str, set[str]] = {name: set() for name in header.options.by}
         """Of each key that `by=` names, the values that rows have."""
-        self.ungrouped = {name: First() for name in settings.by}
+        self.ungrouped = {name: First() for name in header.options.by}
         """Rows without one."""
         self.keys: dict[str, None] = {}
         """That rows have, which `by=` may have meant."""

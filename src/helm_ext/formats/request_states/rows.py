@@ -12,7 +12,7 @@ import msgspec
 from helm_ext.errors import Path, Problems, did_you_mean, show
 from helm_ext.evalset import EXTRA_KEY, KeptExtra, Recorded, RecordedState
 from helm_ext.formats.request_states.checking import read_state
-from helm_ext.formats.request_states.header import SPLITS, Settings, read_split
+from helm_ext.formats.request_states.header import SPLITS, Header, read_split
 from helm_ext.formats.request_states.labels import LabelReader, LabelsFrom
 from helm_ext.formats.request_states.reading import Place, State
 from helm_ext.formats.request_states.recorded import (
@@ -72,10 +72,10 @@ Fetch = Callable[[Sequence[int]], Iterable[Row]]
 class RowReader:
     """Turns states into Rows; what is wrong goes to the problems."""
 
-    def __init__(self, settings: Settings, problems: Problems) -> None:
-        self.settings = settings
+    def __init__(self, header: Header, problems: Problems) -> None:
+        self.header = header
         self.problems = problems
-        self._labels = LabelReader(settings, problems)
+        self._labels = LabelReader(header, problems)
 
     def read(self, state: State) -> Row | None:
         """Return the row, or None when it has not the shape of one (reported).
@@ -96,11 +96,11 @@ class RowReader:
             place.error("result", message=said, hint=hint, code="contradiction", is_integrity=True)
         state.split = _read_split(instance, references, place)
         given = instance["input"]
-        if given.get("text") is None or self.settings.method == "chat":
+        if given.get("text") is None or self.header.method == "chat":
             self._check_input(given, place)
         tags = [CORRECT in (reference.get("tags") or ()) for reference in references]
         is_untagged, lack = False, ""
-        if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.settings.is_measured:
+        if True not in tags and not is_helm and not state.unscored and state.needs_gold and self.header.is_measured:
             is_untagged = len(references) == 1 and not references[0].get("tags")
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
@@ -154,9 +154,9 @@ class RowReader:
         extra: dict[str, Any] = {key: said for key, said in (earlier or {}).items() if key not in _OF_THE_RUN}
         if earlier is None or not is_helm:  # else the annotations that the run wrote
             extra |= _gather_unknown(value, state.unknown) if state.unknown else {}
-        if attributes := _read_attributes(value, self.settings.by, state.place):
+        if attributes := _read_attributes(value, self.header.options.by, state.place):
             extra["attributes"] = {**extra.get("attributes", {}), **attributes}
-        cluster = self.settings.cluster  # its values may be of any length: they are never shown
+        cluster = self.header.options.cluster  # its values may be of any length: they are never shown
         if cluster is not None:
             hint = "its values are texts or numbers"
             if (found := _read_value(value, cluster, "cluster", hint, state.place)) is not None:
@@ -167,7 +167,7 @@ class RowReader:
 
     def _take_source_scores(self, state: State, given: Mapping[str, float | None]) -> None:
         """Put what another tool scored the row under the names of its stats. The header must have its names."""
-        source = self.settings.source
+        source = self.header.source
         known = source.scores if source is not None else {}
         for name in given:
             if name.removesuffix(ANSWERS).removesuffix(NOISE) not in known:
@@ -179,7 +179,7 @@ class RowReader:
             state.extra = source.name_scores(given)
 
     def _check_input(self, given: Mapping[str, Any], place: Place) -> None:
-        method, messages = self.settings.method, given.get("messages")
+        method, messages = self.header.method, given.get("messages")
         where = "instance", "input"
         if method == "chat":
             if not messages:

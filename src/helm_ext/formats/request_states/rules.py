@@ -32,26 +32,26 @@ def report(file: File, *, is_planned: bool) -> None:
 
 def _check_splits(file: File) -> None:
     """Which rows are demonstrations, and which are evaluated."""
-    profile, plan, problems = file.profile, file.plan, file.problems
+    profile, header, problems = file.profile, file.header, file.problems
     integrity = DatasetIntegrityError
-    for label, target in (plan.settings.mapping or {}).items():
+    for label, target in (header.mapping or {}).items():
         if profile.used_labels and label not in profile.used_labels:
             at, message = ("adapter_spec", "answer_mapping", label), f"no row has an option number {target}"
             problems.add(at, message, "positions count from 0", code="mapping-without-option", kind=integrity)
 
     is_recorded = profile.is_recorded or profile.find("incomplete").count
     is_counted = problems.errors == profile.lacking_rows  # other rows that are wrong were not
-    if not plan.can_run_live and not is_recorded and is_counted:
+    if not file.can_run_live and not is_recorded and is_counted:
         message = (
             f"no completions are recorded, so a model would be asked, and {count(profile.rows, 'row is', 'rows are')} "
-            f"too few: {plan.wanted} would be demonstrations, and at least one must be left to evaluate"
+            f"too few: {file.wanted} would be demonstrations, and at least one must be left to evaluate"
         )
         hint = "add rows, or lower adapter_spec.max_train_instances"
         problems.add(ALL_ROWS, message, hint, code="too-few-rows", kind=integrity)
 
     train = profile.splits["train"] if profile.is_differentiated else 0
     others = profile.rows - train - profile.selected
-    splits, where = plan.settings.eval_splits, ("adapter_spec", "eval_splits")
+    splits, where = header.eval_splits, ("adapter_spec", "eval_splits")
     if splits and is_counted and not profile.selected:
         there = ", ".join(sorted({split or "none given" for split in profile.splits}))
         message = f"no row is of split {' or '.join(splits)}, so there is nothing to evaluate"
@@ -73,25 +73,25 @@ def _check_splits(file: File) -> None:
     if profile.is_differentiated:
         said = "recorded completions, which are not scored"
         profile.find("ok", ["train"]).warn("request", one="train row has", message=said, code="recorded-train")
-    elif not profile.find("helm").count and (plan.wanted or not file.reader.is_imported):
+    elif not profile.find("helm").count and (file.wanted or not file.reader.is_imported):
         given = ", ".join(sorted(split for split in profile.splits if split)) or "none"
         message = f"train and test are not differentiated (splits given: {given})"
-        if plan.demonstrations:
-            drawn = f"{plan.demonstrations} demonstrations are drawn with seed {file.options.seed}"
+        if file.demonstrations:
+            drawn = f"{file.demonstrations} demonstrations are drawn with seed {file.header.options.seed}"
             message += f": {drawn}, the rest is evaluated"
             if profile.is_recorded:
                 message += "; a recorded run evaluates all"
         problems.warn(ALL_ROWS, message, code="not-differentiated")
-        if profile.rows < plan.wanted + EXPECTED_EVAL_ROWS:
-            asked = f"{plan.settings.max_train_instances} demonstrations + {EXPECTED_EVAL_ROWS} test examples"
+        if profile.rows < file.wanted + EXPECTED_EVAL_ROWS:
+            asked = f"{file.max_train_instances} demonstrations + {EXPECTED_EVAL_ROWS} test examples"
             message = f"{count(profile.rows, 'row')}, fewer than the {asked} that the format asks for"
             problems.warn(ALL_ROWS, message, code="few-rows")
 
 
 def _check_prompts(file: File) -> None:
     """Texts that hold the prefixes already which the prompt puts around them."""
-    profile, plan = file.profile, file.plan
-    is_sent_as_it_is = plan.settings.max_train_instances == 0 and plan.method == "generation"
+    profile = file.profile
+    is_sent_as_it_is = file.max_train_instances == 0 and file.method == "generation"
     for first, key, verb in (
         (profile.find("starts_doubled"), "input_prefix", "begin with"),
         (profile.find("ends_doubled"), "output_prefix", "end with"),
@@ -103,7 +103,7 @@ def _check_prompts(file: File) -> None:
             f'set adapter_spec.{key} to "", or take it out of the texts; if the texts hold worked examples, '
             "set max_train_instances to 0: then they are sent as they are"
         )
-        if plan.method != "chat" and not profile.find("helm").count:
+        if file.method != "chat" and not profile.find("helm").count:
             first.place.warn("instance", "input", "text", message=said, hint=hint, code="doubled-prompt")
 
 
@@ -143,7 +143,7 @@ def _check_rows(file: File) -> None:
 
 def _check_recordings(file: File) -> None:
     """What is recorded."""
-    profile, plan, is_helm = file.profile, file.plan, file.profile.find("helm").count > 0
+    profile, is_helm = file.profile, file.profile.find("helm").count > 0
     outcome, hint = "a recorded run refuses the file", "missing=skip scores the rest and reports how many were left out"
     if file.reader.is_imported or profile.earlier_left_out:
         outcome, hint = "left out of the score, and counted", "missing=error refuses the file instead"
@@ -160,7 +160,7 @@ def _check_recordings(file: File) -> None:
     if (incomplete := profile.find("incomplete")).count:
         from helm_ext.adaptation.rows import explain_incomplete
 
-        needs, hint = explain_incomplete(plan.method, plan.settings.num_train_trials)
+        needs, hint = explain_incomplete(file.method, file.header.num_train_trials)
         said = f"completions that the method cannot be scored with: {needs}; here {profile.missing_requests}"
         incomplete.warn("request", message=said, hint=hint, code="incomplete-recording")
 
@@ -171,8 +171,8 @@ def _check_recordings(file: File) -> None:
         by_text.refuse("likelihoods", message=said, hint=hint, code="likelihoods")
 
     number = profile.find("several").count
-    is_said = plan.earlier is not None or file.header.scoring.get("completions") is not None
-    if number and plan.scoring.metrics and plan.scoring.output_format == "string" and not is_said:
+    is_said = file.earlier is not None or file.header.scoring.get("completions") is not None
+    if number and file.scoring.metrics and file.scoring.output_format == "string" and not is_said:
         said = f"{count(number, 'row has', 'rows have')} several completions, of which the first is scored"
         hint = "completions=mean, pass_at_2, ... score all; completions=first says it is meant"
         file.problems.add((), said, hint, code="first", severity="note")
@@ -180,7 +180,7 @@ def _check_recordings(file: File) -> None:
 
 def _check_references(file: File) -> None:
     """What is right, as it will be shown and compared."""
-    profile, settings, scoring = file.profile, file.plan.settings, file.plan.scoring
+    profile, header, scoring = file.profile, file.header, file.scoring
     where = "instance", "references"
     said = "a correct reference with a stop sequence in it, which a live model cannot go beyond"
     hint = "cut_at_stop=true cuts references and predictions there"
@@ -193,8 +193,8 @@ def _check_references(file: File) -> None:
     shown = profile.find("empty", ["train"])
     may_be_shown = shown.count
     if not profile.is_differentiated:
-        shown, may_be_shown = others, file.plan.demonstrations - (profile.rows - others.count)  # those are drawn last
-    draws = settings.max_train_instances > 0 and settings.given.get("sample_train") is not False
+        shown, may_be_shown = others, file.demonstrations - (profile.rows - others.count)  # those are drawn last
+    draws = file.max_train_instances > 0 and header.given.get("sample_train") is not False
     if draws and may_be_shown > 0 and not profile.find("helm").count:
         said = "an empty answer, and HELM cannot draw demonstrations where there is one"
         hint = 'write the answer, or "sample_train": false, which takes the first rows as they are'
@@ -203,7 +203,7 @@ def _check_references(file: File) -> None:
     said = "an empty correct reference: only an empty reply is equal to it"
     others.warn(*where, message=said, code="empty-answer")
 
-    if scoring.output_format == "list" and not settings.given.get("multi_label") and not profile.holds_lists:
+    if scoring.output_format == "list" and not header.given.get("multi_label") and not profile.holds_lists:
         separator = show(scoring.separator)
         said = f"several correct references, none with {separator}: each alone is a right list"
         hint = f"join the segments with {separator} in one reference, or set multi_label"
@@ -212,7 +212,7 @@ def _check_references(file: File) -> None:
 
 def _check_keys(file: File) -> None:
     """Keys that `by=` and `cluster=` name: those that rows do not have, and those with too many values for a report."""
-    profile, name = file.profile, file.plan.settings.cluster
+    profile, name = file.profile, file.header.options.cluster
     named = {"by": profile.ungrouped, "cluster": {} if name is None else {name: profile.find("unclustered")}}
     outcomes = {"by": "in no group of it", "cluster": "each a cluster of its own"}
     for argument, lacking in named.items():

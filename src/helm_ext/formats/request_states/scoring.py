@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from helm_ext.errors import HelmExtError, Path, Problems, did_you_mean, show
+from helm_ext.errors import HelmExtError, Path, did_you_mean, show
 from helm_ext.evalset import Scoring
 from helm_ext.formats.request_states.header import check_regex
 from helm_ext.scoring.reducers import FIRST, REDUCER_NAMES, find_reducer
@@ -16,7 +16,7 @@ from helm_ext.scoring.score import list_judge_stats
 from helm_ext.scoring.scores.likelihoods import SCORES as LIKELIHOOD_SCORES
 
 if TYPE_CHECKING:
-    from helm_ext.formats.request_states.header import Settings
+    from helm_ext.formats.request_states.header import Header
     from helm_ext.formats.request_states.profile import Profile
     from helm_ext.formats.request_states.reading import Reader
 
@@ -35,35 +35,25 @@ class ScoringMaker:
     """Decides how a file is scored: by what it says, and where it does not, by what kind of file it is."""
 
     def __init__(
-        self,
-        method: str,
-        output_format: Literal["string", "list"],
-        settings: Settings,
-        profile: Profile,
-        reader: Reader,
-        problems: Problems,
+        self, method: str, output_format: Literal["string", "list"], reader: Reader, header: Header, profile: Profile
     ) -> None:
-        self._method, self._output_format, self._num_outputs = method, output_format, settings.num_outputs
-        self._problems = problems
-        self._overrides: Mapping[str, Any] = {}
+        self._method, self._output_format, self._profile = method, output_format, profile
+        self._overrides, self._num_outputs = header.options.scoring, header.num_outputs
+        self._problems = reader.problems
         self._scores = get_scores(output_format)
-        self._source = reader.source or settings.source
-        self._is_measured = reader.is_measured and settings.is_measured
-        # Rows that nothing can be scored of, with options or without, say nothing of what the others are.
-        choices = profile.has("choice")[~profile.has("unscored")]
-        self._all_choice = choices.size > 0 and bool(choices.all())
-        self._is_helm, self._stops = profile.is_helm_output, profile.stops
+        self._source = reader.source or header.source
+        self._is_measured = reader.is_measured and header.is_measured
         self._likelihoods = _find_likelihood_scores(profile)
         """Where rows were recorded by log-probabilities: the scores of these that are defined for all rows."""
         self._judge_stats = list_judge_stats(profile.judged)
 
-    def make(self, given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Scoring:
-        """Return how the file is scored. `overrides` (arguments, None where not given) win over `given` (the file).
+    def make(self, given: Mapping[str, Any]) -> Scoring:
+        """Return how the file is scored. Arguments win over `given`, the keys of `scoring`.
 
         The main metric of another tool's file is its own headline (`Source.main`), unless the user names a metric: one
         that is measured here, or another of the source's scores. What is wrong goes to the problems.
         """
-        self._overrides = overrides
+        overrides, is_helm = self._overrides, self._profile.is_helm_output
         chosen = {key: value for said in (given, overrides) for key, value in said.items() if value is not None}
         has_tokenizer = "score_tokenizer" in chosen
         metrics, main = self._default_metrics()
@@ -98,11 +88,11 @@ class ScoringMaker:
             main_metric=main if theirs is None else theirs,
             own_metric=None if theirs is None else main,
             output_format=self._output_format,
-            cut_at=() if self._is_helm else self._stops.decide(chosen.get("cut_at_stop")),
-            label_reading="exact" if self._is_helm else "forgiving",
+            cut_at=() if is_helm else self._profile.stops.decide(chosen.get("cut_at_stop")),
+            label_reading="exact" if is_helm else "forgiving",
             **{
                 **{key: value for key, value in chosen.items() if key not in ("metrics", "main_metric", "cut_at_stop")},
-                **({"thinking": "keep"} if self._is_helm else {}),
+                **({"thinking": "keep"} if is_helm else {}),
             },
         )
 
@@ -127,9 +117,11 @@ class ScoringMaker:
             return ("exact_match",), "exact_match"
         if self._output_format == "list":
             return ("exact_match", "set_exact_match", "list_f1"), "set_exact_match"
-        if self._all_choice or self._method.startswith("multiple_choice"):
+        # Rows that nothing can be scored of, with options or without, say nothing of what the others are.
+        choices = self._profile.has("choice")[~self._profile.has("unscored")]
+        if (choices.size and choices.all()) or self._method.startswith("multiple_choice"):
             return ("exact_match", "quasi_exact_match"), "exact_match"
-        if self._is_helm:
+        if self._profile.is_helm_output:
             return _SHORT_ANSWERS, "quasi_exact_match"
         return ("normalized_exact_match", *_SHORT_ANSWERS), "normalized_exact_match"
 
