@@ -260,26 +260,6 @@ KEPT_PROBLEMS = 1_000
 """This many problems of one code are kept; the rest is counted."""
 
 
-class _Found:
-    """What was added to a `Problems`, or to several of which one goes on where the other ends."""
-
-    def __init__(self) -> None:
-        self.counts = Counter[Severity]()
-        """How many there are, those that are not kept included."""
-        self.problems: list[Problem] = []
-        self.kept = Counter[tuple[Severity, str]]()
-        self.left_out = Counter[tuple[Severity, str]]()
-
-    def add(self, problem: Problem) -> None:
-        key = (problem.severity, problem.code)
-        if self.kept[key] >= KEPT_PROBLEMS:
-            self.left_out[key] += problem.number
-        else:
-            self.kept[key] += 1
-            self.problems.append(problem)
-        self.counts[problem.severity] += problem.number
-
-
 class Problems:
     """Collects errors and warnings of one file, or of several that belong together.
 
@@ -294,17 +274,20 @@ class Problems:
     def __init__(self, path: str = "") -> None:
         self.path = path
         """The document in which places given as paths are."""
-        self._found = _Found()
+        self._problems: list[Problem] = []
+        self._numbers = Counter[Severity]()
+        self._kept = Counter[tuple[Severity, str]]()
+        self._left_out = Counter[tuple[Severity, str]]()
 
     @property
     def errors(self) -> int:
         """How many errors were added, those that were not kept included."""
-        return self._found.counts["error"]
+        return self._numbers["error"]
 
     @property
     def warnings(self) -> int:
         """How many warnings were added, those that were not kept included."""
-        return self._found.counts["warning"]
+        return self._numbers["warning"]
 
     def add(
         self,
@@ -324,7 +307,7 @@ class Problems:
         """
         location = place if isinstance(place, Location) else Location(self.path, line, format_path(place))
         unknown = place if not isinstance(place, Location) and line is None else ()
-        self._found.add(Problem(message, location, hint, severity, code, kind, place=unknown, also=also))
+        self.extend([Problem(message, location, hint, severity, code, kind, place=unknown, also=also)])
 
     warn = partialmethod(add, severity="warning")
     """Add a warning, as `add` an error."""
@@ -332,28 +315,34 @@ class Problems:
     def extend(self, problems: Iterable[Problem]) -> None:
         """Add problems that were found elsewhere, with their places."""
         for problem in problems:
-            self._found.add(problem)
+            key = (problem.severity, problem.code)
+            self._numbers[problem.severity] += problem.number
+            if self._kept[key] >= KEPT_PROBLEMS:
+                self._left_out[key] += problem.number
+            else:
+                self._kept[key] += 1
+                self._problems.append(problem)
 
     def merge(self, other: Problems) -> None:
         """Add what was found in the part of the file that follows. What `other` is given later on goes here too."""
-        self.extend(other._found.problems)
-        for key, number in other._found.left_out.items():
-            self._found.counts[key[0]] += number
-            self._found.left_out[key] += number
-        other._found = self._found
+        self.extend(other._problems)
+        for key, number in other._left_out.items():
+            self._numbers[key[0]] += number
+            self._left_out[key] += number
+        other.__dict__ = self.__dict__
 
     def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
         """Return all problems: errors, then warnings, each in the order of the files, and last what was not kept.
 
         `locate` returns the lines of paths, such as `files.locate` does; it is called once, and only if there are any.
         """
-        paths = [path for problem in self._found.problems for path in (problem.place, problem.also) if path]
+        paths = [path for problem in self._problems for path in (problem.place, problem.also) if path]
         lines = locate(paths) if locate is not None and paths else {}
-        found = [_place(problem, lines) for problem in self._found.problems]
+        found = [_place(problem, lines) for problem in self._problems]
         found.sort(key=lambda problem: (problem.severity, problem.location.path, problem.location.line or 0))
         first = {(problem.severity, problem.code): problem for problem in reversed(found)}
-        for key in self._found.kept:
-            if number := self._found.left_out[key]:
+        for key in self._kept:
+            if number := self._left_out[key]:
                 sample = first[key]
                 message = f"... and {count(number, f'more {sample.severity}')} like these ({sample.code})"
                 place = Location(sample.location.path)

@@ -234,39 +234,22 @@ def split_lines(read_chunk: Callable[[], bytes], max_bytes: int = MAX_LINE_BYTES
     Lines end at b"\n" only, and a b"\r" before it goes; U+2028 and the like are text. There is no line after the last
     b"\n". A line of more than `max_bytes` comes as None, as soon as that many are read, and is not held in memory.
     """
-    number = 1
-    pending: list[bytes] = []
-    size = 0  # of the line so far, where a chunk ended in it
+    number, size = 1, 0
+    parts: list[bytes] = []
     while chunk := read_chunk():
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:  # `split` looks at each byte, `find` at many at once
-            before, size = size, size + end - start
-            if size > max_bytes:
-                if before <= max_bytes:  # else it has been yielded
-                    yield number, None
-            elif before:
-                pending.append(chunk[start:end])
-                yield number, _join(pending)
-            else:
-                yield number, chunk[start : end - 1 if chunk[end - 1 : end] == b"\r" else end]
-            if before:
-                pending = []
-            size = 0
-            number += 1
-            start = end + 1
-        if start < len(chunk):
-            before, size = size, size + len(chunk) - start
+        for place, piece in enumerate(chunk.split(b"\n")):
+            if place:  # the line before it has ended
+                if size <= max_bytes:
+                    yield number, b"".join(parts).removesuffix(b"\r")
+                number, size, parts = number + 1, 0, []
+            before, size = size, size + len(piece)
             if size <= max_bytes:
-                pending.append(chunk[start:])
+                parts.append(piece)
             elif before <= max_bytes:
-                pending = []
+                parts.clear()
                 yield number, None
     if 0 < size <= max_bytes:
-        yield number, _join(pending)
-
-
-def _join(parts: list[bytes]) -> bytes:
-    return b"".join(parts).removesuffix(b"\r")
+        yield number, b"".join(parts).removesuffix(b"\r")
 
 
 def too_long(path: str, number: int, max_bytes: int = MAX_LINE_BYTES) -> Problem:

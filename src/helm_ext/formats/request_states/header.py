@@ -60,7 +60,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The top-level keys of a file, its rows aside: `adapter_spec` read once, typos resolved, decoding parameters apart.
+    """The top-level keys of a file: `adapter_spec` read once, its typos resolved, decoding parameters apart.
 
     Of a header that is wrong: what is right of it.
     """
