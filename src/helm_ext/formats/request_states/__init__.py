@@ -1,6 +1,6 @@
 """Format 1: a JSON file with `adapter_spec` and `request_states` (or JSON Lines), lowered to an EvalSet.
 
-    bytes ──reading──▶ header ──header──▶ settings
+    bytes ──reading──▶ keys ────header──▶ Header
               └──────▶ states ──rows────▶ rows ──checks, plan──▶ problems, plan ──instances──▶ EvalSet
 
 `load` raises with every problem it finds; `check` returns them. Every key, its default and HELM's counterpart, and what

@@ -76,21 +76,18 @@ def read_rows(
 
     try:
         for state in reader.states():
+            if state.nonfinite:
+                profile.nonfinite.add(state.place)
+                profile.nonfinite_numbers += state.nonfinite
             row = rows.read(state)
             if row is None:
-                continue
-            profile.see_state(state, row)
-            if not state.is_right:
                 continue
             if row.is_helm:
                 if not may_group:
                     raise OnePieceError
                 _, _, found = waiting.setdefault(canonical_json(row.instance), (state, row, []))
                 found.append(row.recorded)
-                continue
-            if state.unknown:
-                profile.see_strays(state)
-            if waiting:
+            elif waiting:
                 waiting[len(waiting)] = state, row, [row.recorded]
             else:
                 see(state, row, [row.recorded])

@@ -53,6 +53,8 @@ _BETWEEN_SEGMENTS = ";,|\n；，、"
 Fact = Literal[
     Status,
     "choice",
+    "untagged",  # its single reference has no tag
+    "lacks_gold",  # no reference is correct, where one must be: reported
     "labelled",  # its completion is read as one of its options
     "few_options",
     "options_in_text",
@@ -167,9 +169,6 @@ class Profile:
         self.draws = bool(header.max_train_instances or header.given.get("max_eval_instances") is not None)
         self.drawn = bytearray()
         """16 bytes a row: the places of rows in the random order, where some are drawn."""
-        self.untagged = First()
-        """Rows whose single reference has no tag."""
-        self.nonfinite = First()
         self.strays: dict[tuple[tuple[str, ...], str], First] = {}
         """Place in the state and key of what nothing reads, where somebody may have meant a key that is read.
 
@@ -192,15 +191,13 @@ class Profile:
         """Of the first incomplete row: how many of its requests can be used."""
         self.used_labels: set[str] = set()
         """Labels of the file's own mapping that name an option of a row."""
-        self.lacking_rows = 0
-        """Rows without a correct reference."""
         self.values: dict[str, set[str]] = {name: set() for name in header.options.by}
         """Of each key that `by=` names, the values that rows have."""
         self.ungrouped = {name: First() for name in header.options.by}
         """Rows without one."""
         self.keys: dict[str, None] = {}
         """That rows have, which `by=` may have meant."""
-        self.nonfinite_numbers = 0
+        self.nonfinite, self.nonfinite_numbers = First(), 0
         self.holds_lists = False
         """Whether one of several right answers seems to hold several segments."""
 
@@ -256,24 +253,6 @@ class Profile:
         """Return the rows that are evaluated for which this is recorded."""
         return self.find(status, self._evaluated)
 
-    def see_state(self, state: State, row: Row) -> None:
-        """Look at a row of which a problem may have been reported, or a further state of HELM's about one row."""
-        if row.labels_from == "file" and row.labels is not None:
-            self.used_labels.update(row.labels)
-        self.lacking_rows += state.lacks_gold
-        if row.is_untagged:
-            self.untagged.add(state.place)
-        if state.nonfinite:
-            self.nonfinite.add(state.place)
-            self.nonfinite_numbers += state.nonfinite
-
-    def see_strays(self, state: State) -> None:
-        """Look at the keys of a row that the format does not know."""
-        for *steps, key in state.unknown:
-            place = tuple(step for step in steps if isinstance(step, str))
-            if guess_key(place, str(key)):
-                self.strays.setdefault((place, str(key)), First()).add(state.place)
-
     def see(self, state: State, row: Row) -> None:
         """Count a row of which all states are known, and so what is recorded for it. Written for speed: this runs once
         a row.
@@ -281,14 +260,12 @@ class Profile:
         instance, references, place = row.instance, row.references, state.place
         golds = [one["output"]["text"] for one in references if CORRECT in (one.get("tags") or ())]
         recorded = row.recorded
-        facts: list[Fact] = [recorded["status"]]
+        facts: list[Fact] = [recorded["status"], *state.facts]
         note = facts.append
         if (requests := recorded.get("requests")) is not None:
             note("incomplete")
             there, needed = requests
             self.missing_requests = self.missing_requests or f"{there} of {needed} are recorded"
-        if state.is_choice:
-            note("choice")
         if len(references) < 2:
             note("few_options")
         text = instance["input"].get("text")
@@ -301,6 +278,8 @@ class Profile:
                 note("ends_doubled")
         if row.labels is not None:
             note("labelled")
+            if row.labels_from == "file":
+                self.used_labels.update(row.labels)
             self.label_sets.setdefault(tuple(row.labels), place)
             if row.labels_from != "prefix" and len({*row.labels.values()}) < len(references):
                 note("unlabelled")
@@ -350,9 +329,18 @@ class Profile:
                 self.earlier_left_out |= "skip" in recorded
                 if state.told is not None:
                     self.told.setdefault(_without_facts(state.told), (state.told, place))
+        elif state.unknown:
+            self._see_strays(state)
         if instance.get("chain_of_thought"):
             note("thought")
         self._keep_numbers(state, row, facts)
+
+    def _see_strays(self, state: State) -> None:
+        """Look at the keys of a row that the format does not know."""
+        for *steps, key in state.unknown:
+            place = tuple(step for step in steps if isinstance(step, str))
+            if guess_key(place, str(key)):
+                self.strays.setdefault((place, str(key)), First()).add(state.place)
 
     def _keep_numbers(self, state: State, row: Row, facts: Iterable[Fact]) -> None:
         instance, place = row.instance, state.place

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helm_ext import files
 from helm_ext.errors import (
@@ -27,6 +27,9 @@ from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import conform, read_known
 from helm_ext.formats.request_states.shapes import FileShape
+
+if TYPE_CHECKING:
+    from helm_ext.formats.request_states.profile import Fact
 
 
 @dataclass(slots=True)
@@ -78,11 +81,8 @@ class State:
     # What reading its row says besides (`rows.RowReader`).
     split: str | None = None
     """HELM's name of the split; None where the file gives none."""
-    is_choice: bool = False
-    lacks_gold: bool = False
-    """Whether no reference is correct, where one must be: reported, and such a row is counted."""
-    is_right: bool = True
-    """False where a problem of it was reported: such a row is not counted, but looked at for further problems."""
+    facts: list[Fact] = field(default_factory=list)
+    """What is true of it, beyond what its row tells."""
     told: RunScoring | None = None
     """How the run of ours scored that wrote it, where it says so."""
 

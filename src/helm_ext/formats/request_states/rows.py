@@ -78,9 +78,9 @@ class RowReader:
         self._labels = LabelReader(header, problems)
 
     def read(self, state: State) -> Row | None:
-        """Return the row, or None when it has not the shape of one (reported).
+        """Return the row, or None where something is wrong with it, which is reported.
 
-        Written for speed: this runs once a row.
+        One without a correct reference is returned: it is counted. Written for speed: this runs once a row.
         """
         errors = self.problems.errors
         place = state.place
@@ -105,18 +105,14 @@ class RowReader:
             if is_untagged:
                 references = [{**references[0], "tags": [CORRECT]}]
                 tags = [True]
+                state.facts.append("untagged")
             else:
                 lack = _find_lack(instance, references)
-        is_choice = len(tags) > 1 and False in tags and not is_helm
         earlier = read_earlier_row(instance, place) if instance.get("extra_data") else None
         likelihoods = None if state.unscored else value.get("likelihoods") or (earlier or {}).get("likelihoods") or None
+        has_likelihoods = likelihoods is not None
         labels, labels_from = self._labels.read(
-            value,
-            references,
-            tags,
-            place,
-            is_helm=is_helm,
-            has_likelihoods=likelihoods is not None,
+            value, references, tags, place, is_helm=is_helm, has_likelihoods=has_likelihoods
         )
         if likelihoods is not None and self.problems.errors == errors:
             settle_completion(value, likelihoods, [one["output"]["text"] for one in references], labels, place)
@@ -127,7 +123,8 @@ class RowReader:
                 place.error("instance", "perturbation", message=str(error), code="perturbation")
         judgements = _read_judgements(value, earlier, place)
         state.told = None if earlier is None else earlier.get("scoring")
-        state.is_choice = is_choice or (labels is not None and labels_from != "prefix")
+        if (len(tags) > 1 and False in tags and not is_helm) or (labels is not None and labels_from != "prefix"):
+            state.facts.append("choice")
         row = Row(
             instance,
             is_helm,
@@ -139,13 +136,13 @@ class RowReader:
             judgements=judgements,
             likelihoods=likelihoods,
         )
-        state.is_right = self.problems.errors == errors
+        is_right = self.problems.errors == errors
         if lack:
-            state.lacks_gold = True
+            state.facts.append("lacks_gold")
             hint = 'write "references": [{"output": {"text": ...}, "tags": ["correct"]}]'
             where, code = ("instance", "references"), "no-correct-reference"
             place.error(*where, message=lack, hint=hint, code=code, is_integrity=True)
-        return row
+        return row if is_right else None
 
     def _read_extra(
         self, state: State, value: Mapping[str, Any], earlier: KeptExtra | None, *, is_helm: bool

@@ -33,14 +33,14 @@ def report(file: File, *, is_planned: bool) -> None:
 def _check_splits(file: File) -> None:
     """Which rows are demonstrations, and which are evaluated."""
     profile, header, problems = file.profile, file.header, file.problems
+    is_counted = problems.errors == profile.find("lacks_gold").count  # other rows that are wrong were not
     integrity = DatasetIntegrityError
     for label, target in (header.mapping or {}).items():
-        if profile.used_labels and label not in profile.used_labels:
+        if is_counted and profile.used_labels and label not in profile.used_labels:
             at, message = ("adapter_spec", "answer_mapping", label), f"no row has an option number {target}"
             problems.add(at, message, "positions count from 0", code="mapping-without-option", kind=integrity)
 
     is_recorded = profile.is_recorded or profile.find("incomplete").count
-    is_counted = problems.errors == profile.lacking_rows  # other rows that are wrong were not
     if not file.can_run_live and not is_recorded and is_counted:
         message = (
             f"no completions are recorded, so a model would be asked, and {count(profile.rows, 'row is', 'rows are')} "
@@ -111,7 +111,7 @@ def _check_rows(file: File) -> None:
     """What depends on the rows alone."""
     profile = file.profile
     tags, said = ("instance", "references", 0, "tags"), "a single reference without tags, taken as correct"
-    profile.untagged.warn(*tags, message=said, hint='add "tags": ["correct"]', code="untagged-reference")
+    profile.find("untagged").warn(*tags, message=said, hint='add "tags": ["correct"]', code="untagged-reference")
 
     numbers = profile.nonfinite_numbers  # no browser reads them
     if profile.nonfinite.place is not None:

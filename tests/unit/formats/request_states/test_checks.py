@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from request_states_files import answered, choice, state, write
+from request_states_files import answered, choice, state
 
-from helm_ext.formats.request_states import load
 from helm_ext.formats.request_states.checking import conform, read_known, read_state
 from helm_ext.formats.request_states.shapes import StateShape
 from helm_ext.formats.ultraeval.scoring import make_digest
@@ -41,8 +40,3 @@ class TestKnownRows:
     ])  # fmt: skip
     def test_what_would_be_lost_or_is_wrong_is_left_to_the_plain_way(self, line):
         assert read_known(line) is None
-
-    def test_after_many_rows_with_keys_of_their_own_known_ones_are_still_right(self, tmp_path):
-        rows = [state(f"{n}?", id=n, **({"own": n} if n < 150 else {})) for n in range(160)]
-        extras = [i.extra_data["helm_ext"].get("data") for i in load(write(tmp_path / "x.jsonl", rows)).instances]
-        assert extras == [{"instance": {"own": n}} for n in range(150)] + [None] * 10

@@ -3,8 +3,7 @@
 from collections import Counter
 
 import pytest
-from helm.benchmark.scenarios.scenario import Instance
-from request_states_files import answered, choice, reference, split_rows, state, write
+from request_states_files import answered, choice, split_rows, state, write
 
 from helm_ext.evalset import row_extra
 from helm_ext.formats.request_states import load
@@ -139,16 +138,3 @@ class TestRecorded:
         rows = [answered(state("Always there?"), "yes"), *({**state(), "request": one} for one in requests)]
         found = [row_extra(one)["recorded"] for one in load(write(tmp_path / "x.json", rows)).instances[1:]]
         assert [(one["status"], len(one["states"])) for one in found] == [(status, int(status == "ok"))] * len(requests)
-
-
-class TestExtras:
-    def test_helms_other_fields(self, tmp_path):
-        row = state(
-            sub_split="hard",
-            contrast_inputs=[{"text": "And which gas?"}],
-            contrast_references=[[reference("neon", correct=True), {"output": {"text": "argon"}}]],
-        )
-        (instance,) = load(write(tmp_path / "x.json", [row])).instances
-        assert isinstance(instance, Instance)
-        assert (instance.sub_split, instance.contrast_inputs[0].text) == ("hard", "And which gas?")
-        assert [[r.is_correct for r in some] for some in instance.contrast_references] == [[True, False]]
