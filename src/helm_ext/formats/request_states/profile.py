@@ -29,6 +29,7 @@ from helm_ext.files import canonical_json
 from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.labels import shows_options
+from helm_ext.formats.request_states.reading import StateFact
 from helm_ext.formats.request_states.rows import CORRECT
 from helm_ext.parsing import StopCensus
 
@@ -52,9 +53,7 @@ _BETWEEN_SEGMENTS = ";,|\n；，、"
 
 Fact = Literal[
     Status,
-    "choice",
-    "untagged",  # its single reference has no tag
-    "lacks_gold",  # no reference is correct, where one must be: reported
+    StateFact,
     "labelled",  # its completion is read as one of its options
     "few_options",
     "options_in_text",

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from helm_ext import files
 from helm_ext.errors import (
@@ -27,9 +27,6 @@ from helm_ext.formats.conversion import NOT_COPIED
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import conform, read_known
 from helm_ext.formats.request_states.shapes import FileShape
-
-if TYPE_CHECKING:
-    from helm_ext.formats.request_states.profile import Fact
 
 
 @dataclass(slots=True)
@@ -59,6 +56,14 @@ class Place:
         self.problems.warn((*self.path, *where), message, hint, code=code, line=self.line)
 
 
+StateFact = Literal[
+    "choice",
+    "untagged",  # its single reference has no tag
+    "lacks_gold",  # no reference is correct, where one must be: reported
+]
+"""What reading a state finds to be true of its row."""
+
+
 @dataclass(slots=True)
 class State:
     """One state as it was parsed: a value of any shape; and what is known of its row while the file is read."""
@@ -81,8 +86,7 @@ class State:
     # What reading its row says besides (`rows.RowReader`).
     split: str | None = None
     """HELM's name of the split; None where the file gives none."""
-    facts: list[Fact] = field(default_factory=list)
-    """What is true of it, beyond what its row tells."""
+    facts: list[StateFact] = field(default_factory=list)
     told: RunScoring | None = None
     """How the run of ours scored that wrote it, where it says so."""
 
