@@ -15,6 +15,7 @@ from helm.benchmark.scenarios import scenario
 from helm.common import codec, request
 
 from helm_ext.formats.request_states import rows, shapes
+from helm_ext.formats.request_states.header import SPLITS
 from helm_ext.formats.request_states.plan import TEXTS
 from helm_ext.scoring.registry import get_scores
 
@@ -89,7 +90,7 @@ def test_fields_are_positional_as_the_builder_gives_them():
 
 
 def test_splits_and_the_tag():
-    assert set(rows.HELM_SPLITS) == set(scenario.ALL_SPLITS)
+    assert set(SPLITS.values()) == set(scenario.ALL_SPLITS)
     assert scenario.CORRECT_TAG == rows.CORRECT
 
 

@@ -243,14 +243,11 @@ def _wrap(value: Any, shape: Any) -> Any:
 def _hint_at_missing(key: str, shape: Any, holder: Mapping[str, Any]) -> str:
     """Return where the value of a missing key may be, in the object that lacks it."""
     misplaced = [name for name in (_keys(shape) if is_typeddict(shape) else ()) if name in holder]
-    return f'put {", ".join(misplaced)} into "{key}": {{...}}' if misplaced else near_key(key, holder)
-
-
-def near_key(missing: str, given: Mapping[str, Any]) -> str:
-    """Return a hint to a key that is spelt nearly as the missing one, or ""."""
-    by_lower = {str(key).lower(): key for key in given if key != missing}
-    near = difflib.get_close_matches(missing, by_lower, n=1, cutoff=0.8)
-    return f"{by_lower[near[0]]!r} is there: write {missing!r}" if near else ""
+    if misplaced:
+        return f'put {", ".join(misplaced)} into "{key}": {{...}}'
+    by_lower = {str(name).lower(): name for name in holder}
+    near = difflib.get_close_matches(key, by_lower, n=1, cutoff=0.8)
+    return f"{by_lower[near[0]]!r} is there: write {key!r}" if near else ""
 
 
 _ELSEWHERE = {

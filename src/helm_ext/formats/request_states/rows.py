@@ -27,7 +27,6 @@ from helm_ext.scoring.scores.likelihoods import count_reference_tokens
 
 CORRECT = "correct"
 
-HELM_SPLITS = frozenset(SPLITS.values())
 _OF_THE_RUN = frozenset({"left_out", "scoring", "judgements"})
 """Keys of what a run of ours wrote about a row that `Row` has fields for."""
 
@@ -250,16 +249,12 @@ def _validate(state: State) -> Any:
 
 def _read_split(instance: Mapping[str, Any], references: Sequence[Mapping[str, Any]], place: Place) -> str | None:
     """Return HELM's name of the row's split; None where it is given neither on the instance nor on a reference."""
-    given = instance.get("split")
-    elsewhere = [reference for reference in references if "split" in reference]
-    if not elsewhere and (given is None or given in HELM_SPLITS):
-        return given
-    names: dict[Path, str] = {} if given is None else {("split",): given}
-    for position, reference in enumerate(references):
-        if reference.get("split") is not None:
-            names["references", position, "split"] = reference["split"]
+    names: dict[Path, str | None] = {("split",): instance.get("split")}
+    names |= {("references", at, "split"): one["split"] for at, one in enumerate(references) if "split" in one}
     split = None
     for where, name in names.items():
+        if name is None:
+            continue
         known = read_split(name)
         if known is None:
             hint = did_you_mean(name.strip(), SPLITS) or "known: train, test, valid (validation, dev)"

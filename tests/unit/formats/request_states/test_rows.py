@@ -11,10 +11,6 @@ from helm_ext.formats.request_states import load
 DEMOS = {"max_train_instances": 2}
 
 
-def by_split(evalset):
-    return Counter(instance.split for instance in evalset.instances)
-
-
 def ids(evalset, split):
     return [instance.id for instance in evalset.instances if instance.split == split]
 
@@ -26,18 +22,6 @@ def rows_without(count, split=None, make=state):
         if split:
             row["instance"]["split"] = split
     return rows
-
-
-class TestEvalSplits:
-    def rows(self, valid, test):
-        return rows_without(valid, "dev") + [state(f"Test {n}?", split="test", id=f"t{n}") for n in range(test)]
-
-    def test_others_are_drawn_as_demonstrations_first(self, tmp_path):
-        spec = {"max_train_instances": 4, "eval_splits": ["valid"]}
-        evalset = load(write(tmp_path / "x.json", self.rows(4, 3), spec))
-        assert by_split(evalset) == {"valid": 3, "train": 4}
-        assert evalset.counts["eval"] == 3
-        assert {"t0", "t1", "t2"} < set(ids(evalset, "train"))
 
 
 class TestOneRequestPerOption:
