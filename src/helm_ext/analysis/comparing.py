@@ -23,7 +23,8 @@ from helm_ext.scoring.statistics.intervals import LEVEL
 from helm_ext.scoring.statistics.paired import Comparison, compare_rows, find_detectable, holm
 
 if TYPE_CHECKING:
-    from helm_ext.scoring.statistics.corrected import Corrected, Refused
+    from helm_ext.analysis.runs import RunFiles
+    from helm_ext.scoring.statistics.corrected import Corrected
     from helm_ext.scoring.statistics.intervals import Interval
 
 _FEWEST = 5
@@ -253,7 +254,7 @@ def compare_runs(
             notes.append(f"{found[0].title}: not compared, {why}")
         for a, b in pairs:
             one, other = (b, a) if b.model == baseline else (a, b)
-            of_dataset += _compare_pair(one, other, notes, allow_different=allow_different, chosen=slices)
+            of_dataset += compare_pair(one, other, notes, allow_different=allow_different, chosen=slices)
         for family in ([one for one in of_dataset if not one.slice], [one for one in of_dataset if one.slice]):
             for result, p in zip(family, holm([one.shown.p for one in family]), strict=True):
                 result.p_holm, result.family = p, len(family)
@@ -338,9 +339,18 @@ def _require_one_run_a_model(datasets: dict[str, list[RunScores]]) -> None:
                 )
 
 
-def _compare_pair(
-    a: RunScores, b: RunScores, notes: list[str], *, allow_different: bool, chosen: Collection[str] | None
+def compare_pair(
+    a: RunScores,
+    b: RunScores,
+    notes: list[str],
+    *,
+    allow_different: bool = False,
+    chosen: Collection[str] | None = None,
 ) -> Iterator[PairResult]:
+    """Yield how two runs of one dataset compare: on all rows first, then on each slice by the `chosen` attributes.
+
+    Raises as `compare_runs`.
+    """
     if a.metric != b.metric:
         ours, theirs = (find_scores(run.run.row_stats.names) for run in (a, b))
         shared = ", ".join(name for name in ours if name in theirs)
@@ -361,20 +371,16 @@ def _compare_pair(
         )
     if not pairs:
         raise DatasetIntegrityError(f"{a.title}: {a.model} and {b.model} have no row in common")
-    unpaired = alone + len(different)
-    yield _to_result(a, b, "", pairs, unpaired)
+    yield _to_result(a, b, "", pairs, alone + len(different))
     slices: dict[str, list[RowPair]] = {}
     for pair in pairs:
         for name, value in pair[1].groups.items():
             if chosen is None or name in chosen:
                 slices.setdefault(f"{name}={value}", []).append(pair)
-    small = 0
-    for name, members in sorted(slices.items()):
-        if len(members) < _FEWEST:
-            small += 1
-        else:
-            yield _to_result(a, b, name, members, 0)
-    if small:
+    large = {name: members for name, members in sorted(slices.items()) if len(members) >= _FEWEST}
+    for name, members in large.items():
+        yield _to_result(a, b, name, members, 0)
+    if small := len(slices) - len(large):
         few = f"{count(small, 'slice')} of fewer than {_FEWEST} rows left out"
         notes.append(f"{a.title}, {a.model} and {b.model}: {few}")
 
@@ -382,11 +388,9 @@ def _compare_pair(
 def _to_result(a: RunScores, b: RunScores, name: str, pairs: Sequence[RowPair], unpaired: int) -> PairResult:
     result = PairResult(a, b, name, pairs, unpaired, compare_rows(*to_scores(pairs)))
     if any(row.seen for _, *both in pairs for row in both):
-        from helm_ext.scoring.statistics.corrected import Refused
-
         found = correct_pairs(pairs)
-        if isinstance(found, Refused):
-            result.refusal = found.reason
+        if isinstance(found, str):
+            result.refusal = found
         else:
             detectable = _up_to(a.span, find_detectable(found.interval))
             result.corrected = Estimate(found.interval, find_p_of(pairs), "corrected", detectable, found.labels)
@@ -410,19 +414,16 @@ def read_flips(results: Sequence[PairResult], most: int) -> list[list[Flip]]:
     However many results a run is part of, its files are read once.
     """
     found = [result.flips()[:most] for result in results]
-    wanted: dict[int, tuple[RunScores, dict[str, list[tuple[Flip, bool]]]]] = {}
+    wanted: dict[RunFiles, dict[str, list[tuple[Flip, str]]]] = {}
     for result, flips in zip(results, found, strict=True):
-        for run, is_a in ((result.a, True), (result.b, False)):
-            of_run = wanted.setdefault(id(run), (run, {}))[1]
-            for flip in flips:
-                of_run.setdefault(flip.instance_id, []).append((flip, is_a))
-    for run, by_id in wanted.values():
-        for row in run.run.predictions() if by_id else ():  # the first trial of each
-            for flip, is_a in by_id.pop(row.instance_id, ()) if not row.perturbation else ():
-                if is_a:
-                    flip.question, flip.gold, flip.answer_a = row.question, row.gold, row.answer or ""
-                else:
-                    flip.answer_b = row.answer or ""
+        for flip in flips:
+            for run, answer in ((result.a.run, "answer_a"), (result.b.run, "answer_b")):
+                wanted.setdefault(run, {}).setdefault(flip.instance_id, []).append((flip, answer))
+    for run, by_id in wanted.items():
+        for row in run.predictions():  # the first trial of each
+            for flip, answer in by_id.pop(row.instance_id, ()) if not row.perturbation else ():
+                flip.question, flip.gold = row.question, row.gold
+                setattr(flip, answer, row.answer or "")
             if not by_id:
                 break
     return found
@@ -450,15 +451,16 @@ def _ask_for_ids(a: RunScores, b: RunScores) -> str:
     return "; both ask the same under other ids, as rows without ids are numbered: id=COLUMN names ids of a table"
 
 
-def correct_pairs(pairs: Sequence[RowPair], level: float = LEVEL) -> Corrected | Refused:
+def correct_pairs(pairs: Sequence[RowPair], level: float = LEVEL) -> Corrected | str:
     """Return the difference of judges' verdicts, corrected by labels; or why it is not."""
     from helm_ext.scoring.corrected_scores import compare_judged
     from helm_ext.scoring.statistics.corrected import Refused
 
     if any(len(row.seen) != 1 for _, *both in pairs for row in both):
-        return Refused("not each row was judged once for each model")
+        return "not each row was judged once for each model"
     a, b = zip(*((one.seen[0], other.seen[0]) for _, one, other in pairs), strict=True)
-    return compare_judged(a, b, to_scores(pairs)[2], level=level)
+    found = compare_judged(a, b, to_scores(pairs)[2], level=level)
+    return found.reason if isinstance(found, Refused) else found
 
 
 def to_scores(pairs: Sequence[RowPair]) -> tuple[list[float], list[float], list[str | None]]:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from helm_ext.analysis.comparing import PairResult, compare_runs, correct_pairs, find_p_of, show_p, to_scores
+from helm_ext.analysis.comparing import PairResult, compare_pair, correct_pairs, find_p_of, show_p, to_scores
 from helm_ext.analysis.run_scores import RunScores, measure_headline
 from helm_ext.analysis.siblings import read_time
 from helm_ext.errors import RunEntryError, count
@@ -243,19 +243,9 @@ def _in_order(runs: list[RunScores], over: str) -> list[RunScores]:
 
 
 def _to_series(runs: Sequence[RunScores], margin: float) -> Series:
-    first, *later = runs
-    model, pairs = first.model, []
-    for run in later:
-        # Two runs of one model are no two models: here they are told apart by their suites.
-        run.model = f"{model} ({run.run.suite})"
-        try:
-            pairs += compare_runs([first, run], slices=[])[0]
-        finally:
-            run.model = model
-    gates = [None, *judge(pairs, margin)]
+    pairs = [next(compare_pair(runs[0], run, [], chosen=())) for run in runs[1:]]
     headline, intervals = measure_headline(runs)
-    points = [
-        Point(run, read_time(run.run.folder), interval, gate)
-        for run, interval, gate in zip(runs, intervals, gates, strict=True)
-    ]
-    return Series(first.title, headline, model, points)
+    gates = [None, *judge(pairs, margin)]
+    times = [read_time(run.run.folder) for run in runs]
+    points = list(map(Point, runs, times, intervals, gates))
+    return Series(runs[0].title, headline, runs[0].model, points)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -32,9 +33,6 @@ class BytesRead:
 
 
 CHUNK = 1 << 18
-_DIGITS = bytes(ord("0") if ord("0") <= byte <= ord("9") else ord(" ") for byte in range(256))
-_BEYOND_64_BITS = b"0" * 19
-"""That many digits in a row may be an integer that orjson would turn into a float."""
 
 
 def read_array(path: Path, key: str | None = None, read: BytesRead | None = None) -> Iterator[Any]:
@@ -88,13 +86,11 @@ def read_elements(
 
 
 def parse_element(data: bytes) -> Any:
-    """Parse as Python's json does, NaN, infinities and long integers included, mostly at orjson's speed."""
-    if _BEYOND_64_BITS not in data.translate(_DIGITS):
-        try:
-            return orjson.loads(data)
-        except orjson.JSONDecodeError:
-            pass
-    return json.loads(data)
+    """Parse as Python's json does: NaN and infinities, which msgspec refuses, included."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads(data)
 
 
 _STATS = b',\n    "stats": [\n'
@@ -130,8 +126,11 @@ def state_key(state: JSONObject) -> RowKey:
 def read_key(element: bytes) -> RowKey:
     """Return the key of an element of `per_instance_stats.json`, in HELM's layout without parsing its stats."""
     start = element.find(_STATS)
-    found = parse_element(element if start < 0 else element[:start] + b"}")
-    return row_key(found["instance_id"], found.get("perturbation"), found["train_trial_index"])
+    return _key_of(parse_element(element if start < 0 else element[:start] + b"}"))
+
+
+def _key_of(element: JSONObject) -> RowKey:
+    return row_key(element["instance_id"], element.get("perturbation"), element["train_trial_index"])
 
 
 class StatsIndex:
@@ -149,16 +148,15 @@ class StatsIndex:
         """HELM's full names (split, sub-split, perturbation), by their canonical JSON, of those stats."""
         self._path = path
         self._file: BinaryIO | None = None
-        self._in_memory: dict[RowKey, list[bytes]] = {}
+        self._in_memory: dict[RowKey, list[JSONObject]] = {}
         """Rows of a file that is not laid out as HELM lays it out."""
         hashes, starts, sizes = array("Q"), array("Q"), array("Q")
         for place, found in read_elements(path):
-            written = json.dumps(found).encode() if place is None else found
-            element = parse_element(written)
-            key = row_key(element["instance_id"], element.get("perturbation"), element["train_trial_index"])
+            element = found if place is None else parse_element(found)
+            key = _key_of(element)
             self._note(element)
             if place is None:
-                self._in_memory.setdefault(key, []).append(written)
+                self._in_memory.setdefault(key, []).append(element)
             else:
                 hashes.append(_hash(key))
                 starts.append(place[0])
@@ -166,12 +164,12 @@ class StatsIndex:
         unsorted = np.frombuffer(hashes, dtype=np.uint64)
         order = np.argsort(unsorted, kind="stable")
         self._hashes = unsorted[order]
-        self._starts = np.frombuffer(starts, dtype=np.uint64)[order]
-        self._sizes = np.frombuffer(sizes, dtype=np.uint64)[order]
+        self._places = np.stack([np.frombuffer(of, dtype=np.uint64)[order] for of in (starts, sizes)], axis=1)
 
     def get(self, key: RowKey) -> dict[str, JSONObject]:
         """Return the stats of a row by name, as HELM wrote them; of two of one name the later one, as in its pages."""
-        return {stat["name"]["name"]: stat for element in self.find(key) for stat in element["stats"]}
+        elements = self._in_memory.get(key) or self._find(key)
+        return {stat["name"]["name"]: stat for element in elements for stat in element["stats"]}
 
     def close(self) -> None:
         """Close the file; the next `get` opens it again."""
@@ -179,26 +177,17 @@ class StatsIndex:
             self._file.close()
             self._file = None
 
-    def find(self, key: RowKey) -> list[JSONObject]:
-        """Return the elements of a row, as HELM wrote them: one a metric."""
-        return [parse_element(element) for element in self.find_written(key)]
-
-    def find_written(self, key: RowKey) -> list[bytes]:
-        """Return the elements of a row as JSON."""
-        if self._in_memory:
-            return self._in_memory.get(key, [])
+    def _find(self, key: RowKey) -> Iterator[JSONObject]:
+        """Yield the elements of a row: one a metric."""
         if self._file is None:
             self._file = self._path.open("rb")
         wanted = np.uint64(_hash(key))
-        first = int(np.searchsorted(self._hashes, wanted, "left"))
-        found = []
-        while first < len(self._hashes) and self._hashes[first] == wanted:
-            self._file.seek(int(self._starts[first]))
-            element = self._file.read(int(self._sizes[first]))
-            if read_key(element) == key:  # two keys may have one hash
-                found.append(element)
-            first += 1
-        return found
+        first, end = (np.searchsorted(self._hashes, wanted, side) for side in ("left", "right"))
+        for start, size in self._places[first:end].tolist():
+            self._file.seek(start)
+            element = parse_element(self._file.read(size))
+            if _key_of(element) == key:  # two keys may have one hash
+                yield element
 
     def _note(self, element: JSONObject) -> None:
         for stat in element["stats"]:

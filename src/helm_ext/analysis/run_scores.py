@@ -70,24 +70,20 @@ class ScoredRow:
     labels are of that one alone."""
 
 
-@dataclass(slots=True)
+@dataclass
 class RunScores:
     """The scores of one run, by one metric."""
 
     run: RunFiles
-    model: str
-    dataset: str
-    """Runs of one dataset agree in it."""
-    title: str
-    """The dataset, for people."""
     metric: str
-    lower_is_better: bool
-    reducer: str = FIRST
-    """How the scores of several completions of a row become its own (`scoring.reducers`)."""
     key: str | None = None
     """The key that names what a row belongs to; None: as the run itself was told (`cluster=`), if it was."""
-    split: str | None = None
-    """The split that counts; None for whatever there is."""
+    instead: str = ""
+    """What is said of the main metric where no row has it."""
+    total: float | None = None
+    """The score, where it is one of all rows together: no row has it, and there is no interval."""
+    is_of_source: bool = False
+    """Whether `total` is what a source reports: of rows too that we make no score of."""
     rows: dict[str, ScoredRow] = field(default_factory=dict)
     """By instance id."""
     without: set[str] = field(default_factory=set)
@@ -96,12 +92,28 @@ class RunScores:
     """Ids of rows of other splits."""
     is_stale: bool = False
     """Whether a newer version of its file was scored since (`siblings`)."""
-    instead: str = ""
-    """What is said of the main metric where no row has it."""
-    total: float | None = None
-    """The score, where it is one of all rows together: no row has it, and there is no interval."""
-    is_of_source: bool = False
-    """Whether `total` is what a source reports: of rows too that we make no score of."""
+
+    def __post_init__(self) -> None:
+        """Take what people call the run; whoever shows several tells apart those of one name."""
+        self.model = self.run.model
+        self.title = _title(self.run)
+        """The dataset, for people."""
+        self.split = find_split(self.run)
+        """The split that counts; None for whatever there is."""
+        self.lower_is_better = is_lower_better(self.run.run_spec, self.metric)
+
+    @property
+    def dataset(self) -> str:
+        """What runs of one dataset agree in: the digest of its questions, or what HELM makes the rows of."""
+        given = self.run.scenario_arguments
+        if self.run.is_ours and "digest" in given:
+            return str(given.get("questions") or given["digest"])
+        return stat_key(self.run.run_spec["scenario_spec"])
+
+    @property
+    def reducer(self) -> str:
+        """How the scores of several completions of a row become its own (`scoring.reducers`)."""
+        return str(self.run.metric_arguments.get("completions") or FIRST)
 
     @property
     def completions(self) -> str:
@@ -292,14 +304,7 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
         known = ", ".join(find_scores(run.row_stats.names)) or "none that is a score"
         hint = did_you_mean(name, run.row_stats.names) or f"it has {known}"
         raise RunEntryError(f"{run.folder}: no row has a stat {name!r}\n  hint: {hint}")
-    return replace(_make(run, name), key=cluster, instead=instead)
-
-
-def _make(run: RunFiles, name: str) -> RunScores:
-    return RunScores(
-        run, run.model, _dataset(run), _title(run), name, lower_is_better=is_lower_better(run.run_spec, name),
-        reducer=str(run.metric_arguments.get("completions") or FIRST), split=find_split(run),
-    )  # fmt: skip
+    return RunScores(run, name, cluster, instead)
 
 
 def _find_no_mean(run: RunFiles, stat: str) -> dict[str, Any] | None:
@@ -317,7 +322,7 @@ def open_total(run: RunFiles) -> RunScores | None:
         return None
     why = (_find_no_mean(run, name) or {}).get("no_mean", "")
     said = f"{name} is a score of all rows together{f' ({why})' if why else ''}: no interval, slices or comparisons"
-    return replace(_make(run, name), instead=said, total=total, is_of_source=bool(why))
+    return RunScores(run, name, None, said, total, is_of_source=bool(why))
 
 
 def find_split(run: RunFiles) -> str | None:
@@ -359,14 +364,6 @@ def _title(run: RunFiles) -> str:
     if run.is_ours or not arguments:
         return run.scenario_name
     return f"{run.scenario_name}:{','.join(f'{key}={value}' for key, value in arguments.items())}"
-
-
-def _dataset(run: RunFiles) -> str:
-    """Return what runs of one dataset agree in: the digest of its questions, or what HELM makes the rows of."""
-    given = run.scenario_arguments
-    if run.is_ours and "digest" in given:
-        return str(given.get("questions") or given["digest"])
-    return stat_key(run.run_spec["scenario_spec"])
 
 
 def _digest(row: Prediction) -> bytes:

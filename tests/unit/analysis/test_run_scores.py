@@ -49,7 +49,7 @@ def test_a_metric_that_cannot_be_made_here_says_nothing():
     assert describe_scores(spec, ["exact_match"])["exact_match"].lower_is_better is False
 
 
-@pytest.mark.parametrize(("metric", "a", "b", "detectable", "said"), [
+@pytest.mark.parametrize(("metric", "a", "b", "detectable", "shown"), [
     # 2.8016 standard errors, 1 / sqrt(3) of three rows: 1.62, which no two shares differ by
     ("exact_match", [1, 0, 0], [0, 1, 0], None, "so few rows cannot show any difference reliably"),
     ("of_nobody", [1, 0, 0], [0, 1, 0], 1.6175, "a difference of 1.62 is found in 8 of 10"),
@@ -57,13 +57,13 @@ def test_a_metric_that_cannot_be_made_here_says_nothing():
     ("exact_match", [1, 0], [1, 0], None, "cannot be estimated: they all differ by the same"),
     ("exact_match", [1], [0], None, "cannot be estimated: there is only one"),
 ])  # fmt: skip
-def test_what_difference_rows_can_show_is_one_that_scores_can_have(metric, a, b, detectable, said):
-    run = SimpleNamespace(metric_arguments={})
-    scores = RunScores(run, "m", "d", "t", metric, lower_is_better=False)
+def test_what_difference_rows_can_show_is_one_that_scores_can_have(metric, a, b, detectable, shown):
+    said = {"scenario_arguments": {}, "metric_arguments": {}, "run_spec": NO_METRICS}
+    scores = RunScores(SimpleNamespace(model="m", scenario_name="d", is_ours=True, **said), metric)
     pairs = [
         (str(n), ScoredRow(one, b"", {}), ScoredRow(other, b"", {}))
         for n, (one, other) in enumerate(zip(a, b, strict=True))
     ]
     pair = PairResult(scores, scores, "", pairs, 0, compare_rows(a, b))
     assert pair.shown.detectable == (None if detectable is None else pytest.approx(detectable, abs=1e-4))
-    assert said in pair.describe_detectable()
+    assert shown in pair.describe_detectable()

@@ -155,10 +155,6 @@ class Row:
         """Return the options in no order, as they are compared."""
         return frozenset([make_key(option) or option for option in self.options])
 
-    def sentences(self) -> list[tuple[str, ...]]:
-        """Return the words of each sentence; options are sentences."""
-        return [words_of(part) for part in (*self.parts, *sorted(self.options))]
-
     def has_long_golds(self) -> bool:
         """Whether an answer is a text of many words."""
         return any(len(gold) > 2 * _LONG_ANSWER and len(split_words(gold)) >= _LONG_ANSWER for gold in self.golds)

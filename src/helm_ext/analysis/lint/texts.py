@@ -4,7 +4,7 @@ An answer stands in the prompt, or the right option in one place too often. Opti
 classes hold answers by design. So there are three rules, from sure to careful:
 
 cue        the answer follows "Answer:" or "the answer is"; in a prompt of worked examples, only at its very end
-alone      it is the first or last sentence or line, or a parenthesis
+end        it is the last sentence or line, after the question
 elsewhere  it stands in another sentence than the question, or is long and stands anywhere, and that is rare in this
            dataset: an answer in every tenth prompt is a passage to read
 
@@ -23,10 +23,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from helm_ext.analysis.lint.rows import Row, Shared, fold, make_key, split_sentences, split_words
 from helm_ext.errors import Location, Problems, count, show
 
-_MOST_ALONE = 0.2
-"""Of the rows. Where more have the answer on a line of its own, the lines are options."""
-_MOST_ELSEWHERE = 0.05
-"""Of the rows. Where more have the answer in another sentence, the sentences are a passage to read."""
+_MOST_BY_RULE = {"cue": 1.0, "end": 0.2, "elsewhere": 0.05}
+"""Of the rows. Where more end in the answer, what ends them are options; where more have it in another sentence, the
+sentences are a passage to read."""
 _LEAST_LETTERS = 4
 """Shorter answers stand in texts by chance."""
 _LONG_WORDS = 3
@@ -46,25 +45,24 @@ _CUE = re.compile(
 )
 _ENUMERATION = re.compile(r"\s*(?:[,;/|、]|or\b|oder\b|ou\b|o\b|или\b)\s*\S")
 _AFTER = re.compile(r"[\"'”)\]*]*(?:[.!。]|\s|$|[)\]])")
-_PARENTHESIS = re.compile(r"[(\[]([^()\[\]]{1,200})[)\]]")
 
 
 def report_answers(rows: Sequence[Row], shared: Shared, problems: Problems) -> None:
     """Report rows of free text whose prompt holds the answer, by the rules that do not find too many."""
-    found: dict[str, list[Row]] = {"cue": [], "alone": [], "elsewhere": []}
+    found: dict[str, list[Row]] = {rule: [] for rule in _MOST_BY_RULE}
     for row in rows:
         if row.golds and not row.options:
-            kind = _find_answer(row, is_class=not shared.common_free.isdisjoint(row.gold_keys))
-            if kind:
-                found[kind].append(row)
-    most = {"cue": shared.free, "alone": max(1, _MOST_ALONE * shared.free), "elsewhere": _MOST_ELSEWHERE * shared.free}
-    for row in (row for kind, some in found.items() if len(some) <= most[kind] for row in some):
-        problems.warn(
-            row.place,
-            f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
-            "take it out of the prompt; a model that repeats what it reads is right",
-            code="answer-in-prompt",
-        )
+            rule = _find_answer(row, is_class=not shared.common_free.isdisjoint(row.gold_keys))
+            if rule:
+                found[rule].append(row)
+    for rule, some in found.items():
+        for row in some if len(some) <= max(rule == "end", _MOST_BY_RULE[rule] * shared.free) else ():
+            problems.warn(
+                row.place,
+                f"id {show(row.id)}: the prompt holds the answer, {show(row.golds[0])}",
+                "take it out of the prompt; a model that repeats what it reads is right",
+                code="answer-in-prompt",
+            )
 
 
 def _find_answer(row: Row, *, is_class: bool) -> str:
@@ -72,21 +70,18 @@ def _find_answer(row: Row, *, is_class: bool) -> str:
     text = row.texts[-1]
     folded = fold(text)
     golds = [gold for gold in map(fold, row.golds) if gold.strip() and gold.strip() in folded]
-    for gold in golds:
-        if _follows_cue(folded, gold.strip()):
-            return "cue"
+    if any(_follows_cue(folded, gold.strip()) for gold in golds):
+        return "cue"
     if not golds:
         return ""
     sentences = split_sentences(text)
-    if len(sentences) > 1 and _stands_alone(text, sentences, {make_key(gold) for gold in golds}, is_class=is_class):
-        return "alone"
-    if is_class:
-        return ""
-    question = _question_of(sentences)
-    others = [sentence for sentence in sentences if sentence is not question]
-    for gold in golds:
-        words = split_words(gold)
-        letters = sum(character.isalpha() for character in gold)
+    asking = [place for place, sentence in enumerate(sentences) if sentence.rstrip("\"'”) ").endswith(("?", "？"))]
+    question = asking[-1] if asking else len(sentences) - 1
+    if question == len(sentences) - 2 and make_key(sentences[-1].strip("()[]")) in map(make_key, golds):
+        return "end"
+    others = [sentence for place, sentence in enumerate(sentences) if place != question]
+    for gold in golds if not is_class else ():
+        words, letters = split_words(gold), sum(character.isalpha() for character in gold)
         if letters >= _LEAST_LETTERS and any(_holds(sentence, words) for sentence in others):
             return "elsewhere"
         if len(words) >= _LONG_WORDS and letters >= 2 * _LEAST_LETTERS and _holds(text, words):
@@ -114,22 +109,6 @@ def _find_all(text: str, part: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
-
-
-def _stands_alone(text: str, sentences: Sequence[str], keys: set[str], *, is_class: bool) -> bool:
-    """Whether the answer stands alone; a number or a class only where it ends the prompt, after the question."""
-    last = make_key(sentences[-1].strip("()[]"))
-    if last in keys and sentences[-2].rstrip().endswith(("?", "？")):
-        return True
-    wordy = {key for key in keys if sum(character.isalpha() for character in key) >= _LEAST_LETTERS and not is_class}
-    parts = [sentences[0], sentences[-1], *_PARENTHESIS.findall(text)]
-    return any(make_key(part.strip("()[]")) in wordy for part in parts)
-
-
-def _question_of(sentences: Sequence[str]) -> str:
-    """Return the last sentence that asks, or the last."""
-    asking = [sentence for sentence in sentences if sentence.rstrip("\"'”) ").endswith(("?", "？"))]
-    return (asking or sentences or [""])[-1]
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -130,20 +132,19 @@ class _Sample:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._kept: list[tuple[int, str, int, dict[str, Any]]] = []
-        self._seen = 0
+        self._kept: list[tuple[int, int, dict[str, Any]]] = []
+        self._seen = count()
 
     def see(self, instance_id: str, make: Callable[[], dict[str, Any]]) -> None:
         """Make and keep the row if it is among the first `most` of the draw so far."""
         place = -int.from_bytes(hashlib.blake2b(instance_id.encode("utf-8", "replace"), digest_size=8).digest(), "big")
-        self._seen += 1
-        if len(self._kept) < self.most:
-            heapq.heappush(self._kept, (place, instance_id, self._seen, make()))
-        elif self.most and place > self._kept[0][0]:
-            heapq.heapreplace(self._kept, (place, instance_id, self._seen, make()))
+        if len(self._kept) < self.most or (self._kept and place > self._kept[0][0]):
+            heapq.heappush(self._kept, (place, next(self._seen), make()))
+            if len(self._kept) > self.most:
+                heapq.heappop(self._kept)
 
     def rows(self) -> dict[str, dict[str, Any]]:
-        return {instance_id: row for _, instance_id, _, row in sorted(self._kept, key=lambda kept: kept[2])}
+        return {row["id"]: row for _, _, row in sorted(self._kept, key=itemgetter(1))}
 
 
 def gather(
@@ -215,17 +216,21 @@ def _to_dataset(runs: Sequence[RunFacts], notes: list[str]) -> DatasetFacts:
         run.scores.model += f" ({run.cap})" if run.cap else ""
     rows = max(len(run.scores.rows) + run.scores.left_out for run in runs)
     dataset = DatasetFacts(title, first, headline, ordered, rows=rows)
-    if len(runs) > 1:
-        are_total = any(run.scores.total is not None for run in runs)
-        dataset.series = [] if are_total else _find_series([run.scores for run in runs], notes)
-        name_by_suite([run.scores for run in runs])
-        if are_total:
-            return dataset
-        try:
-            dataset.pairs, said = compare_runs([run.scores for run in ordered], allow_different=True)
-            notes += said
-        except (DatasetError, RunEntryError) as error:
-            notes.append(f"not compared: {str(error).splitlines()[0]}")
+    if len(runs) == 1:
+        return dataset
+    scores, are_total = [run.scores for run in runs], any(run.scores.total is not None for run in runs)
+    try:
+        several = [] if are_total else list_of_several_suites(scores)
+        dataset.series = find_series(several) if several else []
+    except (DatasetError, RunEntryError) as error:
+        notes.append(f"no series over time: {str(error).splitlines()[0]}")
+    name_by_suite(scores)
+    try:
+        pairs = ([], []) if are_total else compare_runs([run.scores for run in ordered], allow_different=True)
+        dataset.pairs = pairs[0]
+        notes += pairs[1]
+    except (DatasetError, RunEntryError) as error:
+        notes.append(f"not compared: {str(error).splitlines()[0]}")
     return dataset
 
 
@@ -237,18 +242,6 @@ def _find_title(scores: RunScores) -> str:
         return scores.title
     spec = ScenarioSpec(scores.run.run_spec["scenario_spec"]["class_name"], scores.run.scenario_arguments)
     return create_scenario(spec).get_metadata().display_name or scores.title
-
-
-def _find_series(runs: Sequence[RunScores], notes: list[str]) -> list[Series]:
-    """Return the series of models that were run in several suites, by time; what has no order is said."""
-    several = list_of_several_suites(runs)
-    if not several:
-        return []
-    try:
-        return find_series(several)
-    except (DatasetError, RunEntryError) as error:
-        notes.append(f"no series over time: {str(error).splitlines()[0]}")
-        return []
 
 
 def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:

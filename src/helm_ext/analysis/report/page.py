@@ -22,14 +22,13 @@ from markupsafe import Markup, escape
 
 from helm_ext.analysis.comparing import show_p
 from helm_ext.analysis.gates import show_minute
-from helm_ext.analysis.report.gathering import Bin, DatasetFacts, RunFacts
+from helm_ext.analysis.report.gathering import Bin, DatasetFacts
 from helm_ext.files.writing import open_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from helm_ext.analysis.gates import Series
     from helm_ext.scoring.statistics import Interval
 
 _INK = "#010203"
@@ -39,8 +38,6 @@ _FAINT = "#070809"
 _COLOURS = {_INK: "currentColor", _ACCENT: "var(--accent)", _FAINT: "var(--faint)"}
 _SHOWN_NAME = 32
 _FAR = 1e300
-_UPRIGHT = 5
-"""Names below an axis, above which they are slanted."""
 
 
 def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target: Path, title: str) -> int:
@@ -64,8 +61,15 @@ def write_report(datasets: Sequence[DatasetFacts], notes: Sequence[str], target:
         num_models=len({run.scores.model for _, run in current}),
         notes=notes,
         rows=_to_script([_to_rows(dataset) for dataset in datasets]),
-        draw_intervals=_draw_intervals,
-        draw_series=_draw_series,
+        draw_scores=lambda one: _draw_intervals(
+            [(run.scores.model, run.interval) for run in one.runs], one.title, one.headline
+        ),
+        draw_series=lambda one: _draw_intervals(
+            [(point.run.run.suite, point.interval) for point in one.points],
+            f"{one.model} on {one.title} over time",
+            one.metric,
+            one.points[0].interval.mean,
+        ),
         draw_calibration=_draw_calibration,
     )
     with open_part(target) as part:
@@ -103,19 +107,27 @@ def _number(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 
-def _draw_intervals(runs: Sequence[RunFacts], title: str, metric: str) -> Markup:
-    """Draw means with their 95 % intervals, one line each, the first at the top. Returns an `<svg>` element."""
-    rows = [(run.scores.model, run.interval) for run in runs]
-    bounds = _find_bounds([interval for _, interval in rows])
+def _draw_intervals(rows: Sequence[tuple[str, Interval]], title: str, metric: str, mark: float | None = None) -> Markup:
+    """Draw means with their 95 % intervals, one line each, the first at the top, and where they are compared with one
+    number a line at it. Returns an `<svg>` element.
+    """
+    ends = [end for _, one in rows for end in (one.mean, one.low, one.high) if abs(end) < _FAR]
+    bounds = min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1
+    if all(0 <= one.mean <= 1 for _, one in rows):
+        bounds = 0, 1
     with _start(len(rows) * 0.34 + 0.7) as (figure, axes):
         for place, (_, interval) in enumerate(rows):
-            axes.plot(_cut(interval, bounds), [place, place], color=_ACCENT, linewidth=2)
+            known = [max(interval.low, bounds[0]), min(interval.high, bounds[1])]
+            axes.plot(known, [place, place], color=_ACCENT, linewidth=2)
             axes.plot([interval.mean], [place], "o", color=_ACCENT, markersize=5)
+        if mark is not None:
+            axes.axvline(mark, color=_FAINT, linewidth=1)
         axes.set_yticks(range(len(rows)), [_shorten(name) for name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(*bounds)
         axes.set_xlabel(metric)
-        return _finish(figure, f"{title}: {_say(rows)}")
+        said = "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
+        return _finish(figure, f"{title}: {said}")
 
 
 def _draw_calibration(bins: Sequence[Bin], title: str) -> Markup:
@@ -133,22 +145,6 @@ def _draw_calibration(bins: Sequence[Bin], title: str) -> Markup:
         axes.set_xlabel("probability of the answer")
         axes.set_ylabel("share that is right")
         return _finish(figure, title)
-
-
-def _draw_series(series: Series) -> Markup:
-    """Draw the scores of one model's runs in order, with their 95 % intervals. Returns an `<svg>` element."""
-    points = [(point.run.run.suite, point.interval) for point in series.points]
-    bounds = _find_bounds([interval for _, interval in points])
-    with _start(2.6) as (figure, axes):
-        places = range(len(points))
-        axes.plot(places, [interval.mean for _, interval in points], "o-", color=_ACCENT, markersize=5, linewidth=1)
-        for place, (_, interval) in enumerate(points):
-            axes.plot([place, place], _cut(interval, bounds), color=_ACCENT, linewidth=2)
-        axes.axhline(points[0][1].mean, color=_FAINT, linewidth=1)
-        axes.set_xticks(places, [_shorten(name) for name, _ in points])
-        axes.tick_params(axis="x", rotation=30 if len(points) > _UPRIGHT else 0)
-        axes.set_ylabel(series.metric)
-        return _finish(figure, f"{series.model} on {series.title} over time: {_say(points)}")
 
 
 @contextmanager
@@ -192,22 +188,6 @@ def _finish(figure: Figure, label: str) -> Markup:
     svg = re.sub(r"\bfont: ?([^;\"]*?)'[^']*'[^;\"]*", r"font: \1sans-serif", svg)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" class="chart" ', 1)
     return Markup(svg)  # noqa: S704 - made by matplotlib
-
-
-def _say(rows: Sequence[tuple[str, Interval]]) -> str:
-    return "; ".join(f"{name} {interval.mean:.3f}" for name, interval in rows[:20])
-
-
-def _cut(interval: Interval, bounds: tuple[float, float]) -> list[float]:
-    return [max(interval.low, bounds[0]), min(interval.high, bounds[1])]
-
-
-def _find_bounds(intervals: Sequence[Interval]) -> tuple[float, float]:
-    """Return the ends of the axis: 0 and 1 for shares, else what the intervals that are known take."""
-    if all(0 <= one.mean <= 1 for one in intervals):
-        return 0.0, 1.0
-    ends = [end for one in intervals for end in (one.mean, one.low, one.high) if abs(end) < _FAR]
-    return min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1.0
 
 
 def _shorten(name: str) -> str:
