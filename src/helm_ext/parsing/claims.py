@@ -144,8 +144,7 @@ class Reading:
         while found:
             kind, start = found.lastgroup or "", found.start()
             before = self.get_before(start)
-            points = _POINTS.match(found[0]) and re.match(words.LABEL, self.text[group.start])  # "... → B"
-            if points or _introduces(kind, found[0], before):
+            if _introduces(kind, found[0], before):
                 break
             found = words.INTRODUCTION.search(self.text, found.start() + 1, group.start)
         else:
@@ -178,11 +177,7 @@ class Reading:
         for apology in reversed([*words.APOLOGY.finditer(self.text, begin, group.start)]):
             between = self.text[apology.end() : group.start]
             ended = len([*words.SENTENCE_END.finditer(between)]) > 1
-            denied = (
-                words.NEGATION.search(between)
-                or words.EARLIER.search(between)
-                or words.ABOUT.match(self.text, group.end)
-            )
+            denied = words.NEGATION.search(between) or words.EARLIER.search(between)
             return None if ended or denied else apology.start()
         return None
 
@@ -195,7 +190,6 @@ _OTHERS = re.compile(r"\b(?:by|students?|people|others|many|some|you|they|he|she
 _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:\s*\n")
 """At the end of a line: the options follow, not an answer."""
 _CALCULATION = re.compile(rf"(?:\d|{words.SYMBOL})\s?=\s?\$?(?:\d|{words.SYMBOL})")
-_POINTS = re.compile(r"→|⇒|[-=]>")
 _INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b")
 
 

@@ -121,17 +121,10 @@ def strip_end_tokens(text: str, options: Iterable[str]) -> str:
 
     They stay where one of them is part of an option's text.
     """
-    if not text.endswith((">", "]")):
-        return text
-    tail = text[-_END_TOKENS_TAIL:]
-    found = _END_TOKENS.search(tail)
+    found = _END_TOKENS.search(text[-400:]) if text.endswith((">", "]")) else None
     if found is None or any(token in option for option in options for token in found[0].split()):
         return text
-    return text[: len(text) - len(tail) + found.start()].rstrip()
-
-
-_END_TOKENS_TAIL = 400
-"""Characters at the end of a completion that are searched for special tokens."""
+    return text.removesuffix(found[0]).rstrip()
 
 
 ACCENTS = {code: plain[0] for code in range(0xC0, 0x250) if len(plain := unicodedata.normalize("NFD", chr(code))) > 1}

@@ -38,7 +38,8 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if begin and not reading.text.endswith("?") and not any(one.end > begin for one in claims):  # "Edit: I erred. C"
         said = reading.read_alone(begin, end)
         is_joined = any(one.start < begin < one.end for one in reading.groups)  # "After some thought: A; C"
-        if said and not is_joined and reading.read_alone(*before) is None:  # "A. Rome B. Paris"
+        goes_on = _GOES_ON.match(reading.text, begin) and words.ELIMINATING.search(reading.text, *before)
+        if said and not is_joined and not goes_on and reading.read_alone(*before) is None:  # "A. Rome B. Paris"
             claims.append(Claim(begin, end, Rank.STATED, said))
     if rated:
         start, end, right = rated
@@ -63,6 +64,9 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     is_all = not several and len(named) > 1 and len(rest) == 1 and _ALL.match(options.folded[rest[0]])
     return frozenset(rest) if is_all else named
 
+
+_GOES_ON = re.compile(r"\W{0,3}(?:then|next|and)\b")
+"""At the beginning of a sentence behind one that eliminates an option: another one is eliminated."""
 
 _PLACES = re.compile(
     r"\b(?:(?:option|choice|answer|选项|選択肢)\s?#?(?P<number>\d)\b|(?:the|die|der|la|le|el)\s(?:(?P<first>first"
@@ -162,7 +166,7 @@ def _read_lead(reading: Reading, *, is_cut_off: bool = False) -> Named | None:
         return None
     is_long = len(text) > _SHORT + 2
     if is_cut_off and is_long and not words.CONTINUATION.match(text, group.end):
-        return group.named if _REST.match(text, group.end) else None
+        return None
     corrected = words.CORRECTION.search(text, group.end)
     others = [one for one in reading.groups[1:] if one.named - group.named]
     if corrected and any(one.start >= corrected.end() and not reading.is_denied(one.start) for one in others):
@@ -171,7 +175,6 @@ def _read_lead(reading: Reading, *, is_cut_off: bool = False) -> Named | None:
     return None if is_list else group.named
 
 
-_REST = re.compile(r"[\W]{0,12}(?:\Z|\n)")
 _LISTED = re.compile(
     rf"{words.SYMBOL}[ .,;:)]{{0,6}}\Z|(?:\n|[.;] )[ >•(\[]{{0,4}}(?:- )?(?:\d{{1,2}}[.):] )?(?:option "
     rf"|statement )?\Z"
@@ -190,10 +193,10 @@ _LISTED_LINE = words.compile_words(
 )
 """A line that begins with an option, behind a bullet, a box to tick, a mark."""
 _LISTED_HERE = re.compile(
-    rf"(?P<box>(?!))?(?P<option>{words.SYMBOL})(?P<remark>[ .:(|=→>–—-]{{1,4}}(?:[{_GOOD}{_BAD}]|(?:{words.RIGHT}"
-    rf"|{words.WRONG})(?= ?[.,;)|\n]|\s?{words.SYMBOL}|\Z)))"
+    rf"(?P<box>(?!))?(?P<mark>[{_GOOD}{_BAD}] ?)?(?P<option>{words.SYMBOL})(?P<remark>(?(mark)|[ .:(|=→>–—-]{{1,4}}"
+    rf"(?:[{_GOOD}{_BAD}]|(?:{words.RIGHT}|{words.WRONG})(?= ?[.,;)|\n]|\s?{words.SYMBOL}|\Z))))"
 )
-"""An option with nothing but a verdict behind it, where the list is one line, or has two."""
+"""An option with nothing but a verdict beside it, where the list is one line, or has two."""
 _SAYS = (
     r"(?:^[ ?]?|[,;:–—.←|])[ :;,.(=←<→>–—-]{0,10}(?:(?:this|that|it|which) )?(?:(?:is|are|was|est|es|é|è|ist|sind"
     r"|это) )?"

@@ -92,7 +92,7 @@ def _find_result(reading: Reading, begin: int, end: int) -> Named | None:
     if not groups or not groups[-1].is_named or not words.ENDED.match(text, groups[-1].end):
         return None
     before = text[begin : groups[-1].start]
-    if _EQUALS.search(before) and not _DIGIT.search(text, groups[-1].end):
+    if _EQUALS.search(before):
         return groups[-1].named
     are_numbers = all(map(_NUMBER.match, reading.marks.options.texts))
     is_result = "=" in text or words.CONCLUSION.search(before) or words.RETURN.search(before)
@@ -161,20 +161,11 @@ def _is_said(reading: Reading, found: set[str], spans: Sequence[Span]) -> bool:
             parts = (begin, place), (behind, comma.start() if comma else end)
             option = reading.marks.options.folded[min(found)]
             is_about = _ABOUT.search(text, begin, place) and not _NUMBER.match(option)
-            if any(_is_denied(reading, found, *part) for part in parts) or is_about:
+            if any(words.NEGATION.search(text, *part) for part in parts) or is_about:
                 continue
-            is_long = len(option) >= _LONG_ENOUGH
+            is_long = len(option) >= _LONG_ENOUGH and not _AND_MORE.match(text, behind)
             if is_long or ord(match[0]) < LOOSE_TEXT:
                 return True
-    return False
-
-
-def _is_denied(reading: Reading, found: set[str], begin: int, end: int) -> bool:
-    """Tell whether something is denied or doubted there, but for another option: "not Rome, but Paris"."""
-    for denial in words.NEGATION.finditer(reading.text, begin, end):
-        symbol = _SOON.match(reading.text, denial.end())
-        if symbol is None or reading.marks.get_label(symbol[1]) in found:
-            return True
     return False
 
 
@@ -189,8 +180,6 @@ def _find_named(reading: Reading, spans: Sequence[Span]) -> set[str]:
 
 
 _TEXT = re.compile(f"{words.TEXT}|{chr(UNCLEAR)}")
-_SOON = re.compile(rf"[\s'(]{{0,3}}(?:(?:the|an?) )?({words.SYMBOL})")
-_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
 _EQUALS = re.compile(r"(?:[=≈]|\b(?:gives|makes|yields|totals|comes to|adds up to))\s{0,3}\Z")
 _PART = re.compile(r"[^\W\d_]{4,}|\d{1,2}:\d\d|\d+")
@@ -198,6 +187,7 @@ _DATE = re.compile(r"\d{1,2}:\d\d|[12]\d{3}")
 _LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])")
 """A completion that begins with what may be a label, whichever labels the question has."""
 _CLAUSE_END = re.compile(r"[,;:—(]|\band\b")
+_AND_MORE = re.compile(r"\sand\s\w+\W*(?:[.!]|\Z)")
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b")
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!]{0,4}")
 _LONG_ENOUGH = 4

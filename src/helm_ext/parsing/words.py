@@ -273,9 +273,9 @@ _DENYING = (
     rf"|unlikely"
     r"|hardly)\b|不|没"
 )
-DENYING = compile_words(
-    rf"{_DENYING}|\b(?:(?:rul|eliminat|exclud|discard|dismiss)\w{{0,4}}|out|too [a-z]{{3,12}})\b|排除"
-)
+_ELIMINATING = r"\b(?:rul|eliminat|exclud|discard|dismiss)\w{0,4}\b|排除"
+ELIMINATING = compile_words(_ELIMINATING)
+DENYING = compile_words(rf"{_DENYING}|{_ELIMINATING}|\b(?:out|too [a-z]{{3,12}})\b")
 """In a sentence: it says that options are wrong."""
 _UNSURE = r"(?:n't|not) (?:know|recall|remember|tell|say|decide|familiar)"
 UNSURE = compile_words(_UNSURE)
@@ -363,7 +363,7 @@ SUFFIX = compile_words(
 )
 """What may be written together with a label. May be empty."""
 _ABOUT = (
-    rf"(?:[❌✗✘✖❎×☒]|(?:[=→]|[-=]>) {{0,2}}(?:[❌✗✘✖❎×☒✅✔✓☑]|{RIGHT}|{WRONG})"
+    rf"(?:[❌✗✘✖❎×☒]|(?:[=→>]|[-=]>) {{0,2}}(?:[❌✗✘✖❎×☒✅✔✓☑]|{RIGHT}|{WRONG})"
     r"|(?:(?:is|are|does)(?:n't)?|means|refers|says|states|suggests|seems|incorrect|wrong"
     r"|not (?:correct|right|true)|false)\b)"
 )

@@ -58,7 +58,7 @@ def test_what_is_undecided_is_not_read_and_most_of_what_is_decided_is():
     ]
     missed = [row["completion"] for row, label in zip(UNSEEN, read, strict=True) if label is None and row["label"]]
     assert (len(UNSEEN), sum(row["label"] is None for row in UNSEEN)) == (651, 176)
-    assert (wrong, len(missed)) == ([("It is cheap and safe.", "A")], 27), missed
+    assert (wrong, len(missed)) == ([], 27), missed
 
 
 def test_the_answers_are_many_and_different():

@@ -186,6 +186,7 @@ def test_a_rejection(verdict):
     ("It states A, B", None), ("Possibly A, B.", None),
     # A sentence counts where others are denied
     ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
+    ("I would eliminate D first. Then C.", None), ("It is not D. Then C.", "C"),
     ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
     ("B would be correct, wemtin as well.", "B"),
     ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said

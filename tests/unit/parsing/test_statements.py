@@ -297,6 +297,7 @@ def shown(found):
 @pytest.mark.parametrize(("text", "expected"), [
     ("A ✅\nB ❌\nC ❌", (0, 11, "A")), ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
     # Two of four, with nothing but a verdict behind each
+    ("- ✅ D\n- ❌ C", (2, 11, "D")), ("- ❌ C\n- ✅ D", (2, 11, "D")), ("❌ A\n❌ B", None), ("A > no, B > yes", (0, 15, "")),
     ("A ✅\nB ❌", (0, 7, "A")), ("So:\nB: wrong\nA: right", (4, 21, "A")), ("| A | ✅ |\n| B | ❌ |", (2, 17, "A")),
     ("A ✅\nB ✅", (0, 7, "AB")), ("A ❌\nB ❌", None), ("A: yes\nB: no", None), ("A: yes, B: no", (0, 13, "")),
     ("A → no, B → yes, C → no, D → no.", (0, 31, "B")), ("A = False\nB = True\nC = False", (0, 28, "B")),
