@@ -9,17 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helm.benchmark.augmentations.data_augmenter import DataAugmenterSpec
-from helm.benchmark.executor import ExecutionSpec
 from helm.benchmark.scenarios.scenario import Instance
-from helm.common.authentication import Authentication
 
-from helm_ext.analysis.siblings import TIMES_FILE
 from helm_ext.errors import DatasetChangedError
 from helm_ext.evalset.rows import StoredRows, make_all
 from helm_ext.formats import planned
 from helm_ext.formats.innodata import loading
-from helm_ext.formats.innodata.hub import bundle as bundle_module
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.loading import load
 from helm_ext.formats.innodata.scenario import InnodataScenario
@@ -51,20 +46,6 @@ def bundle(tmp_path):
 @pytest.fixture
 def large(monkeypatch):
     monkeypatch.setattr(loading, "UNREAD", 3)
-
-
-@pytest.fixture
-def parsed(monkeypatch):
-    """The lines that were parsed as records, since this list was last cleared."""
-    lines = []
-    parse = bundle_module.parse_record
-
-    def note(data, location, problems):
-        lines.append(location.line)
-        return parse(data, location, problems)
-
-    monkeypatch.setattr(bundle_module, "parse_record", note)
-    return lines
 
 
 def all_of(evalset):
@@ -143,26 +124,7 @@ def test_a_copy_of_an_unread_row_is_an_instance(bundle, large, make):
 # Runs
 
 
-def run(path, runner_class, folder, *, limit, augment=None, cache=False, render="chat"):
-    run_spec = get_run_spec("innodata", {"path": str(path), "render": render})
-    adapter_spec = replace(
-        run_spec.adapter_spec, model="unread/echo", model_deployment="unread/echo", max_eval_instances=limit
-    )
-    run_spec = replace(
-        run_spec, name="run", adapter_spec=adapter_spec, data_augmenter_spec=augment or DataAugmenterSpec()
-    )
-    spec = ExecutionSpec(url=None, auth=Authentication(""), local_path=str(folder / "prod_env"), parallelism=2)
-    flags = {
-        "skip_instances": False,
-        "cache_instances_only": False,
-        "skip_completed_runs": False,
-        "exit_on_error": True,
-    }
-    runner_class(spec, str(folder), "suite", cache_instances=cache, **flags).run_all([run_spec])
-    return {file.name: file.read_bytes() for file in folder.rglob("*.json") if file.name != TIMES_FILE}
-
-
-def test_a_scenario_without_a_plan_reads_the_file(bundle, large, parsed, monkeypatch):
+def test_a_scenario_without_a_plan_reads_the_file(bundle, large, monkeypatch):
     run_spec = get_run_spec("innodata", {"path": str(bundle)})
     monkeypatch.setattr(planned, "_waiting", {})
     rows = InnodataScenario(**run_spec.scenario_spec.args).get_instances("")
