@@ -144,7 +144,8 @@ class Reading:
         while found:
             kind, start = found.lastgroup or "", found.start()
             before = self.get_before(start)
-            if _introduces(kind, found[0], before):
+            points = _POINTS.match(found[0]) and re.match(words.LABEL, self.text[group.start])  # "... → B"
+            if points or _introduces(kind, found[0], before):
                 break
             found = words.INTRODUCTION.search(self.text, found.start() + 1, group.start)
         else:
@@ -190,6 +191,7 @@ _OTHERS = re.compile(r"\b(?:by|students?|people|others|many|some|you|they|he|she
 _LISTS = re.compile(r"(?:options?|choices?|选项|選項)\s?:\s*\n")
 """At the end of a line: the options follow, not an answer."""
 _CALCULATION = re.compile(rf"(?:\d|{words.SYMBOL})\s?=\s?\$?(?:\d|{words.SYMBOL})")
+_POINTS = re.compile(r"→|⇒|[-=]>")
 _INTERJECTION = re.compile(r"\b(?:oh|ah|hm{1,3}|no|but|my)\b")
 
 

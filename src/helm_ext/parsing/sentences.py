@@ -161,11 +161,20 @@ def _is_said(reading: Reading, found: set[str], spans: Sequence[Span]) -> bool:
             parts = (begin, place), (behind, comma.start() if comma else end)
             option = reading.marks.options.folded[min(found)]
             is_about = _ABOUT.search(text, begin, place) and not _NUMBER.match(option)
-            if any(words.NEGATION.search(text, *part) for part in parts) or is_about:
+            if any(_is_denied(reading, found, *part) for part in parts) or is_about:
                 continue
             is_long = len(option) >= _LONG_ENOUGH and not _AND_MORE.match(text, behind)
             if is_long or ord(match[0]) < LOOSE_TEXT:
                 return True
+    return False
+
+
+def _is_denied(reading: Reading, found: set[str], begin: int, end: int) -> bool:
+    """Tell whether something is denied or doubted there, but for another option: "not Rome, but Paris"."""
+    for denial in words.NEGATION.finditer(reading.text, begin, end):
+        symbol = _SOON.match(reading.text, denial.end())
+        if symbol is None or reading.marks.get_label(symbol[1]) in found:
+            return True
     return False
 
 
@@ -180,6 +189,7 @@ def _find_named(reading: Reading, spans: Sequence[Span]) -> set[str]:
 
 
 _TEXT = re.compile(f"{words.TEXT}|{chr(UNCLEAR)}")
+_SOON = re.compile(rf"[\s'(]{{0,3}}(?:(?:the|an?) )?({words.SYMBOL})")
 _NUMBER = re.compile(r"[-+$€£¥]{0,2}\d")
 _EQUALS = re.compile(r"(?:[=≈]|\b(?:gives|makes|yields|totals|comes to|adds up to))\s{0,3}\Z")
 _PART = re.compile(r"[^\W\d_]{4,}|\d{1,2}:\d\d|\d+")

@@ -187,6 +187,10 @@ def test_a_rejection(verdict):
     # A sentence counts where others are denied
     ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
     ("I would eliminate D first. Then C.", None), ("It is not D. Then C.", "C"),
+    ("I rule out A and C. Then B.", None), ("Dismiss A. Next D. So B or C.", None),
+    ("The one of the four → B", "B"), ("zormun → A, kolpus → B", None),
+    ("Not zormun but kolpus is the longest river.", "B"), ("kolpus and others.", None),
+    ("kolpus and its valleys are large.", "B"),
     ("B is wrong. The capital is kolpus.", None), ("Not A. B would be nice. The capital is wemtin.", "C"),
     ("B would be correct, wemtin as well.", "B"),
     ("C. B would be correct in June.", "C"),  # what would be counts only where nothing else is said
