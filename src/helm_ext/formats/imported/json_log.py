@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from hashlib import sha256
 from mmap import ACCESS_READ, mmap
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,14 +21,12 @@ import orjson
 from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Problems, format_path
 from helm_ext.files import parse_json
-from helm_ext.files.content import MAX_DOCUMENT_BYTES, Reader, open_raw
+from helm_ext.files.content import MAX_DOCUMENT_BYTES, open_raw
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import conform
 
 _SPACE = re.compile(rb"[\s,]*")
 _BEFORE_MEMBER = re.compile(rb'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
-_NO_NUMBER = re.compile(rb"(?<=[\s:\[,])(?:NaN|-?Infinity)(?=[\s,\]}])")
-_ZEROS = {b"NaN": b"0e0", b"Infinity": b"0.000000", b"-Infinity": b"-0.000000"}
 _COUNTED = 1 << 20
 
 V = TypeVar("V")
@@ -36,33 +35,33 @@ V = TypeVar("V")
 class JsonPieces:
     """A file that is one JSON object or list, cut into its values.
 
-    Logs may have gigabytes: what is not compressed is mapped into memory, and only looked at. Raises DatasetError for a
-    file that cannot be read, and for what is no such document.
+    Logs may have gigabytes: what is larger than documents may be in memory is mapped, and only looked at. Not others:
+    a file that is cut off while it is mapped ends the process. Raises DatasetError for a file that cannot be read, and
+    for what is no such document.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        with Reader(path) as reader:
-            is_plain = not reader.compression
-        if is_plain:
-            with open_raw(path) as file:
-                data: mmap | bytes = mmap(file.fileno(), 0, access=ACCESS_READ)
-            self.digest = sha256(data).hexdigest()
-            """SHA-256 of the bytes on disk."""
+        with open_raw(path) as file:
+            is_large = file.seek(0, SEEK_END) > MAX_DOCUMENT_BYTES
+            mapped = mmap(file.fileno(), 0, access=ACCESS_READ) if is_large else None
+        if mapped is not None:
+            self._data, self.digest = memoryview(mapped), sha256(mapped).hexdigest()
         else:
             source = files.read_source(path)
-            data, self.digest = source.data, source.digest
-        self._data = memoryview(data)
+            self._data, self.digest = memoryview(source.data), source.digest
+            """What it holds, and the SHA-256 of the bytes on disk."""
         self._text = self._data
-        """The same, with numbers of as many characters for NaN and Infinity, where there are any."""
+        """The same; of a document with NaN or Infinity a copy with as many characters of a number for each."""
 
     def members(self) -> dict[str, tuple[int, int]]:
         """Return where the values of an object begin and end, by key."""
         start = len(files.BOM) if self._data[:3] == files.BOM else 0
         found = self._decode(dict[str, msgspec.Raw], start, len(self._data), "a log is a JSON object")
-        places, at = list(self._walk(found.values(), _BEFORE_MEMBER, start)), start
-        if places and self._text[(at := _SPACE.match(self._text, places[-1][1]).end())] != ord("}"):  # type: ignore[union-attr]
-            raise self._wrong("a key is given twice in one object", at)
+        places = list(self._walk(found.values(), _BEFORE_MEMBER, start))
+        end = _SPACE.match(self._text, places[-1][1] if places else start + 1).end()  # type: ignore[union-attr]
+        if places and bytes(self._text[end : end + 1]) != b"}":
+            raise self._wrong("a key is given twice in one object", end)
         return dict(zip(found, places, strict=True))
 
     def elements(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -84,7 +83,11 @@ class JsonPieces:
             return msgspec.json.decode(self._text[start:end], type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             if self._text is self._data:
-                self._text = memoryview(_NO_NUMBER.sub(lambda found: _ZEROS[found[0]], self._data))
+                text = bytearray(self._data)
+                for word, number in ((b"NaN", b"0e0"), (b"Infinity", b"0.000000")):
+                    for found in re.finditer(word, self._data):
+                        text[slice(*found.span())] = number
+                self._text = memoryview(text)
                 return self._decode(kind, start, end, expected)
             raise self._wrong(expected, start) from None
 

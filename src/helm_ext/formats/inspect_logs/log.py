@@ -11,6 +11,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
@@ -243,11 +244,11 @@ _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+\.json", re.DOTALL)
 _HEADER, _START = "header.json", "_journal/start.json"
 
 
-def open_log(path: str | Path) -> EvalLog | JsonLog:
+def open_log(path: str | Path) -> AbstractContextManager[EvalLog | JsonLog]:
     """Open a log of either kind, by its first bytes: a context manager, to be read once. Raises DatasetError."""
     with open_raw(path) as file:
         is_zip = file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
-    return EvalLog(path) if is_zip else JsonLog(path)
+    return EvalLog(path) if is_zip else nullcontext(JsonLog(path))
 
 
 class EvalLog:
@@ -325,7 +326,7 @@ class EvalLog:
         if name is None:
             message, hint = f"a ZIP without {_HEADER} and {_START}", "a log of inspect_ai has one of them"
             raise DatasetSchemaError.at(self.path, message, hint, code="schema")
-        values = self._parse(name)
+        values = parse_json(self.read(name), self._place(name), allow_nan=True)
         if not isinstance(values, dict):
             raise DatasetSchemaError.at(self._place(name), "expected an object", code="schema")
         return Header({**values, "status": "started"} if name == _START else values, self.path)
@@ -346,9 +347,6 @@ class EvalLog:
 
     def _place(self, name: str) -> str:
         return f"{self.path}: {name}"
-
-    def _parse(self, name: str) -> Any:
-        return parse_json(self.read(name), self._place(name), allow_nan=True)
 
 
 class JsonLog:
@@ -376,9 +374,3 @@ class JsonLog:
     def digest(self) -> str:
         """Return the SHA-256 of the file's bytes."""
         return self._document.digest
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass

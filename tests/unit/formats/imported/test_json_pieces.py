@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from helm_ext.errors import DatasetError
 from helm_ext.formats import get_format
+from helm_ext.formats.imported import json_log
 from helm_ext.formats.imported.json_log import JsonPieces
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -69,3 +70,14 @@ def test_what_is_no_document_is_refused_with_its_line(tmp_path: Path, text: str,
     with pytest.raises(DatasetError, match=said) as error:
         get_format("inspect").load(path=str(write(tmp_path, text)))
     assert error.value.problems[0].location.line == line
+
+
+def test_what_is_larger_than_documents_in_memory_is_mapped(tmp_path: Path, monkeypatch) -> None:
+    path = write(tmp_path, json.dumps({"samples": [{"id": 1}, {"id": float("nan")}]}))
+    monkeypatch.setattr(json_log, "MAX_DOCUMENT_BYTES", 1)
+    document = JsonPieces(path)
+    place = document.members()["samples"]
+    assert [data for _, data in document.elements(*place)] == [b'{"id": 1}', b'{"id": NaN}']
+    assert document.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(DatasetError, match="a log is a JSON object"):
+        JsonPieces(write(tmp_path, '{"a": 1,}')).members()
