@@ -6,11 +6,10 @@ values of attributes. All else must be equal, for their rows to be rows of one r
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dacite
@@ -43,6 +42,10 @@ NOT_RUNS = ("eval_cache", "groups")
 """Folders that HELM makes beside its runs; helm-summarize passes over them (presentation/summarize.py)."""
 _MEASURED = name_unmeasured(Unrecorded.TOKENS | Unrecorded.TRAIN_INSTANCES | Unrecorded.TRUNCATED)
 """Stats that every row has, unless a run says that nobody measured them."""
+_OF_ROWS = re.compile(r"^\.metrics\.\d+\.args\.(attributes\.|judged\..*\.judges$)")
+"""Paths of lists of what occurs in the rows."""
+_NOTHING = ()
+"""The value of a key that a run does not have; no JSON."""
 _DIGITS = "0123456789"
 _NAME = re.compile(r"[^/\\?#%. ]([^/\\?#%]*[^/\\?#% ])?")
 
@@ -54,46 +57,42 @@ def plan_merge(runs: Sequence[RunFiles], *, name: str | None = None) -> tuple[li
     shards (of two models, cut, of one file) or cannot be added up from their rows' stats, and DatasetSyntaxError.
     """
     shards = [_open(run) for run in runs]
+    with runs[0].blaming("run_spec.json"):
+        return shards, _join_specs(shards, name)
+
+
+def _join_specs(shards: Sequence[Shard], name: str | None) -> RunSpec:
+    runs = [shard.files for shard in shards]
     specs = [run.run_spec for run in runs]
+    shared = _find_shared(specs[0])
     seen: dict[str, RunFiles] = {}
-    for run, spec in zip(runs, specs, strict=True):
+    for run in runs:
         with run.blaming("run_spec.json"):
-            digest = _arguments(spec)["digest"]
-            difference = next(_differences(_comparable(specs[0]), _comparable(spec)), None)
-        if difference is not None:
-            raise RunEntryError(
-                f"{runs[0].folder} and {run.folder} are no shards of one run: {difference}\n  hint: name runs of one "
-                "model and of the same arguments (of a folder: FOLDER/*MODEL); only the file may differ. A main metric "
-                "is named in each file or run entry (main_metric=) where it would not be that of all"
-            )
+            digest = _arguments(run.run_spec)["digest"]
+            shared = _join(shared, _find_shared(run.run_spec), f"{runs[0].folder} and {run.folder}")
         if digest in seen:
             raise RunEntryError(
                 f"{seen[digest].folder} and {run.folder} are runs of the same data (digest {digest}): its rows "
                 "would count twice\n  hint: name each shard once"
             )
         seen[digest] = run
-    merged = copy.deepcopy(specs[0])
     names = [spec["name"] for spec in specs]
-    merged["name"] = _require_name(name) if name is not None else _join_names(names)
-    merged["adapter_spec"].pop("max_eval_instances", None)  # no run of so many rows made it
     arguments = _join_arguments(specs)
-    scenario_class = get_class_by_name(merged["scenario_spec"]["class_name"])
+    scenario_class = get_class_by_name(shared["scenario"])
     fitted = fit_arguments(scenario_class, arguments)
-    merged["scenario_spec"]["args"] = fitted
-    merged["groups"][0] = scenario_class(**fitted).name
-    told = {"runs": [{"run": run, "rows": shard.rows} for run, shard in zip(names, shards, strict=True)],
-            "rows": sum(shard.rows for shard in shards)}  # fmt: skip
+    made_of = [{"run": run, "rows": shard.rows} for run, shard in zip(names, shards, strict=True)]
+    told = {_MERGED: {"runs": made_of, "rows": sum(shard.rows for shard in shards)}}
     full = arguments if fitted != arguments else {}
-    of_all = {"class_name": RUN_ARGUMENTS, "args": {**full, _MERGED: told}}
-    merged["metric_specs"] = [*_join_metrics(specs), of_all]
-    with runs[0].blaming("run_spec.json"):
-        return shards, _to_run_spec(merged)
-
-
-def _to_run_spec(spec: JSONObject) -> RunSpec:
-    """Return a RunSpec as HELM's codec does, whose import brings torch and spaCy along. Raises ValueError."""
-    try:
-        return dacite.from_dict(RunSpec, spec, dacite.Config(check_types=False))  # 1 for 1.0 is HELM's own
+    merged = {
+        **specs[0],
+        "name": _require_name(name) if name is not None else _join_names(names),
+        "scenario_spec": {**specs[0]["scenario_spec"], "args": fitted},
+        "adapter_spec": shared["adapter_spec"],
+        "metric_specs": [*shared["metrics"], {"class_name": RUN_ARGUMENTS, "args": {**full, **told}}],
+        "groups": [scenario_class(**fitted).name, *specs[0]["groups"][1:]],
+    }
+    try:  # as HELM's codec does, whose import brings torch and spaCy along
+        return dacite.from_dict(RunSpec, merged, dacite.Config(check_types=False))  # 1 for 1.0 is HELM's own
     except dacite.DaciteError as error:
         raise ValueError(f"no run spec of HELM's: {error}") from error
 
@@ -164,15 +163,16 @@ def _find_obstacle(run: RunFiles, rows: int, names: Sequence[JSONObject]) -> str
             "  hint: write demonstrations into the rows' prompts (max_train_instances 0), or run all rows at once"
         )
     arguments = [metric.get("args") or {} for metric in spec["metric_specs"]]
-    for tool in (one["source"].get("tool") for one in arguments if one.get("source")):
+    if sources := [one["source"] for one in arguments if one.get("source")]:
+        tool = sources[0].get("tool")
         made = "is" if str(spec["name"]).startswith(f"{tool}:") else "was converted from"
         return (
             f"its file {made} {tool} data: what its columns, golds and reported scores mean is told by all of its "
             "rows, and may be told otherwise of other ones\n  hint: one run of all rows, of one file that holds them"
         )
-    return (
-        "is a merged run\n  hint: name the runs that it was made of" if any(_MERGED in one for one in arguments) else ""
-    )
+    if any(_MERGED in one for one in arguments):
+        return "is a merged run\n  hint: name the runs that it was made of"
+    return ""
 
 
 def _arguments(spec: JSONObject) -> JSONObject:
@@ -190,35 +190,42 @@ def _names_data(spec: JSONObject) -> frozenset[str]:
     return frozenset(one.name for one in scenario_class.format.arguments if one.names_data)
 
 
-def _comparable(spec: JSONObject) -> JSONObject:
-    """Return what runs of shards agree in."""
+def _find_shared(spec: JSONObject) -> JSONObject:
+    """Return what runs of shards agree in, but for lists of what occurs in their rows."""
     left_out = _OF_SHARDS | _names_data(spec)
-    metrics = _metrics(spec)
     return {
         "model": spec["adapter_spec"].get("model"),
         "adapter_spec": {key: value for key, value in spec["adapter_spec"].items() if key != "max_eval_instances"},
         "scenario": spec["scenario_spec"]["class_name"],
         "arguments": {key: value for key, value in _arguments(spec).items() if key not in left_out},
-        "metrics": [one["class_name"] for one in metrics],
-        "scoring": [
-            {k: v for k, v in (one.get("args") or {}).items() if k not in ("attributes", "judged")} for one in metrics
-        ],
-        # Who judged may differ from shard to shard, the scales may not.
-        "judged": [
-            {name: told["scale"] for name, told in (one.get("args") or {}).get("judged", {}).items()} for one in metrics
-        ],
-        "attributes": [sorted({*(one.get("args") or {}).get("attributes", {})} - {SUB_SPLIT}) for one in metrics],
+        "metrics": [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE],
         "annotators": spec.get("annotators"),
         "data_augmenter_spec": spec.get("data_augmenter_spec"),
     }
 
 
-def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in {**one, **other}:
-            yield from _differences(one.get(key), other.get(key), f"{path}.{key}" if path else str(key))
-    elif one != other:
-        yield f"{path} is {show(one)} and {show(other)}"
+def _join(one: Any, other: Any, runs: str, path: str = "") -> Any:
+    """Return what two runs agree in as that of both. Raises RunEntryError for the first difference.
+
+    Values of attributes, and judges, are those of both; who judged may differ from shard to shard, the scales may not.
+    """
+    known = [value for value in (one, other) if value != _NOTHING]
+    if all(isinstance(value, Mapping) for value in known):
+        one, other = one or {}, other or {}
+        keys = {**one, **other}
+        return {key: _join(one.get(key, _NOTHING), other.get(key, _NOTHING), runs, f"{path}.{key}") for key in keys}
+    if _OF_ROWS.search(path) and (len(known) == 2 or path.endswith(f".{SUB_SPLIT}")):
+        return sorted({*one, *other})
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [_join(*pair, runs, f"{path}.{number}") for number, pair in enumerate(zip(one, other, strict=True))]
+    if one != other:
+        said = ["nothing" if value == _NOTHING else show(value) for value in (one, other)]
+        raise RunEntryError(
+            f"{runs} are no shards of one run: {path[1:]} is {said[0]} and {said[1]}\n  hint: name runs of one "
+            "model and of the same arguments (of a folder: FOLDER/*MODEL); only the file may differ. A main metric "
+            "is named in each file or run entry (main_metric=) where it would not be that of all"
+        )
+    return one
 
 
 def _join_arguments(specs: Sequence[JSONObject]) -> JSONObject:
@@ -235,29 +242,6 @@ def _join_arguments(specs: Sequence[JSONObject]) -> JSONObject:
     if all(one.get("main_split") == "valid" for one in every):  # as of one file: one row of another split is enough
         joined["main_split"] = "valid"
     return joined
-
-
-def _metrics(spec: JSONObject) -> list[JSONObject]:
-    """Return the metrics that are not about one file."""
-    return [one for one in spec["metric_specs"] if one["class_name"] not in OF_ONE_FILE]
-
-
-def _join_metrics(specs: Sequence[JSONObject]) -> list[JSONObject]:
-    """Return the metrics, with all values of attributes and all judges that occur."""
-    metrics = copy.deepcopy(_metrics(specs[0]))
-    for metric, *others in zip(metrics, *map(_metrics, specs), strict=True):
-        found: dict[str, set[str]] = {}
-        judges: dict[str, set[str]] = {}
-        for args in (other.get("args") or {} for other in others):
-            for name, values in args.get("attributes", {}).items():
-                found.setdefault(name, set()).update(values)
-            for name, told in args.get("judged", {}).items():
-                judges.setdefault(name, set()).update(told["judges"])
-        for name, named in judges.items():
-            metric["args"]["judged"][name]["judges"] = sorted(named)
-        if found:
-            metric["args"]["attributes"] = {name: sorted(values) for name, values in found.items()}
-    return metrics
 
 
 def _digest_of(digests: Sequence[str]) -> str:
