@@ -516,11 +516,11 @@ class WrittenTally:
 
 
 def read_written(folder: Path) -> dict[str, bytes]:
-    """Return the files of all runs by path; that of the summary, which holds the time, without it."""
+    """Return the files of all runs by path; those that hold a time, without it."""
     root = folder / "benchmark_output/runs"
     found = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
     files = {name: path.read_bytes() for name, path in found.items() if not name.endswith("lock")}
-    return {name: re.sub(rb'"date": *"[^"]*"', b"", data) for name, data in sorted(files.items())}
+    return {name: re.sub(rb'"(date|finished)": *"[^"]*"', b"", data) for name, data in sorted(files.items())}
 
 
 def find_sets(files: Mapping[str, bytes], names: tuple[str, ...]) -> Iterator[dict[str, bytes]]:
