@@ -341,12 +341,12 @@ def serve(server: Server | None = None, port: int = 0) -> Iterator[Server]:
     loop.set_default_executor(ThreadPoolExecutor(256))  # for `instead`
     thread = threading.Thread(target=loop.run_forever, name="openai_server", daemon=True)
     thread.start()
-    runner = asyncio.run_coroutine_threadsafe(start(server, port), loop).result(30)
+    runner = asyncio.run_coroutine_threadsafe(start(server, port), loop).result()
     try:
         yield server
     finally:
         server.stopping.set()
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(30)
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -370,7 +370,7 @@ def serve_process(*options: str) -> Iterator[str]:
 
 def counted(url: str) -> dict[str, int]:
     """Return how often a server was asked, and the most requests at one time."""
-    with urllib.request.urlopen(f"{url}/counted", timeout=30) as response:
+    with urllib.request.urlopen(f"{url}/counted") as response:
         return json.loads(response.read())
 
 
@@ -399,7 +399,7 @@ def main() -> None:
 def post(url: str, body: Any) -> tuple[int, Any]:
     asked = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(asked, timeout=30) as response:
+        with urllib.request.urlopen(asked) as response:
             return response.status, json.loads(response.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

@@ -29,7 +29,7 @@ def run_on_terminal(command: Sequence[str | Path], env: Mapping[str, str], folde
             break
         written += part
     os.close(ours)
-    assert process.wait(60) == 0, written.decode()
+    assert process.wait() == 0, written.decode()
     return written.decode()
 
 

@@ -49,7 +49,7 @@ class _Server:
 
     def end(self) -> None:
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait()
 
     def begin(self, order: dict) -> int:
         with self.lock:

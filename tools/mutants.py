@@ -9,10 +9,14 @@ Prints, for each module, how many of the changes the tests noticed, and each cha
 which the program does the same is no fault of the tests: it stands in tests/mutants.md, with the reason. Exit code 1 if
 less than 92 % of those that do make a difference were noticed, or if one that was not is not listed.
 
-mutmut works in the folder `mutants`, which is made afresh for each module: only that module is changed, and only the
-tests named here run, so that a change costs a second and not the whole suite. Every module has a process of its own,
-since its tests import it; the tests of a change import helm_ext anew, so that what runs on import is changed too, and
-nothing stands in a cache. mutmut changes no decorated function (an lru_cache, say), only what it calls.
+mutmut works in the folder `mutants`, which is made afresh for each room: only the modules that are tried are changed,
+and only the tests named here run for each, so that a change costs a second and not the whole suite. Every room has a
+process of its own, since its tests import it; the tests of a change import helm_ext anew, so that what runs on import
+is changed too, and nothing stands in a cache. mutmut changes no decorated function (an lru_cache, say), only what it
+calls.
+
+Which test runs which function is found once for each set of tests: eight modules have those of parsing. A test that
+fails without a change ends that, so mutmut's own look at it is left out.
 
 A change that makes an endless loop is noticed by the processor time that the tests then take, so a busy machine is not
 taken for one; how many changes were noticed so is printed.
@@ -22,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import os
 import random
 import re
@@ -125,7 +130,7 @@ TESTS = {
         "unit/scoring/test_chat_scores.py",
         "property/test_normal_form_properties.py",
     ],
-    "scoring/reducers": ["unit/scoring/test_reducers.py"],
+    "scoring/reducers": ["unit/scoring/test_reducers.py", "unit/scoring/statistics/test_intervals.py"],
     "scoring/registry": [
         "unit/scoring/test_score_registry.py",
         "unit/scoring/test_breakdown.py",
@@ -210,6 +215,10 @@ def choose_modules(patterns: list[str]) -> list[str]:
     return [module for module in TESTS if any(fnmatch(module, pattern) for pattern in patterns)]
 
 
+def room_of(module: str) -> str:
+    return module.partition("/")[0]
+
+
 def find_tests(module: str) -> list[str]:
     """Return the test files of a module, as paths from the repository's root; a pattern must fit a file."""
     found = []
@@ -221,57 +230,101 @@ def find_tests(module: str) -> list[str]:
     return found
 
 
-def widen(tests_of: dict[str, set[str]], tests: list[str]) -> None:
-    """Give all tests to each function that the first one ran: mutmut counts what ran on import as run by that one."""
-    for own in tests_of.values():
-        if tests[0] in own:
-            own.update(tests)
+def choose_tests(module: str, hits: dict[str, set[str]], tests: list[str]) -> dict[str, set[str]]:
+    """Return which of a module's tests run each of its functions.
+
+    A function that the first test ran gets all of them: mutmut counts what ran on import as run by that one.
+    """
+    name = f"helm_ext.{module.replace('/', '.')}"
+    return {
+        function: set(tests) if tests[0] in own else own
+        for function, own in hits.items()
+        if function.rpartition(".")[0] == name
+    }
 
 
-def try_module(module: str, sample: int | None, seed: int) -> bool:
-    """Try the changes of one module, or a sample of them, and print what came of it; return whether that is enough.
+def try_modules(modules: list[str], sample: int | None, seed: int) -> bool:
+    """Try the changes of some modules, or a sample of each, and print what came of it; return whether that is enough.
 
     Runs mutmut in this process, which must not have imported helm_ext: the changed modules are to be imported.
     """
     import mutmut.__main__ as tool
     from mutmut.configuration import config
-    from mutmut.mutation.diff_apply import get_diff_for_mutant
+    from mutmut.mutation import trampoline
     from mutmut.state import state
-    from mutmut.stats import status_by_exit_code
     from mutmut.workers import isolation, timeout
 
     for name in PRELOAD:
         importlib.import_module(name)
-    source = Path("src", "helm_ext", f"{module}.py")
-    config().only_mutate = [str(source)]
-    config().pytest_add_cli_args_test_selection = find_tests(module)
+    sources = {module: Path("src", "helm_ext", f"{module}.py") for module in modules}
+    config().only_mutate = list(map(str, sources.values()))
+    config().pytest_add_cli_args_test_selection = sorted({path for module in modules for path in find_tests(module)})
     shutil.rmtree("mutants", ignore_errors=True)
     workers = len(os.sched_getaffinity(0))
     Path("mutants").mkdir()
     with tool.CatchOutput(spinner_title="Naming mutants"):
         tool.create_mutants(workers)
-    every = [name for _, name, _ in tool.collect_source_file_mutation_data(mutant_names=())[0]]
-    drawn = every if sample is None or sample >= len(every) else random.Random(seed).sample(every, sample)
-    collect = tool.collect_or_load_stats
+    drawn: dict[str, list[str]] = {}
+    numbers: dict[str, int] = {}
+    named = tool.collect_source_file_mutation_data(mutant_names=())[0]
+    for module, source in sources.items():
+        every = [name for data, name, _ in named if Path(data.path) == source]
+        few = sample is not None and sample < len(every)
+        drawn[module] = random.Random(seed).sample(every, sample) if few and sample is not None else every
+        numbers[module] = len(every)
 
-    def collect_and_widen(*given: object, **named: object) -> None:
-        collect(*given, **named)
-        widen(state().tests_by_mangled_function_name, list(state().duration_by_test))
+    def collect_by_tests(runner: object, **_: object) -> None:
+        """Find what the tests of each module run. Tests that several modules have in common run once."""
+        found: dict[str, set[str]] = {}
+        durations: dict[str, float] = {}
+        by_tests: dict[tuple[str, ...], list[str]] = {}
+        for module in modules:
+            by_tests.setdefault(tuple(find_tests(module)), []).append(module)
+        for paths, theirs in by_tests.items():
+            state().tests_by_mangled_function_name.clear()
+            state().duration_by_test.clear()
+            tool.run_stats_collection(runner, tests=paths)
+            durations |= state().duration_by_test
+            for module in theirs:
+                hits, tests = state().tests_by_mangled_function_name, list(state().duration_by_test)
+                found |= choose_tests(module, hits, tests)
+        state().tests_by_mangled_function_name.update(found)
+        state().duration_by_test.update(durations)
 
-    tool.collect_or_load_stats = collect_and_widen
+    def make_runner(workers: int) -> object:
+        runner = isolation.get_mutant_runner(workers)
+        runner.run_clean_tests = lambda **_: 0  # they have just run
+        return runner
+
+    def get_mutant_under_test() -> str:
+        """Return what mutmut's own function looks up in the environment, at each call of each function."""
+        named = trampoline._mutant_under_test  # noqa: SLF001
+        return os.environ.get("MUTANT_UNDER_TEST", "") if named is None else named
+
+    trampoline.get_mutant_under_test = get_mutant_under_test
+    tool.collect_or_load_stats = collect_by_tests
+    tool.get_mutant_runner = make_runner
     isolation.register_timeout = lambda pid, timeout_s: timeout.register_timeout(pid, timeout_s * PATIENCE)
-    tool.run.callback(drawn, max_children=workers)
+    tool.run.callback([name for names in drawn.values() for name in names], max_children=workers)
+    print()
+    return sum([report(module, drawn[module], numbers[module]) for module in modules]) == len(modules)
+
+
+def report(module: str, drawn: list[str], number: int) -> bool:
+    """Print what came of the changes of a module that were tried, of so many; return whether that is enough."""
+    import mutmut.__main__ as tool
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+    from mutmut.stats import status_by_exit_code
 
     equivalent = read_equivalent(EQUIVALENT.read_text(encoding="utf-8"))
     noticed, hanging, same, missed = 0, 0, 0, 0
-    print()
-    for _, mutant, code in tool.collect_source_file_mutation_data(mutant_names=drawn)[0]:
+    for data, mutant, code in tool.collect_source_file_mutation_data(mutant_names=drawn)[0]:
         outcome = status_by_exit_code[code]
         if outcome in NOTICED:
             noticed += 1
             hanging += code in HANGING
             continue
-        change = to_change(mutant, get_diff_for_mutant(mutant, path=source))
+        change = to_change(mutant, get_diff_for_mutant(mutant, path=data.path))
         if change in equivalent:
             same += 1
             continue
@@ -279,7 +332,7 @@ def try_module(module: str, sample: int | None, seed: int) -> bool:
         print(f"{mutant}: {outcome}\n  - {change[1]}\n  + {change[2]}")
     share = noticed / max(noticed + missed, 1)
     print(
-        f"{module}: {len(drawn)} of {len(every)} mutants tried, {noticed} noticed ({hanging} by their time),",
+        f"{module}: {len(drawn)} of {number} mutants tried, {noticed} noticed ({hanging} by their time),",
         f"{same} equivalent, {missed} not noticed; {share:.1%} of those that differ",
         flush=True,
     )
@@ -287,16 +340,16 @@ def try_module(module: str, sample: int | None, seed: int) -> bool:
 
 
 def main() -> None:
-    """Try each module in a process of its own; exit code 1 if one of them was not enough."""
+    """Try the modules of each room in a process of its own; exit code 1 if one of them was not enough."""
     arguments = argparse.ArgumentParser(description="Do the tests notice when the code is wrong?")
     arguments.add_argument("modules", nargs="*", default=["*"], help='of src/helm_ext: "scoring/reducers", "*/hub/*"')
     arguments.add_argument("--sample", type=int, help="how many changes of each module to try, drawn at random")
     arguments.add_argument("--seed", type=int, default=0, help="of that draw")
-    arguments.add_argument("--here", action="store_true", help="try the one module named in this process")
+    arguments.add_argument("--here", action="store_true", help="try the modules named in this process")
     given = arguments.parse_args()
     os.chdir(ROOT)
     if given.here:
-        raise SystemExit(not try_module(given.modules[0], given.sample, given.seed))
+        raise SystemExit(not try_modules(given.modules, given.sample, given.seed))
     # The mutants must be imported, not the sources beside them.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -304,8 +357,9 @@ def main() -> None:
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = [] if given.sample is None else ["--sample", str(given.sample), "--seed", str(given.seed)]
     good = True
-    for module in choose_modules(given.modules):
-        command = [sys.executable, __file__, "--here", *options, module]
+    chosen = sorted(choose_modules(given.modules), key=room_of)
+    for _, modules in itertools.groupby(chosen, key=room_of):
+        command = [sys.executable, __file__, "--here", *options, *modules]
         good &= subprocess.run(command, env=environment, check=False).returncode == 0
     raise SystemExit(not good)
 

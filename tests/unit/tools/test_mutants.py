@@ -7,7 +7,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
-from mutants import TESTS, choose_modules, find_tests, function_of, read_equivalent, to_change  # noqa: E402
+from mutants import (  # noqa: E402
+    TESTS,
+    choose_modules,
+    choose_tests,
+    find_tests,
+    function_of,
+    read_equivalent,
+    to_change,
+)
 
 
 def test_names():
@@ -37,6 +45,18 @@ def test_no_module_of_these_rooms_is_forgotten(room):
         if "\n    return" in path.read_text()
     }
     assert {module for module in with_functions if not module.endswith("__init__")} <= set(TESTS)
+
+
+def test_functions_have_the_tests_that_ran_them_and_all_where_that_was_perhaps_on_import():
+    hits = {
+        "helm_ext.a.b.x_early": {"one"}, "helm_ext.a.b.xǁReaderǁread": {"two"}, "helm_ext.a.b.x_both": {"one", "two"},
+        "helm_ext.a.x_b": {"one"}, "helm_ext.a.b.c.x_other": {"two"},
+    }  # fmt: skip
+    assert choose_tests("a/b", hits, ["one", "two", "three"]) == {
+        "helm_ext.a.b.x_early": {"one", "two", "three"},
+        "helm_ext.a.b.xǁReaderǁread": {"two"},
+        "helm_ext.a.b.x_both": {"one", "two", "three"},
+    }
 
 
 def test_a_change_is_found_on_the_page():
