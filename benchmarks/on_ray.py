@@ -45,7 +45,7 @@ def measure(actors: int, threads: int, seconds: float) -> None:
     from helm.common.authentication import Authentication
     from helm.common.request import Request
 
-    from helm_ext.running.ray_live import RayExecutor
+    from helm_ext.running.ray_runner import RayExecutor
 
     import_user_plugins([str(HERE / "latency_model.py")])
     model = "latency/model"
@@ -67,11 +67,12 @@ def measure(actors: int, threads: int, seconds: float) -> None:
         executor.folder = None
         executor.execute(make_state(range(1)))
         first = time.perf_counter() - started
-        while sum(slot.starting is None for slot in executor.engine._slots) < actors:  # noqa: SLF001
+        while sum(worker.starting is None for worker in executor.engine._workers) < actors:  # noqa: SLF001
             executor.execute(make_state(range(actors * threads)))
         import ray
 
-        pids = [ray.get(slot.actor.__ray_call__.remote(lambda _: os.getpid())) for slot in executor.engine._slots]  # noqa: SLF001
+        actors_there = [worker.handle for worker in executor.engine._workers]  # noqa: SLF001
+        pids = ray.get([actor.__ray_call__.remote(lambda _: os.getpid()) for actor in actors_there])
         number = int(seconds * actors * threads / 0.05)
         state = make_state(range(number))
         executor.folder = folder

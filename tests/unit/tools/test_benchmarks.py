@@ -3,14 +3,18 @@ accuracy, which the table compares with the workload's."""
 
 # ruff: noqa: E402 - `benchmarks` is not installed: the repository's root must be on the path first
 
+import ast
 import hashlib
+import importlib
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT))
 
 from benchmarks import peers, workloads
 from benchmarks.__main__ import START_ROWS, Result, make_table
@@ -86,3 +90,14 @@ def test_the_table_compares_like_with_like_first_and_names_what_is_missing_or_wr
     assert not likeliest.can_run("W2")
     assert inspect.can_run("W2")
     assert redlite.can_run("W2")
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "tools"])
+def test_what_is_imported_of_this_package_is_there(folder):
+    """Also where functions import it: nobody runs them all after a change."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("helm_ext"):
+                module = importlib.import_module(node.module)
+                missing = [name.name for name in node.names if not hasattr(module, name.name)]
+                assert [name for name in missing if find_spec(f"{node.module}.{name}") is None] == [], path
