@@ -1,8 +1,6 @@
 """What `adapter_spec` reading leans on in HELM."""
 
-import inspect
 import json
-import re
 from dataclasses import MISSING, fields
 
 import pytest
@@ -10,22 +8,12 @@ from helm.benchmark.adaptation import adapter_spec
 from helm.benchmark.adaptation.adapter_spec import AdapterSpec
 from helm.benchmark.adaptation.scenario_state import ScenarioState
 from helm.benchmark.augmentations.perturbation_description import PerturbationDescription
-from helm.benchmark.metrics import evaluate_reference_metrics
 from helm.benchmark.scenarios import scenario
 from helm.common import codec, request
 
 from helm_ext.formats.request_states import rows, shapes
 from helm_ext.formats.request_states.header import SPLITS
 from helm_ext.formats.request_states.plan import TEXTS
-from helm_ext.scoring.registry import get_scores
-
-
-def test_names_of_reference_metrics():
-    source = inspect.getsource(evaluate_reference_metrics.compute_reference_metrics)
-    mapping = source.split("metric_fn_mapping: Dict[str, Callable] = {")[1].split("}")[0]
-    assert set(re.findall(r'"(\w+)":', mapping)) == {
-        score.name for score in get_scores().values() if score.kind == "helm"
-    }
 
 
 def test_prefixes_and_suffixes():
