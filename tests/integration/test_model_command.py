@@ -240,6 +240,17 @@ def test_a_model_is_removed_with_what_no_other_needs(folder, server):
     command(folder, "helm-ext", "preview", "adapter_specs/short_answer_qa.json", "-n", "1")
 
 
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "TypeError"), ("model_deployments: null\n", "ModelDeployments: "), ("model_deployments:\n- name: a/b\n", "client_spec"),
+])  # fmt: skip
+def test_files_that_helm_cannot_read_are_told_of(folder, text, said):
+    Path("prod_env").mkdir()
+    Path("prod_env/model_deployments.yaml").write_text(text)
+    found = refusal("add", "local/tiny", "--url", "http://127.0.0.1:9/v1")
+    assert "error: prod_env: HELM cannot read the models that are described there: " in found
+    assert said in found
+
+
 def test_other_clients_are_tried_too(folder):
     Path("prod_env").mkdir()
     Path("prod_env/model_deployments.yaml").write_text(

@@ -193,7 +193,7 @@ def write_requests(
             folder.mkdir(parents=True, exist_ok=True)
             with staged(folder) as files, session.started(settings) as runner:
                 named, planned = _plan_states(runner, plan)
-                dialect, round_ = named.to_dialect(), next_round(folder)
+                dialect, round_ = named.to_dialect(), 1 if manifest is None else next_round(folder)
                 writer = RequestWriter(files, dialect, only=missing, round_=round_, per_shard=per_shard)
                 estimate = _write_runs(writer, runner, planned)
                 if manifest is not None:

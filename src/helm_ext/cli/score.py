@@ -226,6 +226,7 @@ class _Scoring:
             said = f"--model {self.model}: two runs would have one name, {run_spec.name}"
             raise RunEntryError(f"{said}\n  hint: leave it out, the file names the models")
         self.taken.add(run_spec.name)
+        odd = find_facts(run_spec, {*ABOUT_DRAWING, *_FOLLOWED}).warnings
         facts = find_facts(run_spec, {*ABOUT_DRAWING, *(_FOLLOWED if chosen.get("missing") == "skip" else ())})
         if output := task.get("output"):  # of several: what is said of its answers is not said of another's
             facts.warnings = [one.replace(": ", f": {output}: ", 1) for one in facts.warnings]
@@ -240,7 +241,7 @@ class _Scoring:
         except RecordedError:
             if self.model is not None:  # else it was asked before: a format says what its file lacks
                 format_.name_model(session.load_arguments(format_, file, chosen))
-            say(facts.warnings)  # one of them may say why a row has no recording
+            say(map(put_option, odd))  # one of them may say why a row has no recording
             raise
 
 

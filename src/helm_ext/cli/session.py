@@ -88,7 +88,7 @@ def started(settings: Settings) -> Iterator[StreamingRunner]:
 
 
 def register_models(local_path: Path) -> None:
-    """Register HELM's models and the user's, as `helm-run` does.
+    """Register HELM's models and the user's, as `helm-run` does. Raises HelmExtError for files that HELM cannot read.
 
     HELM reads its 600 kB of YAML with libyaml meanwhile, where there is one: a tenth of the time, and the same values.
     """
@@ -102,6 +102,13 @@ def register_models(local_path: Path) -> None:
         with without_output():
             config_registry.register_builtin_configs_from_helm_package()
             config_registry.register_configs_from_directory(str(local_path))
+    except Exception as error:
+        inner: BaseException = error
+        while found := getattr(inner, "exceptions", ()):  # of HELM's reader: what is wrong stands innermost
+            inner = found[0]
+        where = "" if inner is error else f"{str(error).split(' (')[0]}: "
+        said = f"{where}{type(inner).__name__}: {inner}"
+        raise HelmExtError(f"{local_path}: HELM cannot read the models that are described there: {said}") from error
     finally:
         yaml.safe_load = plain
 

@@ -9,7 +9,7 @@ from request_states_files import answered, choice, state, write
 from helm_ext import hub
 from helm_ext.analysis.run_scores import WrongRow
 from helm_ext.cli.common import parse_arguments, with_option
-from helm_ext.cli.run_scores import make_wrong_list, name_stats, show_value
+from helm_ext.cli.run_scores import make_wrong_list, show_value
 from helm_ext.cli.score import deployment_of
 from helm_ext.cli.session import load_arguments, make_run_spec
 from helm_ext.errors import DatasetNotFoundError, RunEntryError
@@ -42,14 +42,6 @@ def test_arguments_may_hold_commas():
 def test_values_are_those_that_helm_run_reads(value):
     expected = parse_object_spec(f"x:key={value}").args
     assert repr(parse_arguments([f"key={value}"])) == repr(expected)
-
-
-def test_a_metric_of_several_stats_shows_them_all():
-    assert name_stats("refusal_match") == [
-        "refusal_match_low", "refusal_match_high", "refusal_unclear", "refusal_golds",
-    ]  # fmt: skip
-    assert name_stats("exact_match") == ["exact_match"]
-    assert name_stats("of_another_package") == ["of_another_package"]
 
 
 def test_wrong_rows_are_listed(tmp_path):
