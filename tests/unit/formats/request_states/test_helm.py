@@ -147,6 +147,12 @@ class TestOneRequestPerOption:
         states[1] = replace(states[1], result=found)
         assert [found["status"] for found in recorded(load(write(tmp_path, states, method)))] == [status, "ok"]
 
+    @pytest.mark.parametrize("again", [{}, {"result": None}])
+    def test_a_request_that_was_made_more_often_than_the_others(self, tmp_path, method, modes, again):
+        states = self.states(modes)
+        path = write(tmp_path, [*states, replace(states[0], **again)], method)
+        assert [found["status"] for found in recorded(load(path))] == ["not_run", "ok"]
+
     def test_all_trials_are_needed(self, tmp_path, method, modes):
         path = write(tmp_path, self.states(modes), method, num_train_trials=2)
         assert check(path)[1]["recorded"] == 0
@@ -173,6 +179,13 @@ def test_some_of_the_training_trials(tmp_path):
 def test_states_about_options_under_a_method_without_them(tmp_path):
     states = [helm_state(instance(0), reference_index=0), helm_state(instance(1))]
     assert [found["status"] for found in recorded(load(write(tmp_path, states)))] == ["not_run", "ok"]
+
+
+@pytest.mark.parametrize("status", ["not_run", "failed", "unscored", "too_long"])
+def test_rows_that_a_run_of_ours_left_out_are_left_out_again(tmp_path, status):
+    one = instance(0, extra_data={"helm_ext": {"left_out": status}})
+    found, _ = recorded(load(write(tmp_path, [helm_state(one), helm_state(instance(1))])))
+    assert found == {"status": status, "states": [], "skip": True}
 
 
 def test_perturbed_instances_keep_the_id_that_groups_them(tmp_path):

@@ -295,6 +295,8 @@ BECOMES = {
     "keys of their own": ([OWN], NONE, {}, {"data": [{"state": {"program": ["a"]}, "instance": {"page_rank": 3}, "input": {"lang": "en"}, "references": {"1": {"answer": 2}}}]}),
     "messages beside empty texts, as HELM writes them": ([{"instance": {"input": {"text": "", "messages": TALK}, "references": [reference("Hello", correct=True)]}}], NONE, {}, {
         "method": "chat", "messages": [TALK]}),
+    "chats have no demonstrations": ([{"instance": {"input": {"messages": TALK}, "references": [reference("Hello", correct=True)]}}] * 2, {"max_train_instances": 1}, {}, {
+        "method": "chat", "splits": {"test": 2}, "max_train_instances": 0}),
     "chat": ([{"instance": {"input": {"messages": TALK}, "references": [reference("Hello", correct=True)]}}], {"method": "chat"}, {}, {"messages": [TALK], "spec": AdapterSpec(
         method="chat", instructions="", input_prefix="", input_suffix="", reference_prefix="", reference_suffix="", output_prefix="", output_suffix="", instance_prefix="",
         chain_of_thought_suffix="", max_train_instances=0, num_outputs=1, temperature=0.0)}),
