@@ -167,8 +167,8 @@ BAD = [
         "3: instance.split: unknown split \"tset\"\n  hint: did you mean 'test'?",
         "4: not JSON: the text ends too early (column 2)",
         "5: expected an object, got []"]),
-    ("x.jsonl", '{"adapter_spec": {"decoding_parameters": {"temperature": NaN}}}\n' + ROW, [
-        "1: adapter_spec.decoding_parameters.temperature: expected a number >= 0.0, got NaN"]),
+    *(("x.jsonl", f'{{"adapter_spec": {{"temperature": {word}}}}}\n{ROW}', [f"1: adapter_spec.temperature: expected {said}, got {word}"])
+      for word, said in (("NaN", "a number >= 0.0"), ("Infinity", "a finite number"))),
     ("x.jsonl", '{"adapter_spec": {}}\n' + json.dumps(SHAPES), [
         '2: instance.input.text: expected a string, got 1\n  hint: write "1" in quotes',
         "2: instance.references[0].output: missing",
