@@ -176,12 +176,6 @@ def test_three_models_are_three_chances_so_p_is_corrected(tmp_path):
     assert done.stderr.count("one-sided p 0.023, 0.068 corrected; ") == 3
 
 
-def test_slices_are_chosen(suite):
-    assert [one["slice"] for one in lines(run("compare", suite / "out", "--json", "--no-slices"))] == [None]
-    chosen = lines(run("compare", suite / "out", "--json", "--slices", "subject"))
-    assert [one["slice"] for one in chosen] == [None, "subject=law", "subject=math"]
-
-
 def test_one_edited_question_is_named_and_the_others_are_compared(tmp_path):
     """60 rows, of which the second model was asked another r7."""
     score(tmp_path, "one", one)
@@ -205,12 +199,6 @@ def test_compare_and_report_show_the_same_p(tmp_path):
         p = f"p {show_p(line['p'])}, p (Holm) {show_p(line['p_holm'])}"
         shown = f"{p}; {line['greater'] + line['less']} rows differ"
         assert page.count(shown) >= 2  # a line and a column each
-
-
-def test_other_questions_are_no_comparison(suite, tmp_path):
-    score(tmp_path, "three", lambda n: True, question="{n} plus 1?")
-    one_run = next((suite / "out/runs/score").glob("*one*"))
-    assert "there is nothing to compare" in run("compare", one_run, tmp_path / "out", code=2).stderr
 
 
 def test_one_table_in_two_orders_needs_ids(tmp_path):

@@ -19,9 +19,9 @@ from helm_ext.errors import Problems, show
 
 _RAREST = 12
 """Words, and pairs of words, of a row that propose rows which have them too."""
-_NEWEST = 16
+_NEWEST = 8
 """Of the rows that have one, the last ones are proposed."""
-_NEAREST = 4
+_NEAREST = 3
 """Of the proposed rows, those are compared that have most of them; the rarer, the more it counts."""
 _LEAST_SHARED = 0.3
 """Of what they count together, at least so much is in common."""
