@@ -1,115 +1,162 @@
-"""Logs in JSON: lines checked by msgspec structs, and documents larger than one wants in memory, cut into pieces.
+"""Logs in JSON: lines checked by msgspec structs, and documents larger than one wants in memory, read in pieces.
 
 What is wrong with a line that does not fit its struct is said for each field.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from hashlib import sha256
-from mmap import ACCESS_READ, mmap
-from os import SEEK_END
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import orjson
+from typing_extensions import Self
 
 from helm_ext import files
 from helm_ext.errors import DatasetError, DatasetSchemaError, DatasetSyntaxError, Problems, format_path
 from helm_ext.files import parse_json
-from helm_ext.files.content import MAX_DOCUMENT_BYTES, open_raw
+from helm_ext.files.content import MAX_LINE_BYTES, Reader, format_size
 from helm_ext.formats.format import look
 from helm_ext.formats.request_states.checking import conform
 
-_SPACE = re.compile(rb"[\s,]*")
-_BEFORE_MEMBER = re.compile(rb'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
-_COUNTED = 1 << 20
-
-V = TypeVar("V")
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
 class JsonPieces:
-    """A file that is one JSON object or list, cut into its values.
+    """A JSON file read once, from its beginning to its end, a value at a time. A context manager.
 
-    Logs may have gigabytes: what is larger than documents may be in memory is mapped, and only looked at. Not others:
-    a file that is cut off while it is mapped ends the process. Raises DatasetError for a file that cannot be read, and
-    for what is no such document.
+    Logs may have gigabytes, so no more than one value is held in memory. Iterates over the top-level values of an
+    object in their order: key, bytes, line; of its list `listed` over the elements. Raises DatasetError for a file that
+    cannot be read, and for what is no such document.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, listed: str = "") -> None:
         self.path = str(path)
-        with open_raw(path) as file:
-            is_large = file.seek(0, SEEK_END) > MAX_DOCUMENT_BYTES
-            mapped = mmap(file.fileno(), 0, access=ACCESS_READ) if is_large else None
-        if mapped is not None:
-            self._data, self.digest = memoryview(mapped), sha256(mapped).hexdigest()
-        else:
-            source = files.read_source(path)
-            self._data, self.digest = memoryview(source.data), source.digest
-            """What it holds, and the SHA-256 of the bytes on disk."""
-        self._text = self._data
-        """The same; of a document with NaN or Infinity a copy with as many characters of a number for each."""
+        self._listed = listed
+        self._reader = Reader(path)
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
+        """Bytes that are no UTF-8 become surrogates, and bytes again in `_encode`: whoever parses them refuses them."""
+        self._text = ""
+        """What was read and not handed out."""
+        self._at, self._line, self._counted = 0, 1, 0
+        """Where in the text the next value begins; the line at `_counted`."""
 
-    def members(self) -> dict[str, tuple[int, int]]:
-        """Return where the values of an object begin and end, by key."""
-        start = len(files.BOM) if self._data[:3] == files.BOM else 0
-        found = self._decode(dict[str, msgspec.Raw], start, len(self._data), "a log is a JSON object")
-        places = list(self._walk(found.values(), _BEFORE_MEMBER, start))
-        end = _SPACE.match(self._text, places[-1][1] if places else start + 1).end()  # type: ignore[union-attr]
-        if places and bytes(self._text[end : end + 1]) != b"}":
-            raise self._wrong("a key is given twice in one object", end)
-        return dict(zip(found, places, strict=True))
+    def __iter__(self) -> Iterator[tuple[str, bytes, int]]:
+        self._expect("{", "a log is a JSON object")
+        for _ in self._until("}"):
+            if self._peek() != '"':
+                raise self._error("a key in double quotes is expected here")
+            data, line = self._cut()
+            key = str(parse_json(data, self.path, line))
+            self._expect(":", "a colon is expected here")
+            if key == self._listed and self._peek() == "[":
+                self._at += 1
+                for _ in self._until("]"):
+                    yield key, *self._cut()
+            else:
+                yield key, *self._cut()
+        self._end()
 
-    def elements(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield line and bytes of the elements of a list: of the one that begins there, else of the document."""
-        if not start and self._data[:3] == files.BOM:
-            start = len(files.BOM)
-        found = self._decode(list[msgspec.Raw], start, end or len(self._data), "a list is expected here")
-        line, counted = 1, 0
-        for at, stop in self._walk(found, _SPACE, start):
-            line, counted = line + self._count_lines(counted, at), at
-            yield line, bytes(self._data[at:stop])
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the elements of a document that is a list: line, bytes."""
+        self._expect("[", "a list is expected here")
+        for _ in self._until("]"):
+            data, line = self._cut()
+            yield line, data
+        self._end()
 
-    def get(self, place: tuple[int, int]) -> tuple[bytes, int]:
-        """Return the bytes of a value, and its line."""
-        return bytes(self._data[slice(*place)]), 1 + self._count_lines(0, place[0])
+    def _end(self) -> None:
+        if self._peek():
+            raise self._error("there is more after the end of the JSON value")
 
-    def _decode(self, kind: type[V], start: int, end: int, expected: str) -> V:
-        try:
-            return msgspec.json.decode(self._text[start:end], type=kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            if self._text is self._data:
-                text = bytearray(self._data)
-                for word, number in ((b"NaN", b"0e0"), (b"Infinity", b"0.000000")):
-                    for found in re.finditer(word, self._data):
-                        text[slice(*found.span())] = number
-                self._text = memoryview(text)
-                return self._decode(kind, start, end, expected)
-            raise self._wrong(expected, start) from None
+    def _until(self, bracket: str) -> Iterator[None]:
+        """Stop before each value up to the closing bracket: who iterates takes it."""
+        if self._peek() == bracket:
+            self._at += 1
+            return
+        while True:
+            yield
+            if self._expect(f",{bracket}", "a comma is expected here") == bracket:
+                return
 
-    def _walk(self, pieces: Iterable[msgspec.Raw], before: re.Pattern[bytes], start: int) -> Iterator[tuple[int, int]]:
-        """Yield where the pieces of an object or list begin and end; `before`: what stands before each."""
-        end = _SPACE.match(self._text, start).end() + 1  # type: ignore[union-attr] # it matches nothing too
-        for piece in pieces:
-            if (match := before.match(self._text, end)) is None:
-                raise self._wrong("a key is given twice in one object", end)
-            at, end = match.end(), match.end() + len(memoryview(piece))
-            yield at, end
+    def _cut(self) -> tuple[bytes, int]:
+        """Return the value that begins here, and its line; go behind it."""
+        self._peek()
+        size = 1 << 20
+        while True:
+            try:
+                end = _DECODER.raw_decode(self._text, self._at)[1]
+            except (ValueError, RecursionError):
+                end = len(self._text)
+            if end < len(self._text):
+                break
+            if len(self._text) - self._at > MAX_LINE_BYTES:
+                message = f"this value has more than {format_size(MAX_LINE_BYTES)}, the limit"
+                raise self._error(message, code="too-large")
+            if not self._fill(size):  # it is the last value, which should be followed by a bracket
+                parse_json(self._encode(len(self._text)), self.path, self._find_line(), allow_nan=True)
+                raise self._error("the text ends too early")
+            size *= 2
+        found = self._encode(end), self._find_line()
+        self._at = end
+        return found
 
-    def _count_lines(self, start: int, end: int) -> int:
-        pieces = (self._data[at : min(at + _COUNTED, end)] for at in range(start, end, _COUNTED))
-        return sum(bytes(piece).count(b"\n") for piece in pieces)
+    def _encode(self, end: int) -> bytes:
+        return self._text[self._at : end].encode("utf-8", "surrogateescape")
 
-    def _wrong(self, message: str, at: int) -> DatasetError:
-        """Return what is wrong; where that is known once the whole document is parsed, raise it with its line."""
-        if len(self._data) <= MAX_DOCUMENT_BYTES:
-            parse_json(bytes(self._data).removeprefix(files.BOM), self.path, allow_nan=True)
-        line = 1 + self._count_lines(0, at)
-        return DatasetSyntaxError.at(self.path, message, line=line, code="shape")
+    def _fill(self, size: int) -> bool:
+        """Read `size` further bytes or more, if there are any; forget what was handed out."""
+        self._find_line()
+        chunks, read = [self._text[self._at :]], 0
+        while read < size and (chunk := self._reader.read_chunk()):
+            chunks.append(self._decode(chunk))
+            read += len(chunk)
+        chunks.append(self._decode(b"", not read))
+        self._text = "".join(chunks)
+        self._at = self._counted = 0
+        return bool(read or chunks[-1])
+
+    def _peek(self) -> str:
+        """Go to the next character that is no white space, and return it; "" at the end."""
+        while True:
+            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr] # it matches nothing too
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._fill(1 << 20):
+                return ""
+
+    def _expect(self, characters: str, message: str) -> str:
+        """Go behind the next character and return it. Raises DatasetSyntaxError unless it is one of these."""
+        found = self._peek()
+        if not found or found not in characters:
+            raise self._error(message if found else "the text ends too early")
+        self._at += 1
+        return found
+
+    def _find_line(self) -> int:
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def _error(self, message: str, code: str = "not-json") -> DatasetError:
+        shown = message if code != "not-json" else f"not JSON: {message}"
+        return DatasetSyntaxError.at(self.path, shown, line=self._find_line(), code=code)
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of the bytes on disk."""
+        return self._reader.digest
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
 
 
 class JsonRows:
@@ -126,8 +173,8 @@ class JsonRows:
         """Yield the line at which each value begins, and the value. Raises DatasetError."""
         lenient = self._is_lenient
         is_list = look(self._path).start.removeprefix(files.BOM).lstrip().startswith(b"[")
-        with nullcontext(JsonPieces(self._path)) if is_list else files.LineSource(self._path) as source:
-            found = source.elements() if isinstance(source, JsonPieces) else source
+        with JsonPieces(self._path) if is_list else files.LineSource(self._path) as source:
+            found = source.items() if isinstance(source, JsonPieces) else source
             lines = ((number, line.removeprefix(files.BOM) if number == 1 else line) for number, line in found)
             yield from files.iter_json_lines(
                 lines, self._path, self._problems, blank="error" if lenient else "skip", allow_nan=lenient

@@ -11,7 +11,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
@@ -244,11 +243,11 @@ _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+\.json", re.DOTALL)
 _HEADER, _START = "header.json", "_journal/start.json"
 
 
-def open_log(path: str | Path) -> AbstractContextManager[EvalLog | JsonLog]:
+def open_log(path: str | Path) -> EvalLog | JsonLog:
     """Open a log of either kind, by its first bytes: a context manager, to be read once. Raises DatasetError."""
     with open_raw(path) as file:
         is_zip = file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
-    return EvalLog(path) if is_zip else nullcontext(JsonLog(path))
+    return EvalLog(path) if is_zip else JsonLog(path)
 
 
 class EvalLog:
@@ -326,7 +325,7 @@ class EvalLog:
         if name is None:
             message, hint = f"a ZIP without {_HEADER} and {_START}", "a log of inspect_ai has one of them"
             raise DatasetSchemaError.at(self.path, message, hint, code="schema")
-        values = parse_json(self.read(name), self._place(name), allow_nan=True)
+        values = self._parse(name)
         if not isinstance(values, dict):
             raise DatasetSchemaError.at(self._place(name), "expected an object", code="schema")
         return Header({**values, "status": "started"} if name == _START else values, self.path)
@@ -348,29 +347,43 @@ class EvalLog:
     def _place(self, name: str) -> str:
         return f"{self.path}: {name}"
 
+    def _parse(self, name: str) -> Any:
+        return parse_json(self.read(name), self._place(name), allow_nan=True)
+
 
 class JsonLog:
-    """A `.json` log, its samples wherever they stand."""
+    """A `.json` log. Its header is read first; samples that stand before it are read over."""
 
     repeated = 0
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        self._document = JsonPieces(path)
-        self._places = self._document.members()
-        given = {key: self._document.get(place) for key, place in self._places.items() if key in HEADER_KEYS}
-        values = {key: parse_json(data, self.path, line, allow_nan=True) for key, (data, line) in given.items()}
+        values: dict[str, Any] = {}
+        with JsonPieces(path, "samples") as document:
+            for key, data, line in document:
+                if key == "samples" and {"status", "eval"} <= values.keys():
+                    break  # inspect_ai writes the samples behind all else
+                if key in values:
+                    message, hint = f"the key {key} is given twice", "remove one of the two"
+                    raise DatasetSyntaxError.at(self.path, message, hint, line, code="duplicate-key")
+                if key in HEADER_KEYS:
+                    values[key] = parse_json(data, self.path, line, allow_nan=True)
         self.header = Header(values, self.path)
+        self._document = JsonPieces(path, "samples")
 
     def samples(self) -> Iterator[Logged]:
         """Yield the samples. Raises DatasetError."""
-        place = self._places.get("samples")
-        if place is None or self._document.get((place[0], place[0] + 4))[0] == b"null":
-            return
-        for line, data in self._document.elements(*place):
-            sample = parse(data, Sample, self.path, line)
-            yield Logged(sample, self.path, line, line, partial(parse, data, Extras, self.path, line))
+        for key, data, line in self._document:
+            if key == "samples" and data != b"null":
+                sample = parse(data, Sample, self.path, line)
+                yield Logged(sample, self.path, line, line, partial(parse, data, Extras, self.path, line))
 
     def digest(self) -> str:
         """Return the SHA-256 of the file's bytes."""
         return self._document.digest
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._document.__exit__()

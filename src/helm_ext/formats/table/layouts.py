@@ -402,11 +402,46 @@ _RAGAS = Layout(
 )  # fmt: skip
 """Its samples since 0.2 (dataset_schema.py)."""
 
-OWN_EXPORT = frozenset({"run", "instance_id", "completions", "left_out"})
-"""Columns of what `helm-ext export` writes of a run."""
+
+def _adapt_export(run: Any, cells: Cells) -> dict[str, Any]:
+    if cells.get("run") != run:
+        hint = "export each run to a file of its own: helm-ext export FOLDER"
+        raise RowError(f"rows of several runs: {show(run)} and {show(cells.get('run'))}", hint)
+    for column in ("trial", "perturbation"):
+        if str(cells.get(column) or 0) not in ("0", "0.0"):
+            hint = (
+                "helm-ext score RUN/scenario_state.json scores the run again, with all of its trials and perturbations"
+            )
+            raise RowError(f"a question of {column} {show(cells[column])}: it would count as one of its own", hint)
+    options, completions = _parsed(cells, "options"), _parsed(cells, "completions")
+    answers = [each.get("text") for each in as_list(completions) if isinstance(each, Mapping)]
+    return {
+        "question": cells.get("input") or _parsed(cells, "messages"),
+        "options": read_options(options) if options else None,
+        "gold": _parsed(cells, "gold"),
+        "output": None if cells.get("left_out") else answers or None,
+    }
+
+
+def _parsed(cells: Cells, column: str) -> Any:
+    """Return what a cell holds, also where it is written as text: in CSV every cell is."""
+    value = cells.get(column)
+    return parse_list(value) if isinstance(value, str) and value else value or None
+
+
+_OWN_EXPORT = Layout(
+    name="helm-ext export", why="the columns run, instance_id, completions and left_out",
+    columns=("run", "instance_id", "input", "messages", "gold", "options", "completions", "left_out"),
+    of_first=lambda row: {"adapt": partial(_adapt_export, row["run"])},
+    roles={"id": "instance_id"},
+    made={"question": "input, else messages", "options": "options", "gold": "gold", "output": "completions"},
+    notes=("how the run was scored (extract=, completions=, ...) is not in the file; its scenario_state.json says it",),
+    gold_kind="text", model=lambda cells: str(cells.get("model") or ""),
+)  # fmt: skip
+"""`helm-ext export` of predictions (`analysis.export.tables`), in each of its kinds of file."""
 
 _LAYOUTS = (
-    _LIGHTEVAL, _OPENCOMPASS, _DEEPEVAL, _PROMPTFOO, _EVALSCOPE, _RAGAS, _HELLASWAG,
+    _LIGHTEVAL, _OPENCOMPASS, _DEEPEVAL, _PROMPTFOO, _EVALSCOPE, _RAGAS, _OWN_EXPORT, _HELLASWAG,
     _truthfulqa_choice("mc1_targets"), _truthfulqa_choice("mc2_targets"), _TRUTHFULQA_TEXT, _SQUAD,
     _boolq("answer", "label"), _boolq("label", "answer"), _GSM8K,
 )  # fmt: skip

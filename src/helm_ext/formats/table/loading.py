@@ -28,7 +28,6 @@ from helm_ext.formats.imported.row import Opened, RowError
 from helm_ext.formats.imported.tables import KEPT, DelimitedTable, JsonTable, Table, name_columns, plain_suffix
 from helm_ext.formats.registry import find_way_out
 from helm_ext.formats.table.arrow import HUB, MAGIC, ParquetTable, SavedTable, is_saved_dataset
-from helm_ext.formats.table.layouts import OWN_EXPORT
 from helm_ext.formats.table.profile import Profile
 from helm_ext.formats.table.records import Record, RecordReader
 from helm_ext.formats.table.roles import CANDIDATES, Options, choose_roles, list_said, read_options
@@ -80,10 +79,6 @@ class Loaded:
         """Read what the arguments and the header say; `read` the rows then."""
         self.options, self._mapping_digest = read_options(arguments)
         self.table = _open_table(self.options)
-        if OWN_EXPORT.issubset(self.table.columns) and not self.options.output:
-            message = "these are rows that helm-ext export wrote of a run"
-            hint = "helm-ext score RUN/scenario_state.json scores the run again, as it was scored"
-            raise DatasetSyntaxError.at(self.options.path, message, hint, code="own-export")
         self.roles = choose_roles(self.table, self.options)
         self._reader = RecordReader(self.table, self.roles, self.options)
 

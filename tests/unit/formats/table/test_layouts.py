@@ -2,9 +2,10 @@
 
 import json
 
+import commands
 import datasets
 import pytest
-from table_files import answers, golds, load, refusal, write_lines
+from table_files import answers, golds, labels, load, refusal, write_lines
 
 from helm_ext.evalset import row_extra
 from helm_ext.formats import detect
@@ -153,12 +154,34 @@ def test_deepeval_keeps_its_own_scores_and_leaves_out_what_has_no_gold(tmp_path)
     assert evalset.source.model == ""  # no model is called `actualOutput`
 
 
-@pytest.mark.parametrize("columns", [{"input": "Which?"}, {"question": "Which?", "output": "iron"}])
-def test_what_helm_ext_export_writes_is_scored_as_the_run_was(tmp_path, columns):
-    """Of the run itself, which says how; unless the table's columns are named."""
-    path = write_lines(
-        tmp_path, {"run": "r", "instance_id": "q1", "gold": ["iron"], "completions": [], "left_out": None, **columns}
-    )
-    assert "helm-ext score RUN/scenario_state.json" in refusal(path).hint
-    if "output" in columns:
-        assert answers(load(path, output=["output"])) == [["iron"]]
+class TestOwnExport:
+    """What `helm-ext export` writes of a run of free text and of one of multiple choice scores as the run did."""
+
+    FREE = [
+        {"question": f"{n}?", "answer": "iron", "output": given} for n, given in enumerate(["iron", "", None, "tin"])
+    ]
+    CHOICE = [
+        {"question": f"{n}?", "choices": ["tin", "iron"], "answer": "B", "output": f"({x})"} for n, x in enumerate("AB")
+    ]
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
+    @pytest.mark.parametrize("rows", [FREE, CHOICE], ids=["free", "choice"])
+    def test_is_read_in_each_of_its_kinds(self, tmp_path, rows, to):
+        table = write_lines(tmp_path, *rows)
+        commands.run("score", table, "-o", tmp_path / "o", "--model", "zormun")
+        exported = tmp_path / f"predictions.{to}"
+        commands.run("export", tmp_path / "o", "--to", to, "--out", exported)
+        before, after = load(table), load(str(exported))
+        assert (golds(after), labels(after), answers(after)) == (golds(before), labels(before), answers(before))
+        assert detect(exported) is FORMAT
+        assert FORMAT.name_model({"path": str(exported)}) == "recorded/zormun"
+
+    @pytest.mark.parametrize(("column", "value"), [("trial", 1), ("perturbation", "typos")])
+    def test_rows_of_trials_and_perturbations_are_no_questions_of_their_own(self, tmp_path, column, value):
+        row = {"run": "r", "instance_id": "q1", "trial": 0, "perturbation": None, "input": "Which?", "messages": None,
+               "gold": ["iron"], "options": None, "completions": [{"text": "iron"}], "left_out": None}  # fmt: skip
+        assert "how the run was scored" in str(load(write_lines(tmp_path, row)).warnings)
+        found = refusal(write_lines(tmp_path, row, {**row, column: value}))
+        assert found.location.line == 2
+        assert "scenario_state.json" in str(found.hint)
