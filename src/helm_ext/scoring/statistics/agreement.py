@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from helm_ext.scoring.statistics.corrected import mean_error, share_of
+from helm_ext.scoring.statistics.corrected import mean_error, share_of, share_within
 from helm_ext.scoring.statistics.intervals import (
     LEVEL,
     Interval,
@@ -94,8 +94,8 @@ def _measure_table(rated: Rated, number: Callable[[Floats], float]) -> Interval 
 
     Labels are often drawn by verdict, or verdicts are rare: then a verdict of much weight may have a few labels without
     an error, of which the jackknife takes it to have none. So the share that people call right within each verdict has
-    Wilson's limits; a number is measured again with one share at a time at its limits, and the distances are combined
-    by MOVER (Zou and Donner 2008), with the variance of the mix of verdicts. Intervals held in 91 to 99 % where the
+    the limits of `corrected`; a number is measured again with one share at a time at its limits, and the distances are combined
+    by MOVER (Zou and Donner 2008), with the variance of the mix of verdicts. Intervals held in 92 % or more where the
     jackknife's did in 48 to 99 % (100 labels of 1,000 rows, half or three quarters of them of what the judge failed).
     None where the number is NaN.
     """
@@ -104,7 +104,7 @@ def _measure_table(rated: Rated, number: Callable[[Floats], float]) -> Interval 
     passed = min(1.0, float(own @ rated.judge) / count)  # a mean of ones may be rounded up
     rows = (count if rated.weights is None else float(rated.weights.sum())) * (clusters or count) / count
     found = [
-        share_of(rated.people[has], own[has], rated.groups[has]) if has.any() else None
+        share_within(rated.people[has], own[has], rated.groups[has]) if has.any() else None
         for has in (rated.judge == 0, rated.judge == 1)
     ]
     shares = [0.0 if one is None else one.mean for one in found]

@@ -283,6 +283,14 @@ def share_of(values: Floats, weights: Floats, groups: NDArray[np.intp]) -> Inter
     return replace(interval, count=len(values), clusters=found.clusters)
 
 
+def share_within(values: Floats, weights: Floats, groups: NDArray[np.intp]) -> Interval:
+    """Return the same with the limits of this module's docstring, which hold when they are combined with others."""
+    found = _weigh(values, weights, groups)
+    quantile = t_quantile(LEVEL, found.freedom)
+    (low,), (high,) = share_limits(np.array([found.mean]), np.array([found.told]), quantile)
+    return Interval(found.mean, float(low), float(high), len(values), "share", found.clusters)
+
+
 def mean_error(errors: Floats, weights: Floats, groups: NDArray[np.intp], *, are_grades: bool) -> Interval:
     """Return the mean of a judge's errors on rows of these weights and clusters, and its 95 % interval.
 

@@ -101,8 +101,8 @@ def test_a_weight_is_as_many_rows():
 def test_a_perfect_judge_agrees_as_far_as_so_few_rows_can_tell():
     found = agree(rated([1] * 40 + [0] * 10, [1] * 40 + [0] * 10))
     assert (found.observed, found.kappa.mean, found.ac1.mean, found.alpha.mean) == (1, 1, 1, 1)
-    # Wilson: of 40 that pass at least 40 / 43.84 are right, of 10 that fail at most 3.84 / 13.84.
-    ends = [kappa_of(0.8, 40 / (40 + Z2), 0), kappa_of(0.8, 1, Z2 / (10 + Z2))]
+    # The exact limits of one side: of 40 that pass, and of 10 that fail.
+    ends = [kappa_of(0.8, 0.05 ** (1 / 40), 0), kappa_of(0.8, 1, 1 - 0.05 ** (1 / 10))]
     assert found.kappa.low == pytest.approx(1 - math.hypot(*(1 - end for end in ends)), abs=1e-4)
     assert found.kappa.high == 1
     assert agree(rated([1] * 50, [1] * 50)).kappa is None
@@ -146,8 +146,8 @@ def test_labels_that_all_agree_with_the_judge_leave_its_bias_open():
 def test_a_judge_that_is_always_wrong_is_as_sure_as_so_few_rows_can_tell():
     found = agree(rated([1, 0] * 25, [0, 1] * 25)).kappa
     assert (found.mean, found.low) == (-1, -1)
-    # Of 25 that pass at most 3.84 / 28.84 are right, and as many of those that fail wrong.
-    away = kappa_of(0.5, Z2 / (25 + Z2), 1) + 1
+    # Of 25 that pass, by the exact limit of one side, so many may be right, and of those that fail wrong.
+    away = kappa_of(0.5, 1 - 0.05 ** (1 / 25), 1) + 1
     assert found.high == pytest.approx(-1 + math.hypot(away, away), abs=1e-4)
     grades = agree(rated([0, 1, 2] * 20, [1, 2, 0] * 20)).kappa
     # Wilson's limit of 60 of 60 disagreements; chance disagrees on two thirds.
@@ -180,7 +180,10 @@ def test_a_number_of_verdicts_by_hand():
     judge, people = np.repeat([1.0, 0.0], [20, 10]), np.array([1.0] * 18 + [0.0] * 2 + [1.0] * 2 + [0.0] * 8)
     weights = np.where(judge == 1, 15.0, 10.0)
     found = find_sides(rated(judge, people, weights), by_verdict=True)[1]
-    (fewest, most), (least, greatest) = (proportion_confint(n, of, method="wilson") for n, of in ((2, 20), (8, 10)))
+    both = [[proportion_confint(n, of, method=how) for how in ("wilson", "jeffreys")] for n, of in ((2, 20), (8, 10))]
+    (fewest, most), (least, greatest) = (
+        (min(lows), max(highs)) for lows, highs in (zip(*of, strict=True) for of in both)
+    )
     slope = 8 / 10 * 2 / 20 / (110 / 400) ** 2  # of failed / (failed + passed) by the share of passed ones
     mix, mean = 1.96 * slope * math.sqrt(0.75 * 0.25 / 400), 80 / 110
     low = math.hypot(mean - 80 / (80 + 300 * most), mean - 100 * least / (100 * least + 30), mix)
