@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -143,18 +142,11 @@ def find_siblings(runs: Iterable[Sibling | None]) -> Siblings:
     )
 
 
-@cache
-def _read_once(folder: Path, _changed: int) -> Sibling | None:
-    """Return what a run's files say: of the runs of a large suite once, and not once for each run that is added."""
-    return read_sibling(folder)
-
-
 def list_beside(folder: Path) -> list[str]:
     """Return in words what the other runs of its suite mean for a finished run."""
     own = read_sibling(folder)
     if own is None:
         return []
-    specs = sorted(folder.parent.glob("*/run_spec.json"))
-    beside = [_read_once(path.parent, path.stat().st_mtime_ns) for path in specs]
+    beside = [read_sibling(path.parent) for path in sorted(folder.parent.glob("*/run_spec.json"))]
     related = [run for run in beside if run and (run.cell == own.cell or run.identity == own.identity)]
     return find_siblings(related).describe()

@@ -153,6 +153,8 @@ def test_segments_found(gold, pred, f1):
 
 def test_precision_recall_and_f1_of_all_rows():
     (micro,) = (score for score in lists.SCORES if score.summarize)
+    counted = {"list_found": 1, "list_predicted": 3, "list_expected": 2}
+    assert micro.list_function(["a", "b"], ["a", "a", "c"]) == counted
     made = micro.summarize({"list_found": 3, "list_predicted": 4, "list_expected": 6})
     assert made == {"list_micro_f1": 0.6, "list_micro_precision": 0.75, "list_micro_recall": 0.5}
     made = micro.summarize({"list_found": 0, "list_predicted": 0, "list_expected": 0})

@@ -11,7 +11,7 @@ from helm.benchmark.metrics.metric import MetricMetadata
 from helm_ext.scoring import registry
 from helm_ext.scoring.registry import LIST_SCORES, find_unnamable, get_scores, main_stat
 from helm_ext.scoring.score import Score, StatInfo, describe_count
-from helm_ext.scoring.scores import kola
+from helm_ext.scoring.scores import kola, likelihoods, lists, refusal, ultraeval
 from helm_ext.scoring.scores.helm import get_score
 
 # (gold, prediction, value), counted by hand.
@@ -31,53 +31,18 @@ TEXTS = {
     "expected_rouge_l": [("a b c d", "a c d", 6 / 7)],  # the longest common subsequence has 3 words
     "expected_bleu": [("the cat sat on the mat", "the cat sat on the mat", 1), ("yes", "no", 0)],
     "expected_chrf": [("kitten", "kitten", 1), ("kitten", "zzz", 0)],
-    "ultraeval_exact_match": [("New York", "NewYork", 1), ("a", "A", 0)],
-    "ultraeval_prefix_match": [("yes", "yes, it is", 1), ("yes", "no", 0)],
-    "ultraeval_in_match": [("paris", "paris", 1), ("paris", "rome", 0)],
-    "ultraeval_f1_score": [("a b", "a b c", 0.8)],
 }
-ROWS = {
-    "ultraeval_qa_match": ({"target_scores": {"cat": 0, "dog": 1}, "question": "?"}, "(B)", "B", 1),
-    "ultraeval_gaokaobench_match": ({}, ["A", "B"], "AC", 0.5),
-    # "b." is not " b": one of two pairs is equal, three segments for two.
-    "em_acc_with_penalty": ({}, "a; b", "a; b.;c", 1 / 2.001 * 2 / 3),
-    "em_acc_with_penalty_quoted": ({}, '"a", "b" <stop>', '"b", "a"', 2 / 2.001),
-    "ultraeval_chrf": ({}, ["kitten"], "kitten", 100),
-    "ultraeval_rouge": ({}, ["the cat sat"], "the cat sat", 100),
-    **{
-        f"ultraeval_bleu{suffix}": ({}, ["the cat sat on it"], "the cat sat on it", 100)
-        for suffix in ("", "_intl", "_zh", "_char", "_none")
-    },
-}
-LISTS = {
-    "exact_match": (["a", "b"], ["b", "a"], 0),
-    "set_exact_match": (["a", "b"], ["b", "a"], 1),
-    "list_strict": (["a", "b"], ["B", "a"], 0),
-    "list_f1": (["a", "b"], ["a"], 2 / 3),
-    "list_exact_f1": (["a", "b", "c"], ["c", "a"], 4 / 5),
-    "list_micro_f1": (["a", "b"], ["a", "a", "c"], {"list_found": 1, "list_predicted": 3, "list_expected": 2}),
-}
-LIKELIHOODS = {  # (text, log-probability, without the question) of options of which the second is right
-    "acc": ([("cat", -3.0), ("rabbit", -2.0)], 1),
-    "acc_norm": ([("cat", -3.0), ("rabbit", -6.6)], 0),  # -1 and -1.1 a character
-    "acc_bytes": ([("cat", -3.0), ("猫", -2.7)], 1),  # -1 and -0.9 a byte
-    "acc_mutual_info": ([("cat", -3.0, -3.5), ("rabbit", -6.0, -7.0)], 1),  # 0.5 and 1 more than without the question
-    "brier_score": ([("cat", -1.0), ("dog", -1.0)], 0.5),  # (0.5 - 0)² + (0.5 - 1)²
-}
-KOLA = {score.name for score in kola.SCORES if score.summarize or score.needs_tokenizer}
-"""Tried in test_kola.py."""
+ELSEWHERE = {score.name for module in (kola, likelihoods, lists, refusal, ultraeval) for score in module.SCORES}
+"""Tried in test_kola, test_likelihood, test_lists, test_refusals and test_ultraeval_scores."""
 NEEDS_AN_EXTRA = {
     name for name in get_scores() if name.startswith("chinese_") or name in {"cider", "bleu_1", "bleu_4"}
 } | {"wer_score", "mer_score", "wip_score", "cer_score"}
 """HELM downloads data or needs another package for these: what is called is the function of that name."""
 
 
-def test_every_name_is_tried_here():
-    tried = {*TEXTS, *ROWS, *LIKELIHOODS, "refusal_match", *KOLA} | {
-        n for n, s in get_scores().items() if s.kind == "helm" or s.refused
-    }
-    assert set(get_scores()) == tried
-    assert set(LIST_SCORES) == set(LISTS)
+def test_every_name_is_tried():
+    helms = {name for name, score in get_scores().items() if score.kind == "helm" or score.refused}
+    assert set(get_scores()) == {*TEXTS, *helms} | ELSEWHERE - set(LIST_SCORES)
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
@@ -87,24 +52,9 @@ def test_scores_of_texts(name):
         assert score.function(gold, prediction) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
-def test_scores_of_rows(name):
-    row, golds, prediction, value = ROWS[name]
-    assert get_scores()[name].row_function(row, golds, prediction) == pytest.approx(value)
-
-
-@pytest.mark.parametrize("name", sorted(LISTS))
-def test_scores_of_lists(name):
-    gold, predicted, value = LISTS[name]
-    assert get_scores("list")[name].list_function(gold, predicted) == pytest.approx(value)
-
-
-@pytest.mark.parametrize("name", sorted(LIKELIHOODS))
-def test_scores_of_likelihoods(name):
-    options, value = LIKELIHOODS[name]
-    given = [dict(zip(("text", "logprob", "alone"), option, strict=False)) for option in options]
-    assert get_scores()[name].likelihood_function(given, [False, True]) == pytest.approx(value)
-    assert name in find_unnamable(name)[0]  # rows without likelihoods
+@pytest.mark.parametrize("name", [score.name for score in likelihoods.SCORES])
+def test_scores_of_likelihoods_are_for_rows_that_have_any(name):
+    assert name in find_unnamable(name)[0]
     assert find_unnamable(name, has_likelihoods=True) is None
 
 

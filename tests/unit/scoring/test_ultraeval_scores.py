@@ -112,6 +112,9 @@ def test_bleu_of_chinese_needs_the_chinese_tokenizer():
     gold, prediction = "今天天气很好我们去公园", "今天天气很好我们去图书馆"
     assert value("bleu", gold, prediction) == 0  # one word, and another word
     assert value("bleu_zh", gold, prediction) > 50
+    assert [value(f"bleu_{name}", "the cat sat on it", "the cat sat on it") for name in BLEU_TOKENIZERS[1:]] == [
+        pytest.approx(100)
+    ] * 4
 
 
 def test_names():

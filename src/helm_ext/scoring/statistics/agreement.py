@@ -94,9 +94,9 @@ def _measure_table(rated: Rated, number: Callable[[Floats], float]) -> Interval 
 
     Labels are often drawn by verdict, or verdicts are rare: then a verdict of much weight may have a few labels without
     an error, of which the jackknife takes it to have none. So the share that people call right within each verdict has
-    the limits of `corrected`; a number is measured again with one share at a time at its limits, and the distances are combined
-    by MOVER (Zou and Donner 2008), with the variance of the mix of verdicts. Intervals held in 92 % or more where the
-    jackknife's did in 48 to 99 % (100 labels of 1,000 rows, half or three quarters of them of what the judge failed).
+    the limits of `corrected`; a number is measured again with one share at a time at its limits, and the distances are
+    combined by MOVER (Zou and Donner 2008), with the variance of the mix of verdicts. Intervals held in 92 % or more
+    where the jackknife's did in 48 to 99 % (100 labels of 1,000 rows, half or three quarters of what the judge failed).
     None where the number is NaN.
     """
     count, own = len(rated.judge), rated.own
