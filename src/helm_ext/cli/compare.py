@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from helm_ext.analysis.comparing import Flip, PairResult
     from helm_ext.analysis.gates import Point
     from helm_ext.analysis.run_scores import RunScores
+    from helm_ext.analysis.siblings import Siblings
 
 _CANNOT_TELL = 3
 """Exit code where the rows do not tell whether a model is worse, and --fail-if-unsure is given."""
@@ -75,12 +76,13 @@ def compare(
     options.require_alone({"--no-slices": no_slices}, {"--slices": slices})
     options.require_alone({"--over": over}, {"--baseline": baseline, "--by-suite": by_suite, "--slices": slices, **how})
     found = read_folders(runs)
+    siblings = _find_siblings(found)
     if over is not None:
         _follow(found, over, metric, cluster, fail_if_worse, as_json=as_json)
         return
     with status("comparing"), without_output():
         is_asked = metric is not None or cluster is not None or fail_if_worse is not None
-        scores, left_out = _read_all(found, metric, cluster, must=is_asked)
+        scores, left_out = _read_all(found, siblings, metric, cluster, must=is_asked)
         if by_suite:
             name_by_suite(scores)
         models = list(dict.fromkeys(run.model for run in scores))
@@ -121,21 +123,27 @@ def compare(
         raise Exit(_CANNOT_TELL)
 
 
+def _find_siblings(found: Iterable[FinishedRun]) -> Siblings:
+    """Return which runs belong together; versions of one are named first, for they may be all that there is to say."""
+    from helm_ext.analysis.siblings import find_siblings, read_sibling
+
+    siblings = find_siblings(read_sibling(run.folder) for run in found)
+    say(siblings.describe_versions(), "note: ")  # which runs HELM's tables average is no matter here
+    return siblings
+
+
 def _read_all(
-    found: Sequence[FinishedRun], metric: str | None, cluster: str | None, *, must: bool
+    found: Sequence[FinishedRun], siblings: Siblings, metric: str | None, cluster: str | None, *, must: bool
 ) -> tuple[list[RunScores], list[str]]:
-    """Return the scores of runs, and notes: which are versions of one, and why others are left out.
+    """Return the scores of runs, and why others are left out.
 
     Left out are perplexities, and runs that a newer one replaces; what is stale and stays asks something else than the
     newer one. Raises RunEntryError for runs without scores where all `must` have them, and where fewer than two have.
     """
     from helm_ext.analysis.run_scores import read_scores
-    from helm_ext.analysis.siblings import find_siblings, read_sibling
 
-    siblings = find_siblings(read_sibling(run.folder) for run in found)
     stale = {folder: newer.folder for folder, newer in siblings.find_stale().items()}
-    notes = [*siblings.describe_versions()]  # which runs HELM's tables average is no matter here
-    scores, first = [], None
+    scores, first, notes = [], None, list[str]()
     for run in found:
         try:
             scores.append(read_scores(run, metric, cluster))
@@ -300,8 +308,9 @@ def _plan_from(paths: Sequence[Path], difference: float, power: float) -> tuple[
     from helm_ext.scoring.statistics import rows_needed, rows_to_narrow
 
     found = read_folders(paths)
+    siblings = _find_siblings(found)
     with without_output():
-        scores, notes = _read_all(found, None, None, must=True)
+        scores, notes = _read_all(found, siblings, None, None, must=True)
         results, _ = compare_runs(scores)
     say(notes, "note: ")
     whole = [one for one in results if not one.slice]
