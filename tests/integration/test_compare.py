@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 import request_states_files
@@ -305,6 +306,33 @@ def test_a_score_of_all_rows_together_is_not_compared(tmp_path):
     exported = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
     means = [(one["metric"], one["mean"], one["interval"]) for one in exported if one["main"]]
     assert means == [("list_micro_f1", pytest.approx(right / 60), "none") for right in (50, 40)]
+
+
+def test_all_commands_show_a_log_s_own_number_first(tmp_path):
+    """A perplexity, beside which rows have a score of ours: comparisons, which need one, say both."""
+    (log,) = (Path(__file__).parents[1] / "data" / "lm_eval" / "acme__scripted").glob("samples_lx_ending_*.jsonl")
+    for model in ("one", "two"):
+        done = run("score", log, "--model", model, "-o", tmp_path / "out", "--json")
+        said = json.loads(done.stdout)
+    shown = [(said["main_metric"], said["metrics"][said["main_metric"]]["mean"])]
+    table = run("score", log, "--model", "two", "-o", tmp_path / "out").stdout
+    assert re.search(r"lm_eval_perplexity \(main\) +│ +12\.82 ", table)
+    run("export", tmp_path / "out", "--table", "scores", "--to", "jsonl", "--out", tmp_path / "s.jsonl")
+    exported = map(json.loads, (tmp_path / "s.jsonl").read_text().splitlines())
+    shown += [(one["metric"], one["mean"]) for one in exported if one["main"]]
+    shown += [(one["metric"], one["mean"]) for one in helm_ext.read_suite(tmp_path / "out").scores().to_dict("records")]
+    assert shown == [("lm_eval_perplexity", pytest.approx(12.823436697))] * 5
+    done = run("report", tmp_path / "out", "-o", tmp_path / "r.html")
+    assert "no interval, slices or comparisons; --metric acc has them" in done.stderr
+    text = (tmp_path / "r.html").read_text()
+    assert "Main metric: <code>lm_eval_perplexity</code>, lower is better" in text
+    assert len(re.findall(r"<td>12\.823</td><td class=\"whole\">no interval</td>", text)) == 2
+    done = run("compare", tmp_path / "out", "--json")
+    assert "lm_eval_perplexity is 12.82 as the file reports it" in done.stderr
+    assert "rows are compared by acc" in done.stderr
+    assert [one["metric"] for one in lines(done)] == ["acc"]
+    run("report", tmp_path / "out", "--metric", "acc", "-o", tmp_path / "acc.html")
+    assert "Comparison, row by row" in (tmp_path / "acc.html").read_text()
 
 
 def test_a_plan_of_graded_rows_is_by_how_much_the_interval_must_narrow(tmp_path):

@@ -307,6 +307,15 @@ def open_scores(run: RunFiles, metric: str | None = None, cluster: str | None = 
     return RunScores(run, name, cluster, instead)
 
 
+def open_headline(run: RunFiles, metric: str | None = None, cluster: str | None = None) -> RunScores:
+    """Return what heads a run wherever its score is shown, before any row was read: the metric that is named, else the
+    main one, be it a score of rows or one number of all of them together. Raises as `open_scores`.
+
+    What needs scores of rows (comparisons, slices, which rows are wrong) is opened by `open_scores`.
+    """
+    return (open_total(run) if metric is None else None) or open_scores(run, metric, cluster)
+
+
 def _find_no_mean(run: RunFiles, stat: str) -> dict[str, Any] | None:
     """Return a source's score that is no mean of rows; None where this stat is no such one."""
     return next((one for one in run.source_scores.values() if one["stat"] == stat and one.get("no_mean")), None)
@@ -322,6 +331,8 @@ def open_total(run: RunFiles) -> RunScores | None:
         return None
     why = (_find_no_mean(run, name) or {}).get("no_mean", "")
     said = f"{name} is a score of all rows together{f' ({why})' if why else ''}: no interval, slices or comparisons"
+    if (own := run.metric_arguments.get("own_metric")) in run.row_stats.names:
+        said += f"; --metric {own} has them"
     return RunScores(run, name, None, said, total, is_of_source=bool(why))
 
 

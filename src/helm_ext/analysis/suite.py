@@ -143,11 +143,11 @@ class Suite:
         """
         import pandas as pd
 
-        from helm_ext.analysis.run_scores import open_scores, open_total, read_rows
+        from helm_ext.analysis.run_scores import open_headline, read_rows
 
         lines = []
         for run in self.runs:
-            scores = read_rows((open_total(run) if metric is None else None) or open_scores(run, metric, cluster))
+            scores = read_rows(open_headline(run, metric, cluster))
             raw, corrected = scores.measure(level=level), scores.measure_corrected(level=level)
             interval = corrected or raw
             lines.append(

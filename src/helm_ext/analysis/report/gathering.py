@@ -23,8 +23,7 @@ from helm_ext.analysis.run_scores import (
     list_of_several_suites,
     measure_headline,
     name_by_suite,
-    open_scores,
-    open_total,
+    open_headline,
 )
 from helm_ext.analysis.siblings import find_siblings, read_sibling, read_time
 from helm_ext.errors import DatasetError, RunEntryError
@@ -245,12 +244,7 @@ def _find_title(scores: RunScores) -> str:
 
 
 def _read_run(run: RunFiles, metric: str | None, cluster: str | None, most_rows: int) -> RunFacts:
-    try:
-        scores = open_scores(run, metric, cluster)
-    except RunEntryError:
-        if metric is not None or (total := open_total(run)) is None:
-            raise
-        scores = total
+    scores = open_headline(run, metric, cluster)
     scores.title = _find_title(scores)
     facts, sample = RunFacts(scores), _Sample(most_rows)
     bins = [Bin() for _ in range(_BINS)]
