@@ -15,7 +15,6 @@ from helm.benchmark.run_spec_factory import construct_run_specs
 from helm.benchmark.runner import Runner
 from helm.common.authentication import Authentication
 from helm.common.object_spec import parse_object_spec
-from table_files import write_csv, write_lines
 from typer.testing import CliRunner
 
 from helm_ext import plugin  # noqa: F401 - registers the run entries
@@ -171,19 +170,16 @@ def test_one_judged_run_in_four_formats_says_the_same(tmp_path: Path, monkeypatc
         "judge_model_graded_qa": 0.5, "judge_model_graded_qa_unparsed": 1, "judge_model_graded_qa_unscored": 1,
     }  # fmt: skip
     assert stats_of(finished_runs.score(tmp_path / "own", log.folder / "scenario_state.json")) == expected
-    rows = [(row.input, *row.gold, *row.answers, json.dumps(row.judgements)) for row in log.predictions()]
-    columns = ("question", "gold", "output", "judgements")
-    table, lines = (
-        write_csv(tmp_path, columns, *rows),
-        write_lines(tmp_path, *(dict(zip(columns, row, strict=True)) for row in rows)),
-    )
-    out = tmp_path / "records"
-    done = CliRunner().invoke(app, ["export", str(log.folder), "--to", "every_eval_ever", "--out", str(out)])
-    assert done.exit_code == 0, (done.output, str(done.exception))
-    for number, path in enumerate((table, lines, next(out.rglob("*-*.json")))):
-        judged = {} if out in Path(path).parents else {"judgements": "judgements"}
-        again = finished_runs.score(tmp_path / f"{number}", path, **judged)
-        assert stats_of(again) == expected, path
+    for to, name in (("csv", "rows.csv"), ("jsonl", "rows.jsonl"), ("every_eval_ever", "records")):
+        out = tmp_path / name
+        done = CliRunner().invoke(app, ["export", str(log.folder), "--to", to, "--out", str(out)])
+        assert done.exit_code == 0, (done.output, str(done.exception))
+        columns = {"question": "input", "gold": "gold", "output": "completion", "judgements": "judgements"}
+        again = finished_runs.score(
+            tmp_path / f"{name}.again", out if out.is_file() else next(out.rglob("*-*.json")),
+            **(columns if out.is_file() else {}),
+        )  # fmt: skip
+        assert stats_of(again) == expected, to
         assert [one.reply for row in again.predictions() for one in row.said if one.status == "ok"] == [
             reply for value, reply in said if value in ("C", "I")
         ]  # fmt: skip
