@@ -17,9 +17,12 @@ from helm_ext.analysis.comparing import show_p
 def write(path, right, rows=60, question="{n} + 1?"):
     """Write a file whose row n is answered rightly where `right(n)`."""
     asked = [
-        state(question.format(n=n), str(n + 1), id=f"r{n}", subject=["math", "law"][n % 2], passage=f"p{n // 6}")
+        state(
+            question.format(n=n), str(n + 1), id=f"r{n}",
+            subject=["math", "law"][n % 2], passage=f"p{n // 6}", half=n // 30,
+        )
         for n in range(rows)
-    ]
+    ]  # fmt: skip
     states = [answered(row, str(n + 1) if right(n) else "no") for n, row in enumerate(asked)]
     request_states_files.write(path, states, name="sums")
 
@@ -188,9 +191,10 @@ def test_one_edited_question_is_named_and_the_others_are_compared(tmp_path):
 
 
 def test_compare_and_report_show_the_same_p(tmp_path):
-    """Three models and slices: 3 comparisons of all rows are corrected together, raw and corrected p stand side by side."""
+    """Three models and slices: 3 comparisons of all rows are corrected together, raw and corrected p stand side by side.
+    Those of slices are of the attributes that are chosen."""
     for model, right in {"one": one, "two": two, "three": lambda n: n % 7}.items():
-        score(tmp_path, model, right, "--arg", "by=subject")
+        score(tmp_path, model, right, "--arg", "by=subject+passage+half")
     run("report", tmp_path / "out", "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     whole = [line for line in lines(run("compare", tmp_path / "out", "--json")) if not line["slice"]]
@@ -200,6 +204,9 @@ def test_compare_and_report_show_the_same_p(tmp_path):
         p = f"p {show_p(line['p'])}, p (Holm) {show_p(line['p_holm'])}"
         shown = f"{p}; {line['greater'] + line['less']} rows differ"
         assert page.count(shown) >= 2  # a line and a column each
+    chosen = lines(run("compare", tmp_path / "out", *"--slices subject --slices half --json".split()))
+    assert [line["slice"] for line in chosen] == 3 * [None, "half=0", "half=1", "subject=law", "subject=math"]
+    assert {line["family"] for line in chosen if line["slice"]} == {12}
 
 
 def test_one_table_in_two_orders_needs_ids(tmp_path):
