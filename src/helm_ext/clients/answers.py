@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import accumulate
@@ -33,7 +34,7 @@ from helm_ext.errors import (
 )
 from helm_ext.evalset import EXTRA_KEY, LeftOut
 from helm_ext.files import LineSource, canonical_json, iter_json_lines
-from helm_ext.files.writing import open_part
+from helm_ext.files.writing import locked, open_part
 
 if TYPE_CHECKING:
     from helm.benchmark.adaptation.request_state import RequestState
@@ -77,8 +78,12 @@ class Answers:
 
     def take(self, files: Sequence[Path]) -> None:
         """Add the results of files to those that are stored. Raises as `join`."""
+        with locked(self.path.parent) if files else nullcontext():  # another command may add to them meanwhile
+            self._take(files)
+
+    def _take(self, files: Sequence[Path]) -> None:
         problems = Problems()
-        if self.path.exists():
+        if self.path.exists() and self.path.stat().st_size:
             self._read_results(self.path, problems)
         before, self.repeated = len(self._bodies), 0
         for path in files:
@@ -114,7 +119,9 @@ class Answers:
                     problems.add(place, str(error), code="output", kind=DatasetSyntaxError)
                     continue
                 custom_id = outcome.custom_id
-                if custom_id not in self.requests:
+                if path == self.path and outcome.failure and "failure" not in value:  # no line that was written here
+                    problems.add(place, outcome.failure, hint, code="output", kind=DatasetSyntaxError)
+                elif custom_id not in self.requests:
                     message = f"{custom_id!r:.80} is no request of {self.path.parent / MANIFEST}"
                     problems.add(place.at("custom_id"), message, hint, code="unknown-id", kind=DatasetIntegrityError)
                 elif outcome.failure:

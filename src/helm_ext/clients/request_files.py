@@ -17,14 +17,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import orjson
 from helm.common.general import asdict_without_nones
 
 from helm_ext.clients.openai_requests import PATHS, Dialect, Endpoint, UnsendableError, to_body
-from helm_ext.errors import DatasetSchemaError, HelmExtError, count
+from helm_ext.errors import DatasetSchemaError, HelmExtError, Location, count
 from helm_ext.files import canonical_json, read_source
 from helm_ext.judging.rubrics import Rubric
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from helm_ext.files.writing import StagedFiles
 
 MANIFEST = "manifest.json"
-FORMAT: Literal["helm-ext requests 1"] = "helm-ext requests 1"
+FORMAT = "helm-ext requests 1"
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 200_000_000
@@ -120,7 +120,7 @@ class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Manifest(msgspec.Struct, kw_only=True):
     """All of it."""
 
-    format: Literal["helm-ext requests 1"]
+    format: str
     helm_ext: str
     """The version of this package that wrote it."""
     plan: Plan
@@ -274,11 +274,17 @@ def next_round(folder: Path) -> int:
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises DatasetError."""
     source = read_source(path)
+    place, hint = Location(source.path), "`helm-ext requests out` of this version of helm-ext writes one"
     try:
         manifest = msgspec.json.decode(source.data, type=Manifest)
-        if any(target.run >= len(manifest.runs) for sent in manifest.requests for target in sent.targets):
-            raise msgspec.ValidationError("a request of a run that is not there")
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        hint = "`helm-ext requests out` of this version of helm-ext writes one"
-        raise DatasetSchemaError.at(source.path, f"no manifest of requests: {error}", hint, code="manifest") from error
+        raise DatasetSchemaError.at(place, f"no manifest of requests: {error}", hint, code="manifest") from error
+    if manifest.format != FORMAT:
+        message = f"expected {FORMAT!r}, got {manifest.format!r}"
+        raise DatasetSchemaError.at(place.at("format"), message, hint, code="manifest")
+    for number, sent in enumerate(manifest.requests):
+        for target in sent.targets:
+            if target.run >= len(manifest.runs):
+                field, message = f"requests[{number}].targets", f"there is no run {target.run}, of {len(manifest.runs)}"
+                raise DatasetSchemaError.at(place.at(field), message, hint, code="manifest")
     return manifest

@@ -13,6 +13,7 @@ import email.utils
 import json
 import os
 import random
+import re
 import threading
 import time
 import weakref
@@ -24,7 +25,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from helm_ext.errors import show
-from helm_ext.files import BOM, MAX_DEPTH, is_deeper
+from helm_ext.files import MAX_DEPTH, is_deeper
 
 if TYPE_CHECKING:
     import aiohttp
@@ -100,6 +101,12 @@ _STATUSES_OF_ALL = frozenset({402, 405})
 
 _CODES_OF_ALL = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
 """OpenAI's codes of a 429 that does not pass."""
+
+_NO_MODEL = re.compile(
+    r"\b(unknown|invalid|unsupported|no such|not a valid) model\b|\bmodel( name| id)? (is )?(unknown|invalid)\b"
+    r"|\bmodel\b(?!')[^.]{0,60}(not|n't) (be )?(exist|found|available)",
+    re.IGNORECASE,
+)
 
 
 class ServerError(Exception):
@@ -259,7 +266,7 @@ class Server:
         message, fault, wait = f"{url}: status {status}: {said}", Fault.ALL, _retry_after(headers)
         is_early = not self.has_answered
         model = str(json.loads(data).get("model"))
-        is_about_name = model.lower() in said.lower()  # "This model's maximum context length" is about one prompt
+        is_about_name = code == "model_not_found" or _is_about_name(said, model)
         if code in _CODES_OF_ALL:
             pass
         elif status >= 500 or status in _PASSING_STATUSES:
@@ -308,13 +315,23 @@ def _parse_reply(data: bytes) -> Any:
     What no answer needs is not in the way of one: a byte order mark, NaN or Infinity (null), and half of an escaped
     surrogate pair, which no file could hold (U+FFFD). What is nested too deep for the cache is refused.
     """
-    found = json.loads(data.removeprefix(BOM), parse_constant=lambda _: None)
+    found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
     if is_deeper(found, MAX_DEPTH):
         raise ValueError("nested too deep")
     if b"\\ud" in data.lower():
         text = json.dumps(found, ensure_ascii=False)
         found = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
     return found
+
+
+def _is_about_name(said: str, model: str) -> bool:
+    """Whether a refusal is of the model's name: it says so, or has the name in quotes or behind the word "model".
+
+    "This model's maximum context length" is about one prompt, and "a" may be a model.
+    """
+    name = re.escape(model)
+    named = rf"([`'\"]){name}\1|\bmodel([ _](name|id))?\W+{name}(?!\w)"
+    return "model" in said.lower() and bool(_NO_MODEL.search(said) or re.search(named, said, re.IGNORECASE))
 
 
 def _reason(error: BaseException) -> str:

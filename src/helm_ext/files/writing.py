@@ -182,7 +182,7 @@ class StagedFiles:
     def part(self, name: str) -> Path:
         """Return where `name` stands until `commit`."""
         if self._staging is None:
-            with _locked(self.folder):
+            with locked(self.folder):
                 self._remove_leftovers()
                 self._staging = self.folder / f"{STAGING}{os.getpid()}-{secrets.token_hex(8)}"
                 self._staging.mkdir()
@@ -203,7 +203,7 @@ class StagedFiles:
         if not self._names:
             return
         parts = {name: self.part(name) for name in self._names}
-        with _locked(self.folder):
+        with locked(self.folder):
             for part in parts.values():
                 part.stat()
             if len(parts) > 1:  # a single one is replaced at once
@@ -273,13 +273,13 @@ def _leaving_at_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's commit lock. Somebody else may be the folder's owner, so anybody may lock it."""
     lock = FileLock(folder / COMMIT_LOCK, mode=0o666)
     try:
         lock.acquire()
     except NotImplementedError:
-        hwarn(f"{folder}: this file system has no locks; two runs that end at the same moment could mix their files")
+        hwarn(f"{folder}: this file system has no locks; two who write here at the same moment could mix their files")
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 
 import pytest
 from openai_server import write_lines
@@ -10,6 +11,7 @@ from openai_server import write_lines
 from helm_ext.clients.answers import ANSWERS, join
 from helm_ext.clients.request_files import FORMAT, Manifest, Plan, PlannedRun, Sent, Target
 from helm_ext.errors import DatasetError, DatasetIntegrityError, DatasetSyntaxError
+from helm_ext.files.writing import COMMIT_LOCK, locked
 
 IDS = ["d-1-0-none", "d-2-0-none", "d-3-0-none", "d-4-0-none"]
 
@@ -172,7 +174,7 @@ def test_what_is_no_result_of_these_requests_is_refused(tmp_path, line, kind, sa
     path.write_text(json.dumps(ok(IDS[0])) + "\n" + line + "\n")
     with pytest.raises(kind, match=said):
         join(make(), tmp_path, [path])
-    assert sorted(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / COMMIT_LOCK, path]
 
 
 def test_a_hint_that_problems_share_is_said_once(tmp_path):
@@ -190,13 +192,25 @@ def test_kept_answers_are_read_however_they_were_written(tmp_path):
     write(tmp_path, ANSWERS, lines[0], *lines)
     assert answers.path.write_text(answers.path.read_text().replace(":", ": "))
     assert texts(join(make(), tmp_path)) == {id_: id_ for id_ in IDS}
-    write(tmp_path, ANSWERS, {"custom_id": IDS[0]}, *lines[1:])
-    assert join(make(), tmp_path).failures == {IDS[0]: "no response and no error"}
-    write(tmp_path, ANSWERS, ok("x"), *lines[1:])
-    with pytest.raises(
-        DatasetError, match=f"{ANSWERS}:1: custom_id: 'x' is no request of .*\n  hint: remove {ANSWERS}"
-    ):
-        join(make(), tmp_path)
+    for damaged, said in (
+        ({"custom_id": IDS[0], "bodi": {}}, "no response and no error"), (ok("x"), "custom_id: 'x' is no request of .*"),
+    ):  # fmt: skip
+        write(tmp_path, ANSWERS, damaged, *lines[1:])
+        with pytest.raises(DatasetError, match=f"{ANSWERS}:1: {said}\n  hint: remove {ANSWERS}"):
+            join(make(), tmp_path)
+    answers.path.write_bytes(b"")
+    assert join(make(), tmp_path).missing() == IDS
+
+
+def test_two_commands_at_once_keep_the_answers_of_both(tmp_path):
+    first, second = write(tmp_path, "1.jsonl", ok(IDS[0])), write(tmp_path, "2.jsonl", ok(IDS[1]))
+    with ThreadPoolExecutor(1) as other:
+        with locked(tmp_path):
+            waiting = other.submit(join, make(), tmp_path, [second])
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.2)
+            first.rename(tmp_path / ANSWERS)  # as the command that holds the lock leaves them
+        assert waiting.result().missing() == join(make(), tmp_path).missing() == IDS[2:]
 
 
 def test_answers_are_counted_by_what_they_say_of_themselves(tmp_path):

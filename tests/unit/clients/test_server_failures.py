@@ -100,6 +100,10 @@ def nested(body):
 
 GARBLED = {
     "malformed JSON": lambda body: (200, b'{"choices": [{"index": 0, "mess'),
+    "half a surrogate pair as bytes": lambda body: (
+        200,
+        json.dumps(saying(body, "Paris")).encode().replace(b"Paris", b"a\xed\xa0\x80b"),
+    ),
     "not JSON": lambda body: (200, b"<html>busy</html>"),
     "not a number": lambda body: (200, b'{"choices": NaN}'),
     "a list": lambda body: (200, []),
@@ -191,6 +195,15 @@ def test_what_is_not_tried_again(server, config, kind):
 @pytest.mark.parametrize(("status", "said", "url", "expected"), [
     (400, "The model `tiny` does not exist.", "/v1", "in the deployment; it knows tiny-1, tiny:latest"),
     (404, "The model `tiny` does not exist.", "/v1", "the server does not know the model 'tiny'"),
+    *(
+        (status, said, "/v1", f"the server does not know the model 'tiny' (status {status})")
+        for status, said in [
+            (400, "The model does not exist"), (422, "Invalid model"), (400, "tiny is not a valid model ID"),
+            (400, "Model Not Exist"), (422, "Access to model tiny denied"), (400, {"code": "model_not_found", "message": "no"}),
+        ]
+    ),
+    (400, "This model has a tiny context, and max_tokens=9 is invalid", "/v1", "status 400: This model has"),
+    (422, "Invalid value: 'tiny'", "/v1", "status 422: Invalid"),
     # Servers answer to more names than they list (Ollama: `tiny` for `tiny:latest`).
     (400, "This model's maximum context length is 8 tokens.", "/v1", "status 400: This model's maximum context"),
     (401, "Unauthorized", "/v1", "refuses requests without a key (status 401): Unauthorized\n  hint: api_key in"),
@@ -198,7 +211,9 @@ def test_what_is_not_tried_again(server, config, kind):
 ])  # fmt: skip
 def test_the_first_request_tells_what_is_wrong_with_the_deployment(server, config, status, said, url, expected):
     server.models = ["tiny-1", "tiny:latest"] if url == "/v1" else ["tiny"]
-    server.instead = lambda path, body: status and (status, saying_why(said))
+    server.instead = lambda path, body: (
+        status and (status, {"error": said if isinstance(said, dict) else {"message": said}})
+    )
     failed = OpenAICompatibleClient(config, base_url=server.url + url).make_request(REQUEST)
     assert expected in failed.error
     assert len(server.asked) <= 1
