@@ -38,8 +38,10 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     if begin and not reading.text.endswith("?") and not any(one.end > begin for one in claims):  # "Edit: I erred. C"
         said = reading.read_alone(begin, end)
         is_joined = any(one.start < begin < one.end for one in reading.groups)  # "After some thought: A; C"
+        eliminated = {label for group in reading.get_groups(*before) for label in group.labels}
         goes_on = _GOES_ON.match(reading.text, begin) and words.ELIMINATING.search(reading.text, *before)
-        if said and not is_joined and not goes_on and reading.read_alone(*before) is None:  # "A. Rome B. Paris"
+        is_next = goes_on and said and len(eliminated | said) < len(options.folded)  # "Rule out A. Then C."
+        if said and not is_joined and not is_next and reading.read_alone(*before) is None:  # "A. Rome B. Paris"
             claims.append(Claim(begin, end, Rank.STATED, said))
     if rated:
         start, end, right = rated
@@ -65,8 +67,8 @@ def read_options(options: Options, text: str, *, several: bool, is_cut_off: bool
     return frozenset(rest) if is_all else named
 
 
-_GOES_ON = re.compile(r"\W{0,3}(?:then|next|and)\b")
-"""At the beginning of a sentence behind one that eliminates an option: another one is eliminated."""
+_GOES_ON = re.compile(r"\W{0,3}(?:then|next|and)\b(?! (?:the )?answer\b)")
+"""At the beginning of a sentence behind one that eliminates an option: another one is, unless it is the last left."""
 
 _PLACES = re.compile(
     r"\b(?:(?:option|choice|answer|选项|選択肢)\s?#?(?P<number>\d)\b|(?:the|die|der|la|le|el)\s(?:(?P<first>first"
@@ -193,10 +195,16 @@ _LISTED_LINE = words.compile_words(
 )
 """A line that begins with an option, behind a bullet, a box to tick, a mark."""
 _LISTED_HERE = re.compile(
-    rf"(?P<box>(?!))?(?P<mark>[{_GOOD}{_BAD}] ?)?(?P<option>{words.SYMBOL})(?P<remark>(?(mark)|[ .:(|=→>–—-]{{1,4}}"
-    rf"(?:[{_GOOD}{_BAD}]|(?:{words.RIGHT}|{words.WRONG})(?= ?[.,;)|\n]|\s?{words.SYMBOL}|\Z))))"
+    rf"(?P<box>(?!))?(?P<option>{words.SYMBOL})(?P<remark>[ .:(|=→>–—-]{{1,4}}(?:[{_GOOD}{_BAD}]|(?:{words.RIGHT}"
+    rf"|{words.WRONG})(?= ?[.,;)|\n]|\s?{words.SYMBOL}|\Z)))"
 )
-"""An option with nothing but a verdict beside it, where the list is one line, or has two."""
+"""An option with nothing but a verdict behind it, where the list is one line, or has two."""
+_MARKED_HERE = re.compile(rf"(?P<box>(?!))?[{_GOOD}{_BAD}] ?(?P<option>{words.SYMBOL})(?P<remark>)")
+"""The same with the mark before it."""
+_MARKS_FIRST = re.compile(
+    rf"(?m)^[^\n\U000f0000-\U000f4fff]*(?:[{_GOOD}{_BAD}] ?{words.SYMBOL}[^{_GOOD}{_BAD}]*){{2,99}}\Z"
+)
+"""A list that begins with a mark, and does not end with one."""
 _SAYS = (
     r"(?:^[ ?]?|[,;:–—.←|])[ :;,.(=←<→>–—-]{0,10}(?:(?:this|that|it|which) )?(?:(?:is|are|was|est|es|é|è|ist|sind"
     r"|это) )?"
@@ -228,7 +236,8 @@ def read_list(reading: Reading, text: str) -> tuple[int, int, Named] | None:
     least = min(_MIN_OPTIONS, len(options))
     lines = [*islice(_LISTED_LINE.finditer(reading.text), _MAX_LISTED)]
     lines = lines if len(lines) >= least else []
-    found = lines or [*islice(_LISTED_HERE.finditer(reading.text), _MAX_LISTED)]
+    listed_here = _MARKED_HERE if _MARKS_FIRST.search(reading.text) else _LISTED_HERE
+    found = lines or [*islice(listed_here.finditer(reading.text), _MAX_LISTED)]
     labels = [reading.marks.get_label(one["option"]) for one in found]
     if len(found) < 2 or None in labels or len({*labels}) < len(labels):
         return _read_ratings(reading)

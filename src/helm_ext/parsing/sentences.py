@@ -163,7 +163,8 @@ def _is_said(reading: Reading, found: set[str], spans: Sequence[Span]) -> bool:
             is_about = _ABOUT.search(text, begin, place) and not _NUMBER.match(option)
             if any(_is_denied(reading, found, *part) for part in parts) or is_about:
                 continue
-            is_long = len(option) >= _LONG_ENOUGH and not _AND_MORE.match(text, behind)
+            has_more = _AND_MORE.match(text, behind) and not _ANSWER.search(text, begin, place)
+            is_long = len(option) >= _LONG_ENOUGH and not has_more
             if is_long or ord(match[0]) < LOOSE_TEXT:
                 return True
     return False
@@ -197,7 +198,9 @@ _DATE = re.compile(r"\d{1,2}:\d\d|[12]\d{3}")
 _LABEL_FIRST = re.compile(r"\W{0,8}(?:[^\W_]|[ivx]{1,4}|\d{1,3})(?![\w./%,(])")
 """A completion that begins with what may be a label, whichever labels the question has."""
 _CLAUSE_END = re.compile(r"[,;:—(]|\band\b")
-_AND_MORE = re.compile(r"\sand\s\w+\W*(?:[.!]|\Z)")
+_AND_MORE = re.compile(r"\sand\s(?!(?:thanks|done|only|\w+ly)\b)\w+\W*(?:[.!]|\Z)")
+"""Behind the text of an option: it goes on, so that something else is meant ("salt and vinegar")."""
+_ANSWER = re.compile(r"\banswer\b")
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|consider)\b")
 _AFTERTHOUGHT = re.compile(r"[\s,]{0,3}(?:(?:then|it\sis|i\sthink|i'd\ssay|probably)\b)?[\s.!]{0,4}")
 _LONG_ENOUGH = 4

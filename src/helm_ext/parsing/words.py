@@ -274,7 +274,8 @@ _DENYING = (
     r"|hardly)\b|不|没"
 )
 _ELIMINATING = r"\b(?:rul|eliminat|exclud|discard|dismiss)\w{0,4}\b|排除"
-ELIMINATING = compile_words(_ELIMINATING)
+ELIMINATING = compile_words(rf"(?!\brul(?![^.]{{0,60}} out\b))(?:{_ELIMINATING})(?! (?:out )?(?:every|all ))")
+"""In a sentence: options are taken out, but not "everything else"."""
 DENYING = compile_words(rf"{_DENYING}|{_ELIMINATING}|\b(?:out|too [a-z]{{3,12}})\b")
 """In a sentence: it says that options are wrong."""
 _UNSURE = r"(?:n't|not) (?:know|recall|remember|tell|say|decide|familiar)"
@@ -345,6 +346,7 @@ CONTINUATION = compile_words(
     r"| (?:because|since|as)\b)|explanation|reason(?:ing)?|(?:it|that|this|they|there|he|she)(?:'s| (?:(?:is|was|does"
     r"|do|did|has|have|can|will|are|were|would)(?:n't)?|can't))|porque|pues|pois|ya que|parce|car|weil|denn|perché"
     r"|poiché|потому|vì|ponieważ|omdat|want|qui|şıkk\w{1,6}|है)(?!\w)|因[为為]|は)"
+    rf"| ?> {{0,2}}(?:[✅✔✓☑]|{RIGHT})"
 )
 """After a label or a text that nothing else sets off: prose that may follow an answer. The same for every label."""
 UNIT = compile_words(
@@ -363,9 +365,9 @@ SUFFIX = compile_words(
 )
 """What may be written together with a label. May be empty."""
 _ABOUT = (
-    rf"(?:[❌✗✘✖❎×☒]|(?:[=→>]|[-=]>) {{0,2}}(?:[❌✗✘✖❎×☒✅✔✓☑]|{RIGHT}|{WRONG})"
+    rf"(?:[❌✗✘✖❎×☒]|(?:[=→]|[-=]>) {{0,2}}(?:[❌✗✘✖❎×☒✅✔✓☑]|{RIGHT}|{WRONG})|> {{0,2}}(?:[❌✗✘✖❎×☒]|{WRONG})"
     r"|(?:(?:is|are|does)(?:n't)?|means|refers|says|states|suggests|seems|incorrect|wrong"
-    r"|not (?:correct|right|true)|false)\b)"
+    r"|eliminated|not (?:correct|right|true)|false)\b)"
 )
 ABOUT = compile_words(rf" {{0,2}}{_ABOUT}")
 """After a label: a sentence *about* the option."""

@@ -187,6 +187,12 @@ def test_a_rejection(verdict):
     # A sentence counts where others are denied
     ("A is wrong. The capital is kolpus.", "B"),  # what is denied is another one
     ("I would eliminate D first. Then C.", None), ("It is not D. Then C.", "C"),
+    ("A, B, C eliminated. Then D.", "D"), ("Ruled out: A, B, C. Then D.", "D"), ("Ruled out: A, B. Then answer D", "D"),
+    ("Ruled out everything small. Then C", "C"), ("The court ruled so. Then D", "D"), ("B. Options discarded: A. then D. Answer B", "B"),
+    ("✔ B. Options discarded: A. then D. Answer B", "B"), ("✗ A; A -> wrong, B -> correct", "B"),
+    ("B -> wrong, A -> correct. ✗ B", "A"), ("(A) > correct", "A"), ("A) > right", "A"), ("A: > correct", "A"), ("(A) > wrong", None),
+    ("The answer is kolpus and done.", "B"), ("The answer is kolpus and final.", "B"), ("It is kolpus and definitely.", "B"),
+    ("kolpus and thanks!", "B"), ("kolpus and vinegar.", None),
     ("I rule out A and C. Then B.", None), ("Dismiss A. Next D. So B or C.", None),
     ("The one of the four → B", "B"), ("zormun → A, kolpus → B", None),
     ("Not zormun but kolpus is the longest river.", "B"), ("kolpus and others.", None),
@@ -225,6 +231,7 @@ OPTIONS = {
         {"the Nile": "A", "B. the Nile": "B", "B. Nile": "B", "The answer is B. Nile": "B"},
     ),
     "a symbol may follow": (LABELS, dict.fromkeys(("B ✅ because it fits.", "So B ✅", "B ✅", "B  ✔ it is"), "B")),
+    "with two, the other is left": ({"A": "x", "B": "y"}, {"Rule out A. Then B.": "B"}),
     "what is asked is no answer": (
         LABELS, dict.fromkeys(("it's D?", "Answer: I think it is D?", "Label: purkol?", "The answer is D?")),
     ),

@@ -298,6 +298,12 @@ def shown(found):
     ("A ✅\nB ❌\nC ❌", (0, 11, "A")), ("So:\nA ✅\nB ❌\nC ✅\nThat is it.", (4, 15, "AC")),
     # Two of four, with nothing but a verdict behind each
     ("- ✅ D\n- ❌ C", (2, 11, "D")), ("- ❌ C\n- ✅ D", (2, 11, "D")), ("❌ A\n❌ B", None), ("A > no, B > yes", (0, 15, "")),
+    ("❌ A ❌ B ✅ C ❌ D", (0, 15, "C")), ("So: ✅ A, ❌ B, ❌ C", (4, 17, "A")), ("A > wrong, B > right", (0, 20, "B")),
+    # A mark too many, or one that stands alone, moves no other
+    ("A is ✅ B ❌ C ❌ D ❌", (7, 18, "A")), ("A ❌❌ B ✅ C ❌ D ❌", (0, 16, "B")), ("A ❌ ❌ B ✅ C ❌ D ❌", (0, 17, "B")),
+    ("❌ A ✅ B ❌ C ❌ D ❌", (2, 17, "A")), ("✅ A ❌ B ❌ C ❌ D ✅", (2, 17, "D")), ("✅ A ✅ B ❌ C ❌ D ❌", (2, 17, "A")),
+    ("A ✅✅ B ❌ C ❌ D ❌", (0, 16, "A")), ("❌ A ✅, B ❌, C ❌, D ❌", (2, 20, "A")),
+    ("❌ B ✅ C ❌ D ❌", (2, 13, "B")), ("B -> wrong, A -> right. ✗ B", (0, 22, "A")),
     ("A ✅\nB ❌", (0, 7, "A")), ("So:\nB: wrong\nA: right", (4, 21, "A")), ("| A | ✅ |\n| B | ❌ |", (2, 17, "A")),
     ("A ✅\nB ✅", (0, 7, "AB")), ("A ❌\nB ❌", None), ("A: yes\nB: no", None), ("A: yes, B: no", (0, 13, "")),
     ("A → no, B → yes, C → no, D → no.", (0, 31, "B")), ("A = False\nB = True\nC = False", (0, 28, "B")),
