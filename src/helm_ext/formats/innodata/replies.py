@@ -13,9 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from helm_ext.errors import (
     DatasetIntegrityError,
@@ -29,7 +27,7 @@ from helm_ext.errors import (
 from helm_ext.evalset import EXTRA_KEY, STATUSES, Recorded, RowExtra
 from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
-from helm_ext.formats.innodata.hub.records import Message, Record, has_shape, parse_object, read_rows
+from helm_ext.formats.innodata.hub.records import Message, Record, parse_object, read_rows
 
 if TYPE_CHECKING:
     from helm.benchmark.scenarios.scenario import Instance
@@ -191,9 +189,10 @@ def read_replies(
     lines: dict[str, int] = {}  # of the replies, null or not
     nulls = 0
     for location, value in _read_objects(path, replies, problems):
-        if not has_shape(value, _ReplyShape, location, problems):
+        record_id, number = _check_reply(value, location, problems), location.line or 0
+        if record_id is None:
             continue
-        record_id, number, at = value["id"], location.line or 0, location.at("id")
+        at = location.at("id")
         if record_id in lines:
             message = f"{show(record_id)} occurs already in line {lines[record_id]}"
             problems.add(at, message, code="duplicate-id", kind=DatasetIntegrityError)
@@ -241,15 +240,29 @@ def _read_objects(path: Path, replies: Replies, problems: Problems) -> Iterator[
         problems.add(Location(str(path)), message, code="unreadable", kind=DatasetNotFoundError)
 
 
-_Time = Annotated[float, msgspec.Meta(ge=0)] | None
+_REPLY_KEYS = ("id", "reply", "request_time", "request_datetime")
 
 
-class _ReplyShape(msgspec.Struct, forbid_unknown_fields=True):
-    id: str
-    reply: str | None
-    """None: the record was not run."""
-    request_time: _Time = None
-    request_datetime: _Time = None
+def _check_reply(value: Mapping[str, Any], location: Location, problems: Problems) -> str | None:
+    before, at = problems.errors, location.at
+    unknown, record_id = [key for key in value if key not in _REPLY_KEYS], value.get("id")
+    for key in unknown:
+        problems.add(at(key), "unknown key", f"known: {', '.join(_REPLY_KEYS)}", code="unknown-key")
+    if not isinstance(record_id, str):
+        hint = f'write "{record_id}" in quotes' if type(record_id) is int else ""
+        said = f"expected a string, got {show(record_id)}" if "id" in value else "missing"
+        problems.add(at("id"), said, hint, code="id-type")
+    if "reply" not in value:
+        texts = [key for key in unknown if isinstance(value[key], str)]
+        hint = f'rename {show(texts[0])} to "reply"' if len(texts) == 1 else "write null for a record that was not run"
+        problems.add(at("reply"), "missing", hint, code="missing-key")
+    elif not isinstance(value["reply"], str) and value["reply"] is not None:
+        problems.add(at("reply"), f"expected a string or null, got {show(value['reply'])}", code="reply-type")
+    for key in ("request_time", "request_datetime"):
+        number = value.get(key)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0):
+            problems.add(at(key), f"expected a number that is not negative, got {show(number)}", code="time")
+    return value["id"] if problems.errors == before else None
 
 
 def to_recorded(value: Mapping[str, Any] | None) -> Recorded:

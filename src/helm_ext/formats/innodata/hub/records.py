@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
-import msgspec
-
-from helm_ext.errors import DatasetError, Location, Problems, format_path, show
+from helm_ext.errors import DatasetError, Location, Problems, did_you_mean, near_words, show
 from helm_ext.files import iter_rows, parse_json, split_lines
 from helm_ext.files.content import Hashing, Line
 
-Text = Annotated[str, msgspec.Meta(min_length=1)]
+RECORD_KEYS = ("id", "expected", "messages")
+ROLES = ("system", "user", "assistant")
+_MESSAGE_KEYS = frozenset({"role", "content"})
 
 
 class Message(TypedDict):
@@ -24,21 +24,6 @@ class Message(TypedDict):
 
     role: str
     content: str
-
-
-class _MessageShape(msgspec.Struct, forbid_unknown_fields=True):
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-class _RecordShape(msgspec.Struct):
-    id: Text
-    expected: str
-    """What is replied; "" where nothing is."""
-    messages: Annotated[list[_MessageShape], msgspec.Meta(min_length=1)]
-
-
-RECORD_KEYS = _RecordShape.__struct_fields__
 
 
 class Record(NamedTuple):
@@ -73,80 +58,102 @@ def parse_object(data: bytes, location: Location, problems: Problems) -> dict[st
     return value
 
 
-def has_shape(value: dict[str, Any], shape: type[msgspec.Struct], location: Location, problems: Problems) -> bool:
-    """Tell whether an object has the keys and types of a struct; what is wrong is noted in `problems`."""
-    try:
-        msgspec.convert(value, shape)
-    except (msgspec.ValidationError, OverflowError) as error:
-        from helm_ext.formats.request_states.checking import conform
-
-        _, findings = conform(value, shape)
-        for found in findings:
-            is_lacking = found.code == "missing-key" and len(found.path) == 1
-            hint = found.hint or (f"there are: {', '.join(value)}" if is_lacking and value else "")
-            problems.add(location.at(format_path(found.path)), found.message, hint, code=found.code)
-        if not findings:
-            said, _, place = str(error).partition(" - at `$")
-            problems.add(location.at(place.strip(".`")), said, code="shape")
-        return False
-    return True
-
-
 def parse_record(data: bytes, location: Location, problems: Problems) -> Record | None:
     """Parse one line and check every rule of a record; None when one is broken, each noted in `problems`."""
     value = parse_object(data, location, problems)
-    if value is None or not has_shape(value, _RecordShape, location, problems):
+    if value is None:
         return None
-    before = problems.errors
-    _check_order(value["messages"], location, problems)
+    before, at = problems.errors, location.at
+    record_id, expected = value.get("id"), value.get("expected")
+    no_reply = 'write "" if no reply is expected'
+    for key in RECORD_KEYS:
+        if key not in value:
+            hint = suggest_rename(key, value) or (no_reply if key == "expected" else "")
+            problems.add(at(key), "missing", hint, code="missing-key")
+    if "id" in value and not isinstance(record_id, str):
+        hint = f'write "{record_id}" in quotes' if type(record_id) in {int, float} else ""
+        problems.add(at("id"), f"expected a string, got {show(record_id)}", hint, code="id-type")
+    elif record_id == "":
+        problems.add(at("id"), "must not be empty", code="id-empty")
+    if "expected" in value and not isinstance(expected, str):
+        hint = no_reply if expected is None else ""
+        problems.add(at("expected"), f"expected a string, got {show(expected)}", hint, code="expected-type")
+    if "messages" in value:
+        _check_conversation(value["messages"], location, problems)
     if problems.errors > before:
         return None
     extra = {key: item for key, item in value.items() if key not in RECORD_KEYS}
     return Record(value["id"], value["messages"], value["expected"], extra, location.line or 0)
 
 
-def _check_order(messages: list[Message], location: Location, problems: Problems) -> None:
+def suggest_rename(wanted: str, value: Mapping[str, Any], known: Collection[str] = RECORD_KEYS) -> str:
+    """Return a hint to the key of `value` that was meant to be `wanted`, "" where none is near. `known` are others."""
+    near = near_words(wanted, (key for key in value if key not in known))
+    return f"rename {show(near[0])} to {show(wanted)}" if near else ""
+
+
+def _check_conversation(messages: Any, location: Location, problems: Problems) -> None:
     """Check the seed's rules: system first only, user and assistant alternate, user first and last."""
-
-    def add(index: int, message: str, hint: str = "", *, code: str = "role-order") -> None:
-        problems.add(location.at(f"messages[{index}].role"), message, hint, code=code)
-
-    wanted = "user"
+    if not isinstance(messages, list) or not messages:
+        message = f"expected a list of messages, got {show(messages)}"
+        problems.add(location.at("messages"), message, code="messages-type")
+        return
+    wanted, are_known = "user", True
     for index, message in enumerate(messages):
-        role = message["role"]
-        if role == "system":
-            if index:
-                add(index, "system can only be the first message", code="system-not-first")
+        if type(message) is not dict or message.keys() != _MESSAGE_KEYS or type(message["content"]) is not str:
+            are_known = False  # the order of roles means nothing then
+            _note_message(message, location.at(f"messages[{index}]"), problems)
             continue
-        if role != wanted:
-            add(index, f"user and assistant must alternate, from user on: expected {wanted}, got {role}")
-        wanted = "user" if role == "assistant" else "assistant"
-    if (last := messages[-1]["role"]) != "user":
-        hint = "the reply belongs in `expected`"
-        add(len(messages) - 1, f"the conversation must end with user, got {last}", hint)
+        role = message["role"]
+        if role not in ROLES:
+            are_known = False
+            _note_message(message, location.at(f"messages[{index}]"), problems)
+        elif role == "system":
+            if index:
+                place, said = location.at(f"messages[{index}].role"), "system can only be the first message"
+                problems.add(place, said, code="system-not-first")
+        else:
+            if role != wanted and are_known:
+                said = f"user and assistant must alternate, from user on: expected {wanted}, got {role}"
+                problems.add(location.at(f"messages[{index}].role"), said, code="role-order")
+            wanted = "user" if role == "assistant" else "assistant"
+    if are_known and (last := messages[-1]["role"]) != "user":
+        said, hint = f"the conversation must end with user, got {last}", "the reply belongs in `expected`"
+        problems.add(location.at(f"messages[{len(messages) - 1}].role"), said, hint, code="role-order")
+
+
+def _note_message(message: Any, location: Location, problems: Problems) -> None:
+    """Say what is wrong with a message that is malformed."""
+    if not isinstance(message, dict):
+        said = f"expected an object with role and content, got {show(message)}"
+        problems.add(location, said, code="message-type")
+        return
+    for key in message:
+        if key not in _MESSAGE_KEYS:
+            hint = did_you_mean(key, ("role", "content")) or "a message has exactly role and content"
+            problems.add(location.at(f"{location.field}.{key}"), "unknown key", hint, code="message-key")
+    for key in ("role", "content"):
+        value, place = message.get(key), location.at(f"{location.field}.{key}")
+        if key not in message:
+            problems.add(place, "missing", code="missing-key")
+        elif key == "role" and value not in ROLES:
+            hint = did_you_mean(value, ROLES) if isinstance(value, str) else ""
+            problems.add(place, f"expected system, user or assistant, got {show(value)}", hint, code="role")
+        elif not isinstance(value, str):
+            problems.add(place, f"expected a string, got {show(value)}", code="content-type")
 
 
 Split = Literal["test", "train"]
 SPLITS: tuple[Split, ...] = ("test", "train")
 
 META_NAME = "meta.json"
+META_KEYS = ("name", "test_size", "train_size", "test_digest", "train_digest")
+
 _NAME = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 _MAX_NAME = 128
 NAME_RULE = "lower-case letters and digits, parts joined by single . _ or -, at most 128 characters"
 
-_Size = Annotated[int, msgspec.Meta(ge=0)]
-_DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{64}", re.IGNORECASE)
-
-
-class _MetaShape(msgspec.Struct):
-    name: str
-    test_size: _Size
-    train_size: _Size
-    test_digest: str
-    train_digest: str
-
-
-META_KEYS = _MetaShape.__struct_fields__
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +177,24 @@ def is_valid_name(name: str) -> bool:
 def parse_meta(data: bytes, path: str, problems: Problems) -> Meta | None:
     """Parse `meta.json`; None when a rule is broken, each noted in `problems`."""
     value = parse_object(data, Location(path), problems)
-    if value is None or not has_shape(value, _MetaShape, Location(path), problems):
+    if value is None:
         return None
-    before, at = problems.errors, Location(path).at
-    if not is_valid_name(value["name"]):
-        problems.add(at("name"), f"not a dataset name: {show(value['name'])}", NAME_RULE, code="name")
+    errors, at = problems.errors, Location(path).at
+    for key in META_KEYS:
+        if key not in value:
+            problems.add(at(key), "missing", suggest_rename(key, value, META_KEYS), code="missing-key")
+    name = value.get("name")
+    if "name" in value and not (isinstance(name, str) and is_valid_name(name)):
+        problems.add(at("name"), f"not a dataset name: {show(name)}", NAME_RULE, code="name")
+    for key in ("test_size", "train_size"):
+        size = value.get(key)
+        if key in value and (type(size) is not int or size < 0):
+            problems.add(at(key), f"expected a number of records, got {show(size)}", code="size-type")
     for key in ("test_digest", "train_digest"):
-        if not _DIGEST.fullmatch(value[key]):
-            problems.add(at(key), f"expected a SHA-256 of 64 hex digits, got {show(value[key])}", code="digest-type")
-    if problems.errors > before:
+        digest = value.get(key)
+        if key in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+            problems.add(at(key), f"expected a SHA-256 of 64 hex digits, got {show(digest)}", code="digest-type")
+    if problems.errors > errors:
         return None
     return Meta(
         name=value["name"],

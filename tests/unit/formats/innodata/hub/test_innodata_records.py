@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helm_ext.errors import DatasetError, Location, Problems
+from helm_ext.errors import DatasetError, DatasetSchemaError, Location, Problems
 from helm_ext.files import split_lines
 from helm_ext.formats.innodata.hub import pack
 from helm_ext.formats.innodata.hub.records import parse_record
@@ -25,6 +25,13 @@ def problems_of(line):
     assert (record is None) == bool(texts)
     assert all(text.startswith("t.jsonl:3: ") for text in texts)
     return [text.removeprefix("t.jsonl:3: ") for text in texts]
+
+
+def codes_of(record):
+    found = Problems()
+    parse_record(json.dumps(record).encode(), Location("t.jsonl", 3), found)
+    assert {(problem.severity, problem.kind) for problem in found.finish()} == {("error", DatasetSchemaError)}
+    return [problem.code for problem in found.finish()]
 
 
 def changed(**changes):
@@ -49,48 +56,64 @@ def test_sound_records(record):
     assert parsed.line == 3
 
 
-ALTERNATE = "user and assistant must alternate, from user on: expected"
-LAST = "messages[{}].role: the conversation must end with user, got {}\n  hint: the reply belongs in `expected`"
-
-
 @pytest.mark.parametrize(("record", "expected"), [
-    ([RECORD], ['expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…']),
-    ({}, ["id: missing", "expected: missing", "messages: missing"]),
-    ({"id": "1", "messages": [USER]}, ["expected: missing\n  hint: there are: id, messages"]),
-    (changed(id=42), ['id: expected a string, got 42\n  hint: write "42" in quotes']),
-    *((changed(id=value), [f"id: expected a string, got {said}"]) for value, said in ((True, "true"), (None, "null"))),
-    (changed(id=""), ['id: expected a string of length >= 1, got ""']),
-    ({"id": "1", "messages": [USER], "expcted": "x"}, ["expected: missing\n  hint: 'expcted' is there: write 'expected'"]),
-    (changed(expected=None), ["expected: expected a string, got null"]),
-    (changed(expected=["a"]), ['expected: expected a string, got ["a"]']),
-    (changed(messages="Hi"), ['messages: expected a list, got "Hi"']),
-    (changed(messages=[]), ["messages: expected a list of length >= 1, got []"]),
-    (chat("Hi"), ['messages[0]: expected an object, got "Hi"']),
-    (chat({"role": "user"}), ["messages[0].content: missing"]), (chat({"content": "Hi"}), ["messages[0].role: missing"]),
-    (chat({"role": "user", "content": None}), ["messages[0].content: expected a string, got null"]),
-    (chat({"role": "user", "content": [{"type": "text"}]}), ['messages[0].content: expected a string, got [{"type": "text"}]']),
-    (chat({"role": "User", "content": "Hi"}), [
-        'messages[0].role: expected "system" or "user" or "assistant", got "User"\n  hint: did you mean \'user\'?',
-    ]),
-    (chat({"role": "tool", "content": "Hi"}), ['messages[0].role: expected "system" or "user" or "assistant", got "tool"']),
-    (chat({**USER, "name": "x"}), ["messages[0]: Object contains unknown field `name`"]),
+    ([RECORD], [("not-an-object", 'expected a JSON object, got [{"id": "1", "messages": [{"role": "user", "content": "Hi"}], "expected": "Hell…')]),
+    ({"messages": [USER], "expected": ""}, [("missing-key", "id: missing")]),
+    (changed(id=42), [("id-type", 'id: expected a string, got 42\n  hint: write "42" in quotes')]),
+    (changed(id=True), [("id-type", "id: expected a string, got true")]),
+    (changed(id=None), [("id-type", "id: expected a string, got null")]),
+    (changed(id=""), [("id-empty", "id: must not be empty")]),
+    ({"id": "1", "messages": [USER]}, [("missing-key", 'expected: missing\n  hint: write "" if no reply is expected')]),
+    ({"id": "1", "messages": [USER], "expcted": "x"}, [("missing-key", 'expected: missing\n  hint: rename "expcted" to "expected"')]),
+    ({"id": "1", "message": [USER], "expected": "x"}, [("missing-key", 'messages: missing\n  hint: rename "message" to "messages"')]),
+    (changed(expected=None), [("expected-type", 'expected: expected a string, got null\n  hint: write "" if no reply is expected')]),
+    (changed(expected=["a"]), [("expected-type", 'expected: expected a string, got ["a"]')]),
+    (changed(messages="Hi"), [("messages-type", 'messages: expected a list of messages, got "Hi"')]),
+    (changed(messages=[]), [("messages-type", "messages: expected a list of messages, got []")]),
+    (chat("Hi"), [("message-type", 'messages[0]: expected an object with role and content, got "Hi"')]),
+    (chat({"role": "user"}), [("missing-key", "messages[0].content: missing")]),
+    (chat({"content": "Hi"}), [("missing-key", "messages[0].role: missing")]),
+    (chat({"role": "user", "content": None}), [("content-type", "messages[0].content: expected a string, got null")]),
+    (chat({"role": "user", "content": [{"type": "text"}]}), [("content-type", 'messages[0].content: expected a string, got [{"type": "text"}]')]),
+    (chat({"role": "User", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "User"\n  hint: did you mean \'user\'?')]),
+    (chat({"role": 1, "content": "Hi"}), [("role", "messages[0].role: expected system, user or assistant, got 1")]),
+    (chat({"role": "tool", "content": "Hi"}), [("role", 'messages[0].role: expected system, user or assistant, got "tool"')]),
+    (chat({**USER, "name": "x"}), [("message-key", "messages[0].name: unknown key\n  hint: a message has exactly role and content")]),
+    (chat({**USER, "contents": "x"}), [("message-key", "messages[0].contents: unknown key\n  hint: did you mean 'content'?")]),
+    (chat({**USER, "rolle": "x"}), [("message-key", "messages[0].rolle: unknown key\n  hint: did you mean 'role'?")]),
     (chat(USER, SYSTEM, USER), [
-        "messages[1].role: system can only be the first message", f"messages[2].role: {ALTERNATE} assistant, got user",
+        ("system-not-first", "messages[1].role: system can only be the first message"),
+        ("role-order", "messages[2].role: user and assistant must alternate, from user on: expected assistant, got user"),
     ]),
-    (chat(BOT, USER), [f"messages[0].role: {ALTERNATE} user, got assistant"]),
-    (chat(SYSTEM, BOT, USER), [f"messages[1].role: {ALTERNATE} user, got assistant"]),
-    (chat(USER, USER), [f"messages[1].role: {ALTERNATE} assistant, got user"]),
-    (chat(USER, BOT, BOT, USER), [f"messages[2].role: {ALTERNATE} user, got assistant"]),
-    (chat(USER, BOT), [LAST.format(1, "assistant")]), (chat(SYSTEM), [LAST.format(0, "system")]),
-    # All at once; the order of roles is not judged while a message is malformed.
-    ({"id": 1, "messages": [{"role": "x", "content": 1}, {"role": "assistant"}], "expected": None}, [
-        'id: expected a string, got 1\n  hint: write "1" in quotes', "expected: expected a string, got null",
-        'messages[0].role: expected "system" or "user" or "assistant", got "x"',
-        'messages[0].content: expected a string, got 1\n  hint: write "1" in quotes', "messages[1].content: missing",
+    (chat(BOT, USER), [("role-order", "messages[0].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+    (chat(SYSTEM, BOT, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+    (chat(USER, USER), [("role-order", "messages[1].role: user and assistant must alternate, from user on: expected assistant, got user")]),
+    (chat(USER, BOT, BOT, USER), [("role-order", "messages[2].role: user and assistant must alternate, from user on: expected user, got assistant")]),
+    (chat(USER, BOT), [("role-order", "messages[1].role: the conversation must end with user, got assistant\n  hint: the reply belongs in `expected`")]),
+    (chat(SYSTEM), [("role-order", "messages[0].role: the conversation must end with user, got system\n  hint: the reply belongs in `expected`")]),
+    ({}, [
+        ("missing-key", "id: missing"),
+        ("missing-key", 'expected: missing\n  hint: write "" if no reply is expected'),
+        ("missing-key", "messages: missing"),
     ]),
 ])  # fmt: skip
 def test_broken_rules(record, expected):
-    assert problems_of(record) == expected
+    assert problems_of(record) == [message for _, message in expected]
+    assert codes_of(record) == [code for code, _ in expected]
+
+
+def test_all_problems_of_a_record_are_found():
+    found = problems_of({"id": 1, "messages": [{"role": "x", "content": 1}, {"role": "user"}], "expected": None})
+    assert [text.split(":")[0] for text in found] == [
+        "id", "expected", "messages[0].role", "messages[0].content", "messages[1].content",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("message", [
+    {"role": "assistant", "content": 1}, {"role": "assistant"}, {"content": ""}, {"role": "x", "content": ""}, "text",
+])  # fmt: skip
+def test_the_order_of_roles_is_not_judged_while_a_message_is_malformed(message):
+    assert len(problems_of(chat(message))) == 1
 
 
 @pytest.mark.parametrize(("line", "message"), [
