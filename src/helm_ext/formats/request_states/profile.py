@@ -30,7 +30,7 @@ from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.header import Header
 from helm_ext.formats.request_states.labels import shows_options
 from helm_ext.formats.request_states.reading import StateFact
-from helm_ext.formats.request_states.rows import CORRECT
+from helm_ext.formats.request_states.rows import CORRECT, is_asked_again
 from helm_ext.parsing import StopCensus
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ Fact = Literal[
     "ends_doubled",  # its text ends with the output prefix already
     "helm",
     "ours",  # of the output of a run of ours
+    "asked_again",  # HELM's, with several results of one request
+    "none_right",  # HELM's, with references of which none is right, and to be compared as a text
     "likelihoods",  # recorded by log-probabilities of its options
     "alone",  # with log-probabilities without the question
     "several_right",  # with likelihoods, and several right options
@@ -323,6 +325,11 @@ class Profile:
             self.scales.setdefault(judgement.criterion, {}).setdefault(scale, (place, number))
         if row.is_helm:
             note("helm")
+            if is_asked_again(recorded["states"]):
+                note("asked_again")
+            is_compared = recorded["status"] in ("ok", "not_run") and "skip" not in recorded
+            if references and not golds and is_compared and row.likelihoods is None:
+                note("none_right")
             if EXTRA_KEY in (instance.get("extra_data") or ()):
                 note("ours")
                 self.earlier_left_out |= "skip" in recorded

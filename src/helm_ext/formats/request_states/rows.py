@@ -367,6 +367,11 @@ def tells_option(state: RecordedState, options: Sequence[str]) -> bool:
     return count is not None and (count < len(tokens) or tokens[0].get("logprob") is not None)
 
 
+def is_asked_again(states: Sequence[RecordedState]) -> bool:
+    """Whether two states of a row are about one request: with `AdapterSpec.num_trials`, or by mistake."""
+    return len(states) > 1 and len({*map(_asked, states)}) < len(states)
+
+
 def _asked(state: RecordedState) -> tuple[int, int | None, str]:
     """Return what a request was about: trial, reference, mode."""
     return state.get("train_trial_index", 0), state.get("reference_index"), state.get("request_mode") or "original"

@@ -8,6 +8,7 @@ from helm_ext.errors import DatasetIntegrityError, count, did_you_mean, show
 from helm_ext.formats.request_states.checking import guess_key
 from helm_ext.formats.request_states.plan import File
 from helm_ext.formats.request_states.profile import MOST_VALUES
+from helm_ext.formats.request_states.rows import ASKED_MODES
 
 ALL_ROWS = ("request_states",)
 """The place of a problem that is about all rows."""
@@ -170,6 +171,13 @@ def _check_recordings(file: File) -> None:
         hint = "put the rows that were asked for a text into a file of their own"
         by_text.refuse("likelihoods", message=said, hint=hint, code="likelihoods")
 
+    # HELM's own metrics of texts end there (`Processor.process`).
+    if file.method not in ASKED_MODES:
+        said = "several results of one training trial, and HELM's metrics score one"
+        hint = "keep one of them; results for several seeds (num_trials) are scored as a file each"
+        asked_again = profile.find("asked_again", profile.to_score)
+        asked_again.warn("train_trial_index", message=said, hint=hint, code="asked-again", is_error=True)
+
     number = profile.find("several").count
     is_said = file.earlier is not None or file.header.scoring.get("completions") is not None
     if number and file.scoring.metrics and file.scoring.output_format == "string" and not is_said:
@@ -182,6 +190,11 @@ def _check_references(file: File) -> None:
     """What is right, as it will be shown and compared."""
     profile, header, scoring = file.profile, file.header, file.scoring
     where = "instance", "references"
+    if scoring.metrics and file.method not in ASKED_MODES:  # HELM's own metrics of texts end there
+        said = f"none that is tagged correct, and {scoring.metrics[0]} compares answers with those"
+        hint = 'write "tags": ["correct"] at what is right, or "references": [] where nothing can be compared'
+        none_right = profile.find("none_right", profile.to_score)
+        none_right.warn(*where, message=said, hint=hint, code="no-correct-reference", is_error=True)
     said = "a correct reference with a stop sequence in it, which a live model cannot go beyond"
     hint = "cut_at_stop=true cuts references and predictions there"
     if scoring.cut_at:

@@ -99,10 +99,26 @@ def test_labels_are_helms_or_none(tmp_path):
     assert "labels" not in row_extra(evalset.instances[0])
 
 
-def test_an_untagged_reference_stays_untagged(tmp_path):
-    one = Instance(Input("?"), [Reference(Output("x"), [])], split="valid", id="id0")
-    (made,) = load(write(tmp_path, [helm_state(one)])).instances
-    assert (made.references[0].tags, made.split) == ([], "valid")
+@pytest.mark.parametrize("method", ["generation", "multiple_choice_joint"])
+@pytest.mark.parametrize("tags", [[], ["gold"]])
+@pytest.mark.parametrize("found", [result("x"), None])
+def test_references_of_which_none_is_right_cannot_be_compared_with(tmp_path, method, tags, found):
+    one = Instance(Input("?"), [Reference(Output("x"), tags)], split="valid", id="id0")
+    path = write(tmp_path, [helm_state(instance(1)), helm_state(one, result=found)], method)
+    (error,) = errors(path)
+    assert "request_states[1].instance.references: 1 row has none that is tagged correct, and exact_match" in error
+    assert 'hint: write "tags": ["correct"] at what is right, or "references": []' in error
+
+
+@pytest.mark.parametrize(("references", "found", "more"), [
+    ([], result("x"), {}),  # HELM makes no scores of it
+    ([Reference(Output("x"), [])], result("", success=False), {}),
+    ([Reference(Output("x"), [])], result("x"), {"extra_data": {"helm_ext": {"left_out": "not_run"}}}),
+])  # fmt: skip
+def test_what_is_compared_with_nothing_needs_nothing_right(tmp_path, references, found, more):
+    one = Instance(Input("?"), references, split="test", id="id1", **more)
+    _, made = load(write(tmp_path, [helm_state(instance(0)), helm_state(one, result=found)])).instances
+    assert [one.tags for one in made.references] == [[] for _ in references]
 
 
 @pytest.mark.parametrize(("method", "modes"), [
@@ -158,13 +174,15 @@ class TestOneRequestPerOption:
         assert check(path)[1]["recorded"] == 0
 
 
-def test_several_trials_of_one_request(tmp_path):
+@pytest.mark.parametrize("num_trials", [1, 2])
+def test_several_results_of_one_trial_cannot_be_scored(tmp_path, num_trials):
     states = [
-        helm_state(instance(0), text, request=Request(prompt="P", random=random))
-        for text, random in (("x", None), ("y", "1"))
+        helm_state(instance(number), text, request=Request(prompt="P", random=random))
+        for number, text, random in ((0, "z", None), (1, "x", None), (1, "y", "1"))
     ]
-    (found,) = recorded(load(write(tmp_path, states, num_trials=2)))
-    assert [s["result"]["completions"][0]["text"] for s in found["states"]] == ["x", "y"]
+    (error,) = errors(write(tmp_path, states, num_trials=num_trials))
+    assert "request_states[1].train_trial_index: 1 row has several results of one training trial" in error
+    assert "hint: keep one of them" in error
 
 
 def test_some_of_the_training_trials(tmp_path):
