@@ -257,7 +257,8 @@ def _check_reply(value: Mapping[str, Any], location: Location, problems: Problem
         hint = f'rename {show(texts[0])} to "reply"' if len(texts) == 1 else "write null for a record that was not run"
         problems.add(at("reply"), "missing", hint, code="missing-key")
     elif not isinstance(value["reply"], str) and value["reply"] is not None:
-        problems.add(at("reply"), f"expected a string or null, got {show(value['reply'])}", code="reply-type")
+        hint = f'write "{value["reply"]}" in quotes' if type(value["reply"]) in {int, float} else ""
+        problems.add(at("reply"), f"expected a string or null, got {show(value['reply'])}", hint, code="reply-type")
     for key in ("request_time", "request_datetime"):
         number = value.get(key)
         if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0):

@@ -190,7 +190,8 @@ def _check_references(file: File) -> None:
     """What is right, as it will be shown and compared."""
     profile, header, scoring = file.profile, file.header, file.scoring
     where = "instance", "references"
-    if scoring.metrics and file.method not in ASKED_MODES:  # HELM's own metrics of texts end there
+    compared = profile.has("none_right") & (profile.has("ok") if profile.is_recorded else True)
+    if compared.any() and scoring.metrics and file.method not in ASKED_MODES:  # HELM's own metrics of texts end there
         said = f"none that is tagged correct, and {scoring.metrics[0]} compares answers with those"
         hint = 'write "tags": ["correct"] at what is right, or "references": [] where nothing can be compared'
         none_right = profile.find("none_right", profile.to_score)

@@ -263,7 +263,7 @@ def test_replies(tmp_path, bundle):
     ({"id": "a"}, "1: reply: missing\n  hint: write null for a record that was not run"),
     ({"id": "a", "text": "x"}, ("1: text: unknown key\n  hint: known: id, reply, request_time, request_datetime\n"
                                '{replies}:1: reply: missing\n  hint: rename "text" to "reply"')),
-    ({"id": "a", "reply": 4}, "1: reply: expected a string or null, got 4"),
+    ({"id": "a", "reply": 4}, '1: reply: expected a string or null, got 4\n  hint: write "4" in quotes'),
     ({"id": "a", "reply": "x", "model": "m"}, "1: model: unknown key\n  hint: known: id, reply, request_time, request_datetime"),
     ({"id": "a", "reply": "x", "request_time": "1"}, '1: request_time: expected a number that is not negative, got "1"'),
     ({"id": "z", "reply": "x"}, '1: id: "z" is no record of the test split of sums\n  hint: replies belong to one split of one dataset'),

@@ -104,7 +104,7 @@ def test_labels_are_helms_or_none(tmp_path):
 @pytest.mark.parametrize("found", [result("x"), None])
 def test_references_of_which_none_is_right_cannot_be_compared_with(tmp_path, method, tags, found):
     one = Instance(Input("?"), [Reference(Output("x"), tags)], split="valid", id="id0")
-    path = write(tmp_path, [helm_state(instance(1)), helm_state(one, result=found)], method)
+    path = write(tmp_path, [helm_state(instance(1), result=found), helm_state(one, result=found)], method)
     (error,) = errors(path)
     assert "request_states[1].instance.references: 1 row has none that is tagged correct, and exact_match" in error
     assert 'hint: write "tags": ["correct"] at what is right, or "references": []' in error
@@ -113,6 +113,7 @@ def test_references_of_which_none_is_right_cannot_be_compared_with(tmp_path, met
 @pytest.mark.parametrize(("references", "found", "more"), [
     ([], result("x"), {}),  # HELM makes no scores of it
     ([Reference(Output("x"), [])], result("", success=False), {}),
+    ([Reference(Output("x"), [])], None, {}),
     ([Reference(Output("x"), [])], result("x"), {"extra_data": {"helm_ext": {"left_out": "not_run"}}}),
 ])  # fmt: skip
 def test_what_is_compared_with_nothing_needs_nothing_right(tmp_path, references, found, more):
