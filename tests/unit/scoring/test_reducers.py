@@ -8,7 +8,7 @@ from tests.request_states_files import state, write
 
 from helm_ext.formats import get_format
 from helm_ext.scoring.metrics import EvalSetMetric
-from helm_ext.scoring.reducers import find_reducer
+from helm_ext.scoring.reducers import find_noise, find_reducer
 
 
 @pytest.mark.parametrize(("name", "scores", "expected"), [
@@ -24,6 +24,12 @@ def test_reducers(name, scores, expected) -> None:
     reducer = find_reducer(name)
     assert reducer is not None
     assert reducer(scores) == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(("name", "scores"), [("pass_k_2", [1, 1, 0]), ("pass_at_2", [0, 0, 1])])
+def test_noise_of_few_completions_is_the_jackknifes(name, scores) -> None:
+    """Without one completion, C(m, 2) / C(2, 2) is 0, 0 and 1: 2/3 of 2 (1/3)^2 + (2/3)^2."""
+    assert find_noise(name)(scores) == pytest.approx(4 / 9)
 
 
 @pytest.mark.parametrize("name", ["", "Mean", "at_least", "at_least_0", "pass_at_k", "pass_at_-1", "first_2"])
