@@ -329,7 +329,7 @@ class Problems:
         for key, number in other._left_out.items():
             self._numbers[key[0]] += number
             self._left_out[key] += number
-        other.__dict__ = self.__dict__
+        other.__dict__ = self.__dict__  # places of its rows still hold `other`: both are one from now on
 
     def finish(self, locate: Callable[[Sequence[Path]], Mapping[Path, int]] | None = None) -> list[Problem]:
         """Return all problems: errors, then warnings, each in the order of the files, and last what was not kept.

@@ -127,7 +127,7 @@ def _options(
 
 
 def describe_error(error: Exception, command: str) -> str:
-    """Return what is said of an error, hints as they can be typed. Raises `error` again where it is a fault of ours."""
+    """Return what is said of an error that a command ended with; hints name arguments as they are typed there."""
     if isinstance(error, ModuleNotFoundError):
         return describe_missing(error)
     if isinstance(error, OSError) and not isinstance(error, HelmExtError):  # a name that is too long, a full disk

@@ -155,8 +155,13 @@ def read_folders(folders: Sequence[Path]) -> list[FinishedRun]:
     from helm_ext.analysis import find_runs
 
     found, unfinished = find_runs(folders)
-    say(f"left out: {folder}: the run is not finished" for folder in unfinished)
+    say(unfinished_notes(unfinished))
     return found
+
+
+def unfinished_notes(folders: Iterable[Path]) -> list[str]:
+    """Return what is said of runs that are not finished."""
+    return [f"left out: {folder}: the run is not finished" for folder in folders]
 
 
 @contextlib.contextmanager

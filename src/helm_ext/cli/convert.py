@@ -17,6 +17,7 @@ from helm_ext.cli.common import (
     read_folders,
     say,
     status,
+    unfinished_notes,
     without_output,
     writing,
 )
@@ -222,7 +223,7 @@ def report(
     found, unfinished = find_runs(runs)
     with status("reading runs"), without_output():
         datasets, said = gather(found, metric=metric, cluster=cluster, most_rows=rows)
-    notes = [*(f"left out: {folder}: the run is not finished" for folder in unfinished), *said]
+    notes = unfinished_notes(unfinished) + said
     say(notes)
     suites = list(dict.fromkeys(run.suite for run in found))
     with writing(out):

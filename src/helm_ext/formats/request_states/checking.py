@@ -152,11 +152,8 @@ def _explain(value: Any, shape: Any, said: str) -> tuple[str, str, str]:
     _, limit, beyond = said.partition("` ")
     if limit:
         is_finite = not isinstance(value, float) or math.isfinite(value)
-        return (
-            f"expected {f'{expected} {beyond}' if is_finite else 'a finite number'}, got {show(value)}",
-            "",
-            "out-of-range",
-        )
+        within = f"{expected} {beyond}" if is_finite else "a finite number"
+        return f"expected {within}, got {show(value)}", "", "out-of-range"
     hint = _hint_at_type(value, wanted[0]) if len(wanted) == 1 else ""
     code = "wrong-value" if kind is Literal else "wrong-type"
     return f"expected {expected}, got {show(value)}", hint, code
