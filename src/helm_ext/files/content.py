@@ -356,24 +356,27 @@ class LineSource(Reader):
             yield number, line
         _ = self.digest  # while the file is open
 
-    def cut(self, size: int) -> Iterator[tuple[int, bytes]]:
-        """Yield whole lines in pieces of about `size` bytes or more, behind the number of the first of each.
+    def cut(self, size: int) -> Iterator[tuple[int, int, list[bytes]]]:
+        """Yield whole lines of `size` bytes or more, as they were read, behind the number of the first and its place.
 
         Lines near the limit, which `__iter__` alone measures, end it with DatasetSyntaxError.
         """
+        import numpy as np  # `bytes.count` looks at one byte after the other
+
         LineSource.latest = weakref.ref(self)
-        held, rest = 0, [b""]
+        start = held = 0
+        chunks: list[bytes] = []
         for chunk in chain(iter(self.read_chunk, b""), [b""]):
-            rest.append(chunk)
-            held += len(chunk)
-            if held > self.max_line_bytes:
+            if held + len(chunk) > self.max_line_bytes:
                 raise DatasetSyntaxError([too_long(self.path, self.lines_read + 1, self.max_line_bytes)])
-            if held and (not chunk or (held >= size and b"\n" in chunk)):
-                data = b"".join(rest)
-                end = data.rfind(b"\n") + 1 if chunk else held
-                first, piece, rest, held = self.lines_read + 1, data[:end], [data[end:]], held - end
-                self.lines_read += piece.count(b"\n")
-                yield first, piece
+            rest = chunk
+            while (end := rest.find(b"\n", max(0, size - 1 - held)) + 1) or (held and not chunk):
+                first, piece = self.lines_read + 1, [*chunks, rest[:end]]
+                self.lines_read += sum(np.count_nonzero(np.frombuffer(one, np.uint8) == ord("\n")) for one in piece)
+                yield first, start, piece
+                start, held, chunks, rest = start + held + end, 0, [], rest[end:]
+            chunks.append(rest)
+            held += len(rest)
         _ = self.digest
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import xxhash
 
 from helm_ext import files
 from helm_ext.errors import (
@@ -205,26 +206,51 @@ class LineReader(Reader):
         return {}  # problems of rows know their line
 
 
+_END = b"\n"
+
+
+class Span(NamedTuple):
+    """Where bytes of a file stand, and what tells that they are still the same."""
+
+    path: str
+    start: int
+    size: int
+    digest: int
+
+    def read(self) -> bytes:
+        """Return them. Raises DatasetError where they are not those any more."""
+        with files.open_raw(self.path) as file:
+            file.seek(self.start)
+            data = file.read(self.size)
+        if xxhash.xxh3_64_intdigest(data) != self.digest:
+            raise DatasetIntegrityError.at(self.path, "the file was changed while it was read", code="changed")
+        return data
+
+
 @dataclass(frozen=True)
 class Lines:
     """Some lines of a file that follow one another, for another process to read. Iteration yields `(number, bytes)`."""
 
     first: int
     """Number of the first line."""
-    block: bytes
-    """All of them in one piece: that is sent in one go, and leaves no holes in the memory of who reads it."""
+    block: bytes | Span
+    """All of them in one piece; of a file that is not compressed, where they are."""
 
     def __str__(self) -> str:
-        return f"lines {self.first} to {max(self)[0]}"
+        return f"lines {self.first} to {self.first + len(self._read()) - 1}"
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        return enumerate(self.block.removesuffix(b"\n").split(b"\n"), self.first)
+        return enumerate(self._read(), self.first)
+
+    def _read(self) -> list[bytes]:
+        block = self.block if isinstance(self.block, bytes) else self.block.read()
+        return block.removesuffix(_END).split(_END)
 
     def split(self) -> list[Lines]:
         """Return them in tenths, down to a line each, so that one that ends its reader can be named."""
-        lines = [line for _, line in self]
+        lines = self._read()
         size = max(1, len(lines) // 10)
-        return [Lines(self.first + at, b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
+        return [Lines(self.first + at, _END.join(lines[at : at + size])) for at in range(0, len(lines), size)]
 
 
 class FileReader(LineReader):
@@ -270,7 +296,14 @@ class FileReader(LineReader):
         """Yield all lines, in place of the states: pieces of `size` bytes or more. Raises DatasetError."""
         self.close()
         with files.LineSource(self.path) as source:
-            yield from itertools.starmap(Lines, source.cut(size))
+            for first, start, chunks in source.cut(size):
+                if source.compression:
+                    yield Lines(first, b"".join(chunks))
+                    continue
+                digest = xxhash.xxh3_64()
+                for chunk in chunks:
+                    digest.update(chunk)
+                yield Lines(first, Span(self.path, start, sum(map(len, chunks)), digest.intdigest()))
             self.digest = source.digest
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from helm_ext.files.content import Hashing
 from helm_ext.files.store import RowStore
 from helm_ext.formats import request_states
 from helm_ext.formats.request_states import loading
-from helm_ext.formats.request_states.reading import Lines, open_file
+from helm_ext.formats.request_states.reading import Lines, Span, open_file
 
 
 def compared(text, **likelihoods):
@@ -345,3 +345,20 @@ def test_pieces_of_a_file_are_its_lines(tmp_path, monkeypatch, size, suffix, end
     pieces = [pickle.loads(pickle.dumps(one)) for one in reader.cut(size)]
     assert reader.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [line for one in pieces for line in one] == list(enumerate(lines, 1))
+    assert all(sum(len(line) + 1 for _, line in one) >= size for one in pieces[:-1])
+    assert all(isinstance(one.block, bytes if suffix else Span) for one in pieces)
+
+
+def test_a_file_that_is_changed_while_workers_read_it_is_read_again_by_one_process(tmp_path, in_parts):
+    path = write(tmp_path / "f.jsonl", FILES["ids"])
+
+    class Changing(Here):
+        def map(self, make_worker, tasks, *, split):
+            tasks = list(tasks)
+            path.write_bytes(path.read_bytes().replace(b"?", b"!"))
+            yield from super().map(make_worker, tasks, split=split)
+
+    found = in_parts(Changing(), path)
+    assert b"!" in path.read_bytes()
+    assert found == see(path)
+    assert found["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
